@@ -1,0 +1,41 @@
+# make demo    a picture of the methods side by side on a real human: build/demo/comparison.png
+# make test    everything: lint, types, the tests on Blender 5.2, 4.5 and 4.2, the installed zip
+# make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
+#
+# Each makes the environments that it needs at the first run: Python 3.13 and 3.11 must be there,
+# bpy comes from PyPI. `make lint`, `make types`, `make test-5.2`, ... run one part alone.
+
+PYTHON ?= python3
+SETUP := $(PYTHON) scripts/setup_environments.py
+PYTHON_5_2 := .venv-5.2/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test build setup lint format types test-5.2 test-4.5 test-4.2 clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile
+
+demo:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/demo.py
+
+test:
+	@$(PYTHON) scripts/run_tests.py
+
+build:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/build.py
+
+setup:
+	@$(SETUP)
+
+lint types test-5.2 test-4.5 test-4.2:
+	@$(PYTHON) scripts/run_tests.py $@
+
+format:
+	@$(SETUP) tools
+	@.venv-tools/bin/ruff check --fix .
+	@.venv-tools/bin/ruff format .
+
+clean:
+	rm -rf build dist .venv-tools .venv-5.2 .venv-4.5 .venv-4.2

@@ -1,0 +1,40 @@
+"""DQ Compensation: skinning that keeps volume in twist and does not bulge in bend.
+
+Nothing of Blender is imported here: ``dq_compensation.core`` works where ``bpy`` is absent. The
+modules that need Blender are imported by `register`.
+"""
+
+from importlib import import_module
+from typing import cast
+
+from .registration import Registrable, register_modules, unregister_modules
+
+MODULE_NAMES: tuple[str, ...] = (
+    ".ui.properties",
+    ".ui.operators",
+    ".ui.panels",
+    ".viewport.draw_handler",
+    ".viewport.app_handlers",
+)
+"""The modules that register something with Blender, in order: a later one may need an earlier."""
+
+_registered: list[Registrable] = []
+
+
+def register() -> None:
+    """Register every module of `MODULE_NAMES`; when one fails, none stays registered.
+
+    Registering again without `unregister` does nothing, so a failed reload leaves no second copy.
+    """
+    if _registered:
+        return
+    modules = [cast(Registrable, import_module(name, __package__)) for name in MODULE_NAMES]
+    register_modules(modules)
+    _registered.extend(modules)
+
+
+def unregister() -> None:
+    """Unregister what `register` registered, the last first; harmless when nothing is."""
+    modules = tuple(_registered)
+    _registered.clear()
+    unregister_modules(modules)

@@ -1,0 +1,70 @@
+"""The functions for scripts.
+
+Installed as an extension it is ``bl_ext.user_default.dq_compensation.dq_compensation.api``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import bpy
+import gpu
+import numpy as np
+from numpy.typing import NDArray
+
+from .core.deform import Method
+from .scene.binding import bind
+from .scene.evaluation import Settings
+from .scene.evaluation import evaluate as evaluate_binding
+from .scene.setup import rig_of
+from .viewport.characters import Characters
+
+Evaluator = Literal["NUMPY", "GPU"]
+
+
+def evaluate(
+    obj: bpy.types.Object,
+    *,
+    method: Method | None = None,
+    factor: float | None = None,
+    evaluator: Evaluator = "NUMPY",
+    depsgraph: bpy.types.Depsgraph | None = None,
+) -> NDArray[np.float32]:
+    """The deformed vertices of an object, enabled or not, in the pose of now.
+
+    Args:
+        obj: a mesh object with an Armature modifier.
+        method: how to deform; by default the object's own setting.
+        factor: of the compensation, 0 to 1; by default the object's own setting.
+        evaluator: 'NUMPY' computes in float64; 'GPU' runs the compute shaders of the viewport and
+            reads the result back.
+        depsgraph: the state to evaluate; by default the current one.
+
+    Returns:
+        shape (n, 3), float32, object space, before the modifiers that follow the Armature modifier.
+
+    Raises:
+        BindingError: the object cannot be deformed; the message says why and what to do.
+        PoseError: a bone's matrix is not finite.
+        RuntimeError: 'GPU' in a session without one.
+        ValueError: an unknown method or evaluator.
+    """
+    depsgraph = depsgraph or bpy.context.evaluated_depsgraph_get()
+    obj = obj.original or obj
+    binding = bind(obj, depsgraph)
+    evaluated = obj.evaluated_get(depsgraph)
+    settings = Settings.of(evaluated)
+    if method is not None:
+        settings = replace(settings, method=method)
+    if factor is not None:
+        settings = replace(settings, factor=factor)
+    if evaluator == "NUMPY":
+        armature = rig_of(obj).evaluated_get(depsgraph)
+        return evaluate_binding(binding, settings, evaluated, armature)
+    if evaluator == "GPU":
+        if gpu.platform.backend_type_get() == "NONE":
+            raise RuntimeError("This session has no GPU. Start Blender with a window.")
+        character = Characters().update(obj, binding, depsgraph, settings)
+        return np.ascontiguousarray(character.deformed.read_positions())
+    raise ValueError(f"Unknown evaluator {evaluator!r}: 'NUMPY' or 'GPU'")

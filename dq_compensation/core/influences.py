@@ -1,0 +1,152 @@
+"""Which bones move each vertex, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Blender leaves a vertex alone when its deforming weights sum to this or less.
+MIN_WEIGHT_SUM = 1e-4
+
+# Stands for the bone of an unused slot while rows are sorted: behind every bone.
+_UNUSED = np.iinfo(np.int64).max
+
+# The vertices that have an influence of some rank (all of them: a slice), their bones and weights.
+Slot = tuple[NDArray[np.intp] | slice, NDArray[np.int32], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False)
+class Influences:
+    """The influences of every vertex, strongest first, padded to a common width.
+
+    Attributes:
+        bones: shape (n, k), int32; indices into the `Skeleton`. 0 in unused slots.
+        weights: shape (n, k), float32; each row falls from left to right and sums to 1, or is all
+            zeros for a vertex that no bone moves. 0 in unused slots.
+        blending_order: shape (n, k), int16; the slots in the order in which Blender adds the
+            influences up, which is that of the vertex's groups; unused slots last. None: strongest
+            first. It decides signs where dual quaternions of three or more bones are blended.
+    """
+
+    bones: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    blending_order: NDArray[np.int16] | None = None
+
+    @classmethod
+    def from_triples(
+        cls,
+        vertices: NDArray[np.integer],
+        bones: NDArray[np.integer],
+        weights: NDArray[np.floating],
+        vertex_count: int,
+    ) -> Influences:
+        """Collect (vertex, bone, weight) triples into normalised rows.
+
+        The order of a vertex's triples becomes its blending order; otherwise they may come in any
+        order. Weights that are not finite or not positive are dropped; several weights of one bone
+        on one vertex are added; equal weights keep the order of their bones. A vertex whose weights
+        sum to `MIN_WEIGHT_SUM` or less gets none.
+
+        Args:
+            vertices: shape (m,), vertex indices below `vertex_count`.
+            bones: shape (m,), indices into the skeleton.
+            weights: shape (m,).
+            vertex_count: n.
+        """
+        weights = np.asarray(weights, dtype=np.float64)
+        keep = np.isfinite(weights) & (weights > 0.0)
+        vertices = np.asarray(vertices)[keep].astype(np.int64)
+        bones = np.asarray(bones)[keep].astype(np.int64)
+        weights = weights[keep]
+        sums = np.bincount(vertices, weights=weights, minlength=vertex_count)
+        keep = sums[vertices] > MIN_WEIGHT_SUM
+        if not keep.all():
+            vertices, bones, weights = vertices[keep], bones[keep], weights[keep]
+        if np.any(vertices[1:] < vertices[:-1]):
+            by_vertex = np.argsort(vertices, kind="stable")
+            vertices, bones, weights = vertices[by_vertex], bones[by_vertex], weights[by_vertex]
+
+        counts = np.bincount(vertices, minlength=vertex_count)
+        width = max(1, int(counts.max(initial=0)))
+        places = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+        bone_rows = np.full((vertex_count, width), _UNUSED)
+        weight_rows = np.zeros((vertex_count, width))
+        bone_rows[vertices, places] = bones
+        weight_rows[vertices, places] = weights / sums[vertices]
+
+        by_bone = np.argsort(bone_rows, axis=1, kind="stable")
+        sorted_bones = np.take_along_axis(bone_rows, by_bone, axis=1)
+        twice = (sorted_bones[:, 1:] == sorted_bones[:, :-1]) & (sorted_bones[:, 1:] != _UNUSED)
+        if twice.any():
+            return cls.from_triples(*_merged(vertices, bones, weights), vertex_count)
+        by_weight = np.argsort(
+            -np.take_along_axis(weight_rows, by_bone, axis=1), axis=1, kind="stable"
+        )
+        strongest_first = np.take_along_axis(by_bone, by_weight, axis=1)
+        order = np.empty((vertex_count, width), np.int16)
+        np.put_along_axis(order, strongest_first, np.arange(width, dtype=np.int16)[None], axis=1)
+        bone_rows[bone_rows == _UNUSED] = 0
+        return cls(
+            np.take_along_axis(bone_rows, strongest_first, axis=1).astype(np.int32),
+            np.take_along_axis(weight_rows, strongest_first, axis=1).astype(np.float32),
+            order,
+        )
+
+    @property
+    def vertex_count(self) -> int:
+        """The number of vertices, n."""
+        return len(self.bones)
+
+    @property
+    def width(self) -> int:
+        """The largest number of influences of any vertex, at least 1."""
+        return self.bones.shape[1]
+
+    def counts(self) -> NDArray[np.intp]:
+        """Shape (n,), the number of influences of each vertex."""
+        return np.count_nonzero(self.weights, axis=1)
+
+    def in_blending_order(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The bones and weights, shapes (n, k), in the order in which Blender adds them up."""
+        if self.blending_order is None:
+            return self.bones, self.weights
+        order = self.blending_order.astype(np.intp)
+        return (
+            np.take_along_axis(self.bones, order, axis=1),
+            np.take_along_axis(self.weights, order, axis=1),
+        )
+
+    def slots(self) -> Iterator[Slot]:
+        """The influences one rank after the other, strongest first, without the unused ones."""
+        return _used_slots(self.bones, self.weights)
+
+    def blending_slots(self) -> Iterator[Slot]:
+        """The influences one place after the other, in blending order, without the unused ones."""
+        return _used_slots(*self.in_blending_order())
+
+
+def _merged(
+    vertices: NDArray[np.int64], bones: NDArray[np.int64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The triples with the weights of one bone on one vertex added, at the first one's place."""
+    pairs = vertices * (int(bones.max()) + 1) + bones
+    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    sums = np.bincount(inverse.reshape(-1), weights=weights)
+    as_given = np.argsort(first)
+    first = first[as_given]
+    return vertices[first], bones[first], sums[as_given]
+
+
+def _used_slots(bones: NDArray[np.int32], weights: NDArray[np.float32]) -> Iterator[Slot]:
+    for slot in range(weights.shape[1]):
+        used = weights[:, slot] > 0.0
+        if not used.any():
+            continue
+        if used.all():
+            yield slice(None), bones[:, slot], weights[:, slot]
+        else:
+            rows = np.flatnonzero(used)
+            yield rows, bones[rows, slot], weights[rows, slot]

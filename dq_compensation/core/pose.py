@@ -1,0 +1,140 @@
+"""What every bone does in one frame: its matrix, and the rigid part of it as a dual quaternion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dual_quaternion import cross, dual_from_translation, quaternions_from_matrices
+from .skeleton import Skeleton
+
+# A matrix whose columns' dot products differ from the identity's by more than this has a scale;
+# the same limit as in Blender's mat4_to_dquat.
+_NOT_ORTHONORMAL = 1e-5
+_IDENTITY = np.eye(3)
+_NEXT = [1, 2, 0]
+_LAST = [2, 0, 1]
+
+
+class PoseError(ValueError):
+    """A pose that no vertex can follow; the message names the bones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """The pose of a skeleton, in armature space. Quaternions are (w, x, y, z).
+
+    Attributes:
+        matrices: shape (B, 4, 4), float64; D_b = B_b A_b^-1, what `PoseBone.matrix_channel` is.
+            The identity at rest.
+        rotations: shape (B, 4), float64; unit quaternions of the rigid parts, w >= 0.
+        duals: shape (B, 4), float64; the dual parts of the rigid transforms. The rigid transform
+            of a scaled bone rotates, and takes the bone's head to where it is posed, as Blender's.
+        scaled: shape (B,), bool; where the matrix is not its rigid part alone.
+    """
+
+    matrices: NDArray[np.float64]
+    rotations: NDArray[np.float64]
+    duals: NDArray[np.float64]
+    scaled: NDArray[np.bool_]
+
+    @property
+    def any_scaled(self) -> bool:
+        """Whether any bone has a scale."""
+        return bool(self.scaled.any())
+
+    @classmethod
+    def rest(cls, skeleton: Skeleton) -> Pose:
+        """The pose in which no bone has moved."""
+        return cls.from_matrices(np.tile(np.eye(4), (skeleton.bone_count, 1, 1)), skeleton)
+
+    @classmethod
+    def from_matrices(cls, matrices: NDArray[np.floating], skeleton: Skeleton) -> Pose:
+        """Split the matrices of the bones into rigid parts and scales, as Preserve Volume does.
+
+        Args:
+            matrices: shape (B, 4, 4), D_b = B_b A_b^-1 in armature space.
+            skeleton: its rest matrices say along which axes a bone was scaled.
+
+        Raises:
+            PoseError: a matrix has an entry that is not finite.
+        """
+        matrices = np.asarray(matrices, dtype=np.float64)
+        if matrices.shape != (skeleton.bone_count, 4, 4):
+            raise ValueError(
+                f"Pose: matrices of shape {matrices.shape} for {skeleton.bone_count} bones"
+            )
+        if not np.isfinite(matrices).all():
+            broken = np.flatnonzero(~np.isfinite(matrices).all(axis=(1, 2)))
+            names = ", ".join(skeleton.names[bone] for bone in broken[:5])
+            more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
+            raise PoseError(f"The pose of these bones is not a finite number: {names}{more}")
+        rotation_matrices = matrices[:, :3, :3]
+        translations = matrices[:, :3, 3]
+        scaled = _is_scaled(rotation_matrices)
+        if scaled.any():
+            which = np.flatnonzero(scaled)
+            rigid = _rigid_parts(rotation_matrices[which], skeleton.rest[which, :3, :3])
+            heads = skeleton.heads[which]
+            posed_heads = np.einsum("bij,bj->bi", rotation_matrices[which], heads)
+            carried_heads = np.einsum("bij,bj->bi", rigid, heads)
+            rotation_matrices = rotation_matrices.copy()
+            rotation_matrices[which] = rigid
+            translations = translations.copy()
+            translations[which] += posed_heads - carried_heads
+        rotations = quaternions_from_matrices(rotation_matrices)
+        duals = dual_from_translation(rotations, translations)
+        return cls(
+            matrices, np.asarray(rotations, np.float64), np.asarray(duals, np.float64), scaled
+        )
+
+
+def _is_scaled(linear: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where the 3x3 matrices (B, 3, 3) are not rotations."""
+    gram = linear.transpose(0, 2, 1) @ linear
+    gram -= _IDENTITY
+    stretched = np.abs(gram, out=gram).reshape(-1, 9).max(axis=1, initial=0.0) > _NOT_ORTHONORMAL
+    x, y, z = np.ascontiguousarray(linear.transpose(2, 1, 0))
+    x_cross_y = x[_NEXT] * y[_LAST] - x[_LAST] * y[_NEXT]
+    return stretched | ((x_cross_y * z).sum(axis=0) < 0.0)
+
+
+def _rigid_parts(linear: NDArray[np.float64], rest: NDArray[np.float64]) -> NDArray[np.floating]:
+    """The rotations that Blender's mat4_to_dquat takes for the rigid parts of scaled bones.
+
+    The posed axes of the bone are made orthogonal: Y stays, then X as far as it can, else Z. A bone
+    that is scaled to nothing gets the armature's own axes.
+
+    Args:
+        linear: shape (s, 3, 3), of D_b.
+        rest: shape (s, 3, 3), of A_b; orthonormal.
+
+    Returns:
+        shape (s, 3, 3), rotations.
+    """
+    posed = linear @ rest
+    x, z = posed[:, :, 0], posed[:, :, 2]
+    y = _unit_rows(posed[:, :, 1])
+    x_exists = np.any(x != 0.0, axis=1)
+    # Blender asks these of axes that are not normalised, so long and sheared ones fail.
+    x_serves = x_exists & (_dot_rows(y, x) < 1.0)
+    z_serves = ~x_exists | (_dot_rows(x, z) < 1.0)
+    from_x = _unit_rows(cross(x, y))
+    from_z = cross(_unit_rows(cross(y, z)), y)
+    from_y = cross(_unit_rows(cross(y, y[:, _NEXT])), y)
+    new_z = np.where(x_serves[:, None], from_x, np.where(z_serves[:, None], from_z, from_y))
+    axes = np.stack((cross(y, new_z), y, new_z), axis=2)
+    axes[~np.any(new_z != 0.0, axis=1)] = _IDENTITY
+    return axes @ rest.transpose(0, 2, 1)
+
+
+def _unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Normalised rows; zero where there is no length."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0.0, lengths, 1.0)
+
+
+def _dot_rows(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.einsum("ij,ij->i", first, second)

@@ -1,0 +1,115 @@
+"""The bones at rest: names, hierarchy, places and the directions of the limbs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+LimbAxis = Literal["AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"]
+LIMB_AXES: tuple[LimbAxis, ...] = get_args(LimbAxis)
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """The rest state of an armature, in armature space.
+
+    Every bone is in it, deforming or not, since the hierarchy needs them all.
+
+    Attributes:
+        names: the B bone names.
+        parents: shape (B,), int32; the index of the parent, -1 for a root. Parents come before
+            their children.
+        rest: shape (B, 4, 4), float64; the rest matrices A_b, columns are the axes and the head.
+        tails: shape (B, 3), float64.
+    """
+
+    names: tuple[str, ...]
+    parents: NDArray[np.int32]
+    rest: NDArray[np.float64]
+    tails: NDArray[np.float64]
+    _enter: NDArray[np.int64] = field(init=False, repr=False)
+    _leave: NDArray[np.int64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if np.any(self.parents >= np.arange(len(self.parents))):
+            raise ValueError("Skeleton: a bone comes before its parent; order parents first")
+        enter, leave = _depth_first_intervals(self.parents)
+        object.__setattr__(self, "_enter", enter)
+        object.__setattr__(self, "_leave", leave)
+
+    @property
+    def bone_count(self) -> int:
+        """The number of bones, B."""
+        return len(self.names)
+
+    @property
+    def heads(self) -> NDArray[np.float64]:
+        """Shape (B, 3)."""
+        return self.rest[:, :3, 3]
+
+    def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
+        """How pairs of bones are related.
+
+        Returns:
+            the shape of the arguments: +1 where `first` is an ancestor of `second`, -1 where it is
+            a descendant, 0 where the two are unrelated or the same.
+        """
+        enter, leave = self._enter, self._leave
+        above = (enter[first] < enter[second]) & (enter[second] < leave[first])
+        below = (enter[second] < enter[first]) & (enter[first] < leave[second])
+        return above.astype(np.int8) - below.astype(np.int8)
+
+    def limb_directions(self, axis: LimbAxis = "AUTO") -> NDArray[np.float64]:
+        """The unit direction of the limb at each bone, from the joint outwards, at rest.
+
+        AUTO: from the bone's head to its child's head, to the mean of its children's heads when
+        there are several, else along the bone's own Y; heads that coincide with the bone's own do
+        not count. Otherwise the named axis of the bone.
+
+        Returns:
+            shape (B, 3), armature space.
+        """
+        if axis != "AUTO":
+            column = "XYZ".index(axis[-1])
+            return _unit(self.rest[:, :3, column] * (-1.0 if axis[0] == "-" else 1.0))
+        own = _unit(self.rest[:, :3, 1])
+        children = np.flatnonzero(self.parents >= 0)
+        parents = self.parents[children]
+        to_child = self.heads[children] - self.heads[parents]
+        size = float(np.ptp(self.heads, axis=0).max(initial=0.0)) if self.bone_count else 0.0
+        apart = np.linalg.norm(to_child, axis=1) > 1e-5 * size
+        sums = np.zeros_like(own)
+        np.add.at(sums, parents[apart], to_child[apart])
+        counts = np.bincount(parents[apart], minlength=self.bone_count)
+        means = sums / np.maximum(counts, 1)[:, None]
+        has_direction = np.linalg.norm(means, axis=1) > 1e-5 * size
+        return np.where(has_direction[:, None], _unit(means), own)
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normalised rows; a row without a length becomes Y, so that nothing divides by zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    safe = np.where(lengths > 0.0, lengths, 1.0)
+    return np.where(lengths > 0.0, vectors / safe, np.array([0.0, 1.0, 0.0]))
+
+
+def _depth_first_intervals(
+    parents: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each bone the interval of a depth-first walk that its subtree takes: [enter, leave)."""
+    count = len(parents)
+    sizes = np.ones(count, np.int64)
+    for bone in range(count - 1, -1, -1):
+        if parents[bone] >= 0:
+            sizes[parents[bone]] += sizes[bone]
+    enter = np.zeros(count, np.int64)
+    next_place = np.zeros(count + 1, np.int64)  # the last entry is for the roots
+    for bone in range(count):
+        parent = parents[bone]  # -1 picks the last entry
+        enter[bone] = next_place[parent]
+        next_place[parent] += sizes[bone]
+        next_place[bone] = enter[bone] + 1
+    return enter, enter + sizes

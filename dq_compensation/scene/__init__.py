@@ -1,0 +1,1 @@
+"""From Blender to arrays: the one place that reads meshes, weights, shape keys and armatures."""

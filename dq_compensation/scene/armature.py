@@ -1,0 +1,140 @@
+"""Reads an armature: its bones at rest and, every frame, its pose."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.skeleton import Skeleton
+from .attributes import read_property
+from .errors import BindingError
+
+# Below this the matrix of an object counts as flattened: its inverse would be noise.
+_MIN_DETERMINANT = 1e-18
+
+
+def armature_of(obj: bpy.types.Object) -> bpy.types.Armature:
+    """The armature of an armature object."""
+    return cast("bpy.types.Armature", obj.data)
+
+
+def read_skeleton(armature: bpy.types.Object) -> Skeleton:
+    """The bones at rest, parents before their children.
+
+    Args:
+        armature: an armature object. What Edit Mode has changed shows when it is left.
+    """
+    bones = armature_of(armature).bones
+    order = _parents_first(bones)
+    place = {bones[index].name: place for place, index in enumerate(order)}
+    rest = read_property(bones, "matrix_local", np.float32, (4, 4)).transpose(0, 2, 1)
+    tails = read_property(bones, "tail_local", np.float32, (3,))
+    parents = [place[bone.parent.name] if bone.parent else -1 for bone in (bones[i] for i in order)]
+    return Skeleton(
+        names=tuple(bones[index].name for index in order),
+        parents=np.array(parents, np.int32),
+        rest=np.ascontiguousarray(rest[order], np.float64),
+        tails=tails[order].astype(np.float64),
+    )
+
+
+def deforming_bones(armature: bpy.types.Object) -> frozenset[str]:
+    """The names of the bones that have Deform turned on."""
+    bones = armature_of(armature).bones
+    flags = read_property(bones, "use_deform", np.bool_)
+    return frozenset(bone.name for bone, flag in zip(bones, flags, strict=True) if flag)
+
+
+def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.intp]:
+    """Where each bone of the skeleton is among the pose bones.
+
+    Returns:
+        shape (B,), indices into `armature.pose.bones`.
+
+    Raises:
+        BindingError: the pose has other bones than the skeleton.
+    """
+    pose = armature.pose
+    names = [bone.name for bone in pose.bones] if pose is not None else []
+    place = {name: index for index, name in enumerate(names)}
+    if len(place) != skeleton.bone_count or any(name not in place for name in skeleton.names):
+        raise BindingError(
+            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
+        )
+    return np.array([place[name] for name in skeleton.names], np.intp)
+
+
+def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The skinning transforms D_b = B_b A_b^-1 of all bones, by one bulk read.
+
+    Args:
+        armature: the evaluated armature object.
+        order: shape (B,), from `pose_order`.
+
+    Returns:
+        shape (B, 4, 4), armature space, in the order of the skeleton; identities in Rest Position
+        and in Edit Mode, where Blender's deformation rests too.
+
+    Raises:
+        BindingError: the number of bones is not the one at binding.
+    """
+    bones = armature.pose.bones if armature.pose is not None else ()
+    if len(bones) != len(order):
+        raise BindingError(
+            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
+        )
+    if armature_of(cast("bpy.types.Object", armature.original)).is_editmode:
+        # Blender keeps the matrices of the last pose there but deforms nothing by them.
+        return np.tile(np.eye(4), (len(order), 1, 1))
+    columns = read_property(bones, "matrix_channel", np.float32, (4, 4))  # type: ignore[arg-type]
+    return columns[order].transpose(0, 2, 1).astype(np.float64, order="C")
+
+
+def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDArray[np.float64]:
+    """A^-1 O, which takes points from the object's space to the armature's.
+
+    Args:
+        obj: the mesh object, original or evaluated.
+        armature: the armature object, of the same kind.
+
+    Returns:
+        shape (4, 4).
+
+    Raises:
+        BindingError: one of the two is scaled to nothing, so that it has no inverse.
+    """
+    matrices = []
+    for one in (obj, armature):
+        matrix = np.array(one.matrix_world, np.float64)
+        if not is_invertible(matrix):
+            raise BindingError(
+                f"{one.name} has a scale of zero on at least one axis. Give it a size again."
+            )
+        matrices.append(matrix)
+    return np.linalg.solve(matrices[1], matrices[0])
+
+
+def is_invertible(matrix: NDArray[np.float64]) -> bool:
+    """Whether a (4, 4) world matrix is finite and flattens no direction."""
+    if not np.all(np.isfinite(matrix)):
+        return False
+    return bool(abs(np.linalg.det(matrix[:3, :3])) > _MIN_DETERMINANT)
+
+
+def _parents_first(bones: bpy.types.ArmatureBones) -> list[int]:
+    """Indices of the bones so that parents come first; Blender's own order where it has them so."""
+    index_of = {bone.name: index for index, bone in enumerate(bones)}
+    order: list[int] = []
+    placed: set[int] = set()
+    for bone in bones:
+        lineage = []
+        ancestor: bpy.types.Bone | None = bone
+        while ancestor is not None and index_of[ancestor.name] not in placed:
+            lineage.append(index_of[ancestor.name])
+            placed.add(lineage[-1])
+            ancestor = ancestor.parent
+        order.extend(reversed(lineage))
+    return order

@@ -1,0 +1,78 @@
+"""The deformed surface of an object, computed with NumPy: what the other evaluators must equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.compensation import Curve
+from ..core.deform import Method, deform
+from ..core.pose import Pose
+from ..core.skeleton import LimbAxis
+from .armature import object_to_armature
+from .binding import Binding
+from .object_settings import settings_of
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user has chosen for one object; see `Object.dq_compensation`."""
+
+    method: Method
+    factor: float
+    curve: Curve
+    limb_axis: LimbAxis
+    vertex_group: str
+
+    @classmethod
+    def of(cls, obj: bpy.types.Object) -> Settings:
+        """The settings of an object; of an evaluated one, with animation and drivers."""
+        chosen = settings_of(obj)
+        return cls(
+            chosen.method, chosen.factor, chosen.curve, chosen.limb_axis, chosen.vertex_group
+        )
+
+
+def evaluate(
+    binding: Binding,
+    settings: Settings,
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+) -> NDArray[np.float32]:
+    """Deform the vertices of an object in float64.
+
+    Args:
+        binding: of the object.
+        settings: how.
+        obj: the evaluated mesh object.
+        armature: the evaluated armature object.
+
+    Returns:
+        shape (n, 3), float32, object space.
+
+    Raises:
+        BindingError: the object no longer fits the binding, or has no size.
+        PoseError: a bone's matrix is not finite.
+    """
+    to_armature = object_to_armature(obj, armature)
+    positions = binding.shape(obj) @ to_armature[:3, :3].T + to_armature[:3, 3]
+    compensated = settings.method == "COMPENSATED"
+    amounts = None
+    if compensated:
+        amounts = binding.amounts(settings.limb_axis, settings.curve, to_armature)
+        amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
+    moved, _ = deform(
+        settings.method,
+        positions,
+        None,
+        binding.influences,
+        Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton),
+        limb_directions=binding.limb_directions(settings.limb_axis) if compensated else None,
+        amounts=amounts,
+        sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
+    )
+    back = np.linalg.inv(to_armature)
+    return (moved @ back[:3, :3].T + back[:3, 3]).astype(np.float32)

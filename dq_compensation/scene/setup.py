@@ -1,0 +1,162 @@
+"""What a mesh object's set-up allows: its Armature modifier, what stands in the way, what to know.
+
+Everything here is cheap enough for every redraw of a panel: no vertex is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import bpy
+import numpy as np
+
+from .armature import armature_of, deforming_bones, is_invertible
+from .attributes import read_property
+from .errors import BindingError
+from .mesh import mesh_of
+
+PROBLEM_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
+PROBLEM_NO_MODIFIER = (
+    "{obj} has no Armature modifier. Add one (Ctrl P, Armature Deform) and press Enable again."
+)
+PROBLEM_NO_ARMATURE = (
+    "The modifier {modifier} of {obj} has no armature. Choose one in its Object field."
+)
+PROBLEM_ENVELOPES_ONLY = (
+    "The modifier {modifier} of {obj} does not use vertex groups. "
+    "Turn on Bind To: Vertex Groups in it."
+)
+PROBLEM_NO_BONES = "{armature} has no bones that deform. Turn on Deform in its bones."
+PROBLEM_NO_GROUPS = (
+    "No vertex group of {obj} has the name of a deforming bone of {armature}. "
+    "Weight paint it, or give its groups the names of the bones."
+)
+PROBLEM_EDIT_MODE = "{obj} is in Edit Mode. Leave it (Tab) to see the deformation."
+PROBLEM_ABSOLUTE_KEYS = (
+    "The shape keys of {obj} are absolute. Turn on Relative in the Shape Keys panel."
+)
+PROBLEM_NO_SIZE = "{obj} has a scale of zero on at least one axis. Give it a size again."
+
+
+def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
+    """The Armature modifier that we stand in for.
+
+    The first one that has an armature; when none has, the first one; None without any.
+    """
+    modifiers = [
+        cast("bpy.types.ArmatureModifier", modifier)
+        for modifier in obj.modifiers
+        if modifier.type == "ARMATURE"
+    ]
+    return next((m for m in modifiers if m.object is not None), next(iter(modifiers), None))
+
+
+def rig_of(obj: bpy.types.Object) -> bpy.types.Object:
+    """The armature object of `armature_modifier`.
+
+    Raises:
+        BindingError: there is none (any more).
+    """
+    modifier = armature_modifier(obj)
+    if modifier is None or modifier.object is None:
+        raise BindingError(f"{obj.name} has no Armature modifier with an armature.")
+    return modifier.object
+
+
+def problem(obj: bpy.types.Object) -> str | None:
+    """Why the object cannot be deformed: a sentence for riggers that says what to do, or None."""
+    if obj.type != "MESH":
+        return PROBLEM_NOT_A_MESH.format(obj=obj.name)
+    modifier = armature_modifier(obj)
+    if modifier is None:
+        return PROBLEM_NO_MODIFIER.format(obj=obj.name)
+    armature = modifier.object
+    if armature is None:
+        return PROBLEM_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
+    if not modifier.use_vertex_groups:
+        return PROBLEM_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
+    return _group_problem(obj, armature) or _state_problem(obj, armature)
+
+
+def _group_problem(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+    """No group is there for a bone to move."""
+    bones = deforming_bones(armature)
+    if not bones:
+        return PROBLEM_NO_BONES.format(armature=armature.name)
+    if not any(group.name in bones for group in obj.vertex_groups):
+        return PROBLEM_NO_GROUPS.format(obj=obj.name, armature=armature.name)
+    return None
+
+
+def _state_problem(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+    """The set-up is whole but cannot be read as it is now."""
+    mesh = mesh_of(obj)
+    if mesh.is_editmode:
+        return PROBLEM_EDIT_MODE.format(obj=obj.name)
+    if mesh.shape_keys is not None and not mesh.shape_keys.use_relative:
+        return PROBLEM_ABSOLUTE_KEYS.format(obj=obj.name)
+    for one in (obj, armature):
+        if not is_invertible(np.array(one.matrix_world, np.float64)):
+            return PROBLEM_NO_SIZE.format(obj=one.name)
+    return None
+
+
+def notes(obj: bpy.types.Object, *, hidden_modifier: str = "") -> list[str]:
+    """What is set up in the object but does not show in our deformation; sentences for riggers.
+
+    Args:
+        obj: a mesh object.
+        hidden_modifier: the Armature modifier that the add-on itself has hidden in the viewport.
+    """
+    modifier = armature_modifier(obj) if obj.type == "MESH" else None
+    if modifier is None or modifier.object is None:
+        return []
+    found = _modifier_stack_notes(obj, modifier)
+    if modifier.use_bone_envelopes:
+        found.append(f"{modifier.name} also uses bone envelopes; only vertex groups count here.")
+    if modifier.vertex_group:
+        found.append(
+            f"{modifier.name} is limited to the vertex group {modifier.vertex_group}; "
+            "the whole mesh is deformed here."
+        )
+    if not modifier.show_viewport and modifier.name != hidden_modifier:
+        found.append(f"{modifier.name} is turned off in the viewport; it is deformed here.")
+    found.extend(_armature_notes(modifier.object))
+    if mesh_of(obj).has_custom_normals:
+        found.append(f"{obj.name} has custom normals; they are computed from the surface here.")
+    return found
+
+
+def _modifier_stack_notes(obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier) -> list[str]:
+    stack = list(obj.modifiers)
+    place = stack.index(modifier)
+    shown = [(index, other) for index, other in enumerate(stack) if other.show_viewport]
+    others = [other.name for index, other in shown if other.type == "ARMATURE" and index != place]
+    before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]
+    after = [m.name for index, m in shown if index > place and m.type != "ARMATURE"]
+    found = []
+    if others:
+        found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(others)}.")
+    if before:
+        found.append(f"Modifiers before {modifier.name} do not show: {', '.join(before)}.")
+    if after:
+        found.append(f"Modifiers after {modifier.name} do not show: {', '.join(after)}.")
+    return found
+
+
+def _armature_notes(armature: bpy.types.Object) -> list[str]:
+    found = []
+    bones = armature_of(armature).bones
+    curved = read_property(bones, "bbone_segments", np.int32) > 1
+    curved &= read_property(bones, "use_deform", np.bool_)
+    if curved.any():
+        names = [bones[int(index)].name for index in np.flatnonzero(curved)]
+        listed = ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
+        found.append(f"Bendy bones move as one straight bone here: {listed}.")
+    if armature_of(armature).is_editmode:
+        found.append(
+            f"{armature.name} is in Edit Mode and shows at rest; leave it to see the pose."
+        )
+    elif armature_of(armature).pose_position == "REST":
+        found.append(f"{armature.name} is in Rest Position; switch it to Pose Position.")
+    return found

@@ -1,0 +1,115 @@
+"""The panel in the 3D viewport's sidebar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.types import Context, Object, Panel, UILayout
+
+from ..registration import apply_in_order, undo_in_reverse
+from ..scene.object_settings import settings_of
+from ..scene.setup import problem
+from ..scene.targets import deformed_meshes
+from ..viewport import display
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import IconItems
+
+
+class VIEW3D_PT_dq_compensation(Panel):
+    """Deform the active character with DQ Compensation."""
+
+    bl_label = "DQ Compensation"
+    bl_category = "DQ Compensation"
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+
+    def draw(self, context: Context) -> None:
+        layout = self.layout
+        if layout is None:
+            return
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        active = context.active_object
+        if active is None or active.type not in {"MESH", "ARMATURE"}:
+            _sentence(layout, context, "Select a character's mesh or its armature.", "INFO")
+            return
+        meshes = [active] if active.type == "MESH" else deformed_meshes(active, context.view_layer)
+        if not meshes:
+            text = f"{active.name} deforms no mesh. Parent one to it (Ctrl P, Armature Deform)."
+            _sentence(layout, context, text, "INFO")
+            return
+        enabled = [settings_of(obj).enabled for obj in meshes]
+        row = layout.row(align=True)
+        row.scale_y = 1.3
+        if not all(enabled):
+            row.operator("dqc.enable", icon="PLAY")
+        if any(enabled):
+            row.operator("dqc.disable", icon="X")
+        for obj in meshes:
+            if len(meshes) > 1 or obj != active:
+                icon = "CHECKMARK" if settings_of(obj).enabled else "BLANK1"
+                layout.separator()
+                layout.label(text=obj.name, icon=icon)
+            if settings_of(obj).enabled:
+                _settings(layout, obj)
+            _status(layout, context, obj)
+
+
+def _settings(layout: UILayout, obj: Object) -> None:
+    settings = settings_of(obj)
+    column = layout.column()
+    column.prop(settings, "method")
+    if settings.method == "COMPENSATED":
+        column.use_property_decorate = True
+        column.prop(settings, "factor", slider=True)
+        column.use_property_decorate = False
+        column.prop(settings, "curve")
+        column.prop(settings, "limb_axis")
+        column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
+
+
+def _status(layout: UILayout, context: Context, obj: Object) -> None:
+    if not settings_of(obj).enabled:
+        if reason := problem(obj):
+            _sentence(layout, context, reason, "ERROR")
+        return
+    if reason := display.problem_of(obj):
+        _sentence(layout, context, reason, "ERROR")
+        layout.operator("dqc.refresh", icon="FILE_REFRESH")
+        return
+    for note in display.notes_of(obj):
+        _sentence(layout, context, note, "INFO")
+    layout.operator("dqc.refresh", icon="FILE_REFRESH")
+
+
+def _sentence(layout: UILayout, context: Context, text: str, icon: IconItems) -> None:
+    """A sentence, broken into as many lines as the sidebar's width asks for."""
+    scale = context.preferences.system.ui_scale
+    region = context.region
+    # A letter of the interface font is about 6 pixels wide at scale 1; the icon takes 60.
+    width = max(20, int((region.width / scale - 60) / 6)) if region else 40
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] = f"{lines[-1]} {word}"
+        else:
+            lines.append(word)
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    for number, line in enumerate(lines):
+        column.label(text=line, icon=icon if number == 0 else "BLANK1")
+
+
+CLASSES = (VIEW3D_PT_dq_compensation,)
+
+
+def register() -> None:
+    """Register the classes."""
+    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
+
+
+def unregister() -> None:
+    """Unregister the classes."""
+    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

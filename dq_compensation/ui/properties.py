@@ -1,0 +1,141 @@
+"""What an object remembers: `Object.dq_compensation`.
+
+The annotations here are Blender's property definitions, so they must not be postponed.
+"""
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, PointerProperty, StringProperty
+from bpy.types import PropertyGroup
+
+from ..registration import apply_in_order, undo_in_reverse
+from ..viewport.display import tag_redraw
+
+METHODS = (
+    (
+        "COMPENSATED",
+        "Compensated Dual Quaternion",
+        "Keeps the volume in a twist like Preserve Volume, and takes the bulge out of bent joints",
+    ),
+    (
+        "DUAL_QUATERNION",
+        "Dual Quaternion",
+        "The same as the Armature modifier's Preserve Volume: no collapse, but joints bulge",
+    ),
+    (
+        "SPHERICAL_JOINT",
+        "Spherical Joint",
+        "Blends rotations about the joint that a vertex's bones share",
+    ),
+    (
+        "LINEAR",
+        "Linear",
+        "The same as the plain Armature modifier: elbows collapse, wrists wring like a wet cloth",
+    ),
+)
+
+CURVES = (
+    ("FITTED", "Fitted", "The published curve, fitted to real joints: right for most characters"),
+    ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones weigh the same"),
+    ("MODELLED", "Modelled", "Derived from weights that are a step smoothed over the joint"),
+    ("SLIDES", "Strong", "Reaches further from the joint: for wide, soft weights"),
+)
+
+LIMB_AXES = (
+    (
+        "AUTO",
+        "Automatic",
+        "From each bone's head to its child's head; along the bone where it has no child",
+    ),
+    ("X", "X", "The limb runs along the bones' X axis"),
+    ("Y", "Y", "The limb runs along the bones' Y axis, as in bones made in Blender"),
+    ("Z", "Z", "The limb runs along the bones' Z axis"),
+    ("-X", "-X", "The limb runs against the bones' X axis"),
+    ("-Y", "-Y", "The limb runs against the bones' Y axis"),
+    ("-Z", "-Z", "The limb runs against the bones' Z axis"),
+)
+
+
+def _redraw(_settings: PropertyGroup, _context: bpy.types.Context) -> None:
+    tag_redraw()
+
+
+class DQCompensationNativeDisplay(PropertyGroup):
+    """Blender's own display settings of an object, kept while the add-on draws in its place.
+
+    They live in the file, so that undo, duplicates and saved files carry them along.
+    """
+
+    hidden: BoolProperty(description="Whether Blender's own surface is hidden at the moment")
+    display_type: StringProperty(description="Display As, as the user has set it")
+    hidden_modifier: StringProperty(description="The Armature modifier that was hidden, if one was")
+    hidden_from_camera: BoolProperty(description="Whether Ray Visibility of the camera was cleared")
+
+
+class DQCompensationSettings(PropertyGroup):
+    """The deformation of one mesh object."""
+
+    is_enabled: BoolProperty(options={"HIDDEN"})
+    enabled: BoolProperty(
+        name="Enabled",
+        description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
+        get=lambda self: self.is_enabled,  # type: ignore[attr-defined]
+    )
+    method: EnumProperty(
+        name="Method",
+        description="How the bones move the surface",
+        items=METHODS,
+        default="COMPENSATED",
+        update=_redraw,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    factor: FloatProperty(
+        name="Factor",
+        description="How much of the compensation acts: 0 is plain dual quaternions, 1 all of it",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        update=_redraw,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    curve: EnumProperty(
+        name="Curve",
+        description="How the compensation is spread over the joint",
+        items=CURVES,
+        default="FITTED",
+        update=_redraw,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    vertex_group: StringProperty(
+        name="Vertex Group",
+        description="Weights that scale the compensation per vertex; empty means everywhere 1",
+        update=_redraw,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    limb_axis: EnumProperty(
+        name="Limb Axis",
+        description="Which way the limbs run from the joints. Try the axes in turn if the joints "
+        "of an imported rig bulge more instead of less",
+        items=LIMB_AXES,
+        default="AUTO",
+        update=_redraw,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    native: PointerProperty(type=DQCompensationNativeDisplay)
+
+
+CLASSES = (DQCompensationNativeDisplay, DQCompensationSettings)
+
+
+def register() -> None:
+    """Register the classes."""
+    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
+    bpy.types.Object.dq_compensation = PointerProperty(  # type: ignore[attr-defined]
+        name="DQ Compensation", type=DQCompensationSettings, override={"LIBRARY_OVERRIDABLE"}
+    )
+
+
+def unregister() -> None:
+    """Unregister the classes."""
+    del bpy.types.Object.dq_compensation  # type: ignore[attr-defined]
+    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

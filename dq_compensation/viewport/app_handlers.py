@@ -1,0 +1,104 @@
+"""Follows what happens in Blender: edits, undo, files, renders."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.app.handlers import persistent
+
+from . import display, draw_handler
+from .enabled_objects import enabled_objects
+
+
+@persistent
+def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    if not enabled_objects():
+        return
+    screen = bpy.context.screen
+    if screen is not None and screen.is_animation_playing:
+        # Nothing is edited while it plays; drawing reads pose, keys and settings itself.
+        return
+    for update in depsgraph.updates:
+        changed = update.id
+        # Animated shape keys come without the shading flag; edits and sliders come with it.
+        if isinstance(changed, bpy.types.Mesh) and update.is_updated_shading:
+            display.mesh_edited(changed.original.session_uid)
+    display.follow_modes()
+    display.check_soon()
+
+
+@persistent
+def _before_load(*_args: object) -> None:
+    _forget()
+
+
+@persistent
+def _after_load(*_args: object) -> None:
+    # The timers of the old file went with it.
+    _forget()
+    if bpy.app.background:
+        display.restore_all()
+    else:
+        display.check_soon()
+
+
+@persistent
+def _after_undo(*_args: object) -> None:
+    display.distrust_all()
+    display.check_soon(0.0)
+
+
+@persistent
+def _before_save(*_args: object) -> None:
+    display.restore_all()
+
+
+@persistent
+def _after_save(*_args: object) -> None:
+    display.follow_modes()
+
+
+@persistent
+def _before_render(*_args: object) -> None:
+    display.final_render_begins()
+
+
+@persistent
+def _after_render(*_args: object) -> None:
+    display.final_render_ends()
+
+
+def _forget() -> None:
+    display.forget_all()
+    draw_handler.free()
+
+
+_HANDLERS = (
+    ("depsgraph_update_post", _on_depsgraph_update),
+    ("load_pre", _before_load),
+    ("load_post", _after_load),
+    ("undo_post", _after_undo),
+    ("redo_post", _after_undo),
+    ("save_pre", _before_save),
+    ("save_post", _after_save),
+    ("save_post_fail", _after_save),
+    ("render_init", _before_render),
+    ("render_complete", _after_render),
+    ("render_cancel", _after_render),
+)
+
+
+def register() -> None:
+    """Start following."""
+    for event, handler in _HANDLERS:
+        getattr(bpy.app.handlers, event).append(handler)
+    display.check_soon(0.0)
+
+
+def unregister() -> None:
+    """Stop following, and show every object as Blender does."""
+    display.cancel_check()
+    for event, handler in reversed(_HANDLERS):
+        getattr(bpy.app.handlers, event).remove(handler)
+    if hasattr(bpy.data, "objects"):
+        display.restore_all()
+    _forget()

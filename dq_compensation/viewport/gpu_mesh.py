@@ -1,0 +1,192 @@
+"""What the GPU knows of one binding: rest shape, influences, shape keys, joints and topology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from gpu.types import GPUBatch, GPUTexture
+from numpy.typing import NDArray
+
+from ..core.influences import Influences
+from ..core.spherical_joint import JointSets
+from ..core.topology import Topology
+from .gpu_objects import indexed_batch
+from .influence_packing import MAX_TEXELS, pack_influences, pack_strongest_bones
+from .shaders import KEY_VALUES_TEXELS
+from .textures import texture_bytes, texture_from_array
+
+MAX_SHAPE_KEYS = 4 * KEY_VALUES_TEXELS
+
+
+@dataclass(frozen=True)
+class MaterialRange:
+    """The triangles of one material slot: `count` indices from `start` on."""
+
+    slot: int
+    start: int
+    count: int
+
+
+class GpuMesh:
+    """The static textures and index buffers of one binding; built when they are first needed.
+
+    Args:
+        rest: shape (n, 3), the Basis positions in object space.
+        influences: of the n vertices.
+        topology: triangles, edges and normal groups; without it there are no normals and nothing
+            can be drawn.
+        sets: for SPHERICAL_JOINT.
+        shape_offsets: shape (K, n, 3), the offset of each shape key in object space; what is added
+            to `rest` is the sum of values times offsets.
+
+    Raises:
+        ValueError: shapes do not agree, or the mesh is beyond what the textures can address.
+    """
+
+    def __init__(
+        self,
+        rest: NDArray[np.floating],
+        influences: Influences,
+        *,
+        topology: Topology | None = None,
+        sets: JointSets | None = None,
+        shape_offsets: NDArray[np.floating] | None = None,
+    ) -> None:
+        count = len(rest)
+        if influences.vertex_count != count:
+            raise ValueError(
+                f"GpuMesh: influences of {influences.vertex_count} vertices for {count}"
+            )
+        if shape_offsets is not None and shape_offsets.shape[1:] != (count, 3):
+            raise ValueError(f"GpuMesh: shape offsets {shape_offsets.shape} for {count} vertices")
+        if shape_offsets is not None and len(shape_offsets) > MAX_SHAPE_KEYS:
+            raise ValueError(f"The GPU display has a limit of {MAX_SHAPE_KEYS} shape keys")
+        if count > MAX_TEXELS:
+            raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} vertices for a mesh")
+        self.vertex_count = count
+        self.group_count = topology.group_count if topology is not None else 0
+        self.key_count = len(shape_offsets) if shape_offsets is not None else 0
+        self.set_count = sets.set_count if sets is not None else 0
+        self.topology = topology
+        self.sets = sets
+        self._influences = influences
+        packed = pack_influences(influences)
+        self.rest = texture_from_array(
+            np.column_stack((rest, packed.starts)).astype(np.float32), 4, padding=-1.0
+        )
+        self.influences = texture_from_array(packed.texels, 4)
+        if shape_offsets is not None and self.key_count:
+            self.key_starts, self.key_offsets = _shape_key_textures(shape_offsets)
+
+    @cached_property
+    def strongest_bones(self) -> NDArray[np.float32]:
+        """Shape (n,), on the CPU: the two strongest bones of each vertex, packed."""
+        return pack_strongest_bones(self._influences)
+
+    @cached_property
+    def joint_of_vertex(self) -> GPUTexture:
+        """RG32F: the set of each vertex, and the bone that the signs of its bones follow."""
+        sets = self._require_sets()
+        rows = np.zeros((self.vertex_count, 2), np.float32)
+        if sets.set_count:
+            set_of_vertex = np.maximum(sets.set_of_vertex, 0)
+            controlling = sets.controlling[set_of_vertex]
+            rows[:, 0] = set_of_vertex
+            rows[:, 1] = np.where(controlling >= 0, controlling, self._influences.bones[:, 0])
+        return texture_from_array(rows, 2)
+
+    @cached_property
+    def joint_sets(self) -> GPUTexture:
+        """RGBA32F, two pixels for each set; see `joint_centres.glsl`."""
+        sets = self._require_sets()
+        rows = np.zeros((sets.set_count, 2, 4), np.float32)
+        rows[:, 0, :3] = sets.centroid
+        rows[:, 1, 0] = sets.offsets[:-1]
+        rows[:, 1, 1] = np.where(sets.shared, 0, np.diff(sets.offsets))
+        return texture_from_array(rows.reshape(-1, 4), 4)
+
+    @cached_property
+    def joint_bones(self) -> GPUTexture:
+        """R32F: the bones of the sets."""
+        return texture_from_array(self._require_sets().bones.astype(np.float32), 1)
+
+    @cached_property
+    def groups(self) -> GPUTexture:
+        """RG32F: the vertex and the first corner of each normal group; then (-1, end)."""
+        topology = self._require_topology()
+        count = topology.group_count
+        rows = np.full((count + 1, 2), -1.0, np.float32)
+        rows[:count, 0] = topology.group_vertex
+        rows[:, 1] = topology.fan_offsets
+        return texture_from_array(rows, 2, padding=-1.0)
+
+    @cached_property
+    def fans(self) -> GPUTexture:
+        """R32F: the previous, next and opposite vertex of each corner."""
+        topology = self._require_topology()
+        fans = (topology.fan_previous, topology.fan_next, topology.fan_opposite)
+        return texture_from_array(np.stack(fans, axis=1).astype(np.float32).reshape(-1), 1)
+
+    @cached_property
+    def material_ranges(self) -> tuple[MaterialRange, ...]:
+        """The ranges of `triangle_batch`, by slot."""
+        if self.topology is None:
+            return ()
+        counts = np.bincount(self.topology.triangle_material)
+        starts = np.cumsum(counts) - counts
+        return tuple(
+            MaterialRange(int(slot), 3 * int(starts[slot]), 3 * int(counts[slot]))
+            for slot in np.flatnonzero(counts)
+        )
+
+    @cached_property
+    def triangle_batch(self) -> GPUBatch | None:
+        """Triangles whose indices are normal groups, sorted by material; None without any."""
+        topology = self._require_topology()
+        order = np.argsort(topology.triangle_material, kind="stable")
+        return indexed_batch("TRIS", topology.triangle_groups[order])
+
+    @cached_property
+    def edge_batch(self) -> GPUBatch | None:
+        """Lines whose indices are vertices; None without any."""
+        return indexed_batch("LINES", self._require_topology().edges)
+
+    def gpu_bytes(self) -> dict[str, int]:
+        """What is on the GPU now, by name."""
+        sizes = {
+            name: texture_bytes(value)
+            for name, value in vars(self).items()
+            if isinstance(value, GPUTexture)
+        }
+        if "triangle_batch" in vars(self):
+            sizes["triangle_batch"] = self._require_topology().triangle_groups.nbytes
+        if "edge_batch" in vars(self):
+            sizes["edge_batch"] = self._require_topology().edges.nbytes
+        return sizes
+
+    def _require_sets(self) -> JointSets:
+        if self.sets is None:
+            raise ValueError("GpuMesh: SPHERICAL_JOINT needs the joint sets")
+        return self.sets
+
+    def _require_topology(self) -> Topology:
+        if self.topology is None:
+            raise ValueError("GpuMesh: normals and drawing need the topology")
+        return self.topology
+
+
+def _shape_key_textures(offsets: NDArray[np.floating]) -> tuple[GPUTexture, GPUTexture]:
+    """Only the vertices that a key moves: (place of each vertex's first offset, the offsets)."""
+    vertex_count = offsets.shape[1]
+    vertices, keys = np.nonzero(np.any(offsets != 0.0, axis=2).T)
+    counts = np.bincount(vertices, minlength=vertex_count)
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    if starts[-1] > MAX_TEXELS:
+        raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} shape key offsets")
+    rows = np.empty((len(vertices), 4), np.float32)
+    rows[:, :3] = offsets[keys, vertices]
+    rows[:, 3] = keys
+    padding = float(starts[-1])
+    return texture_from_array(starts, 1, padding=padding), texture_from_array(rows, 4)

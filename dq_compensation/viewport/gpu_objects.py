@@ -1,0 +1,111 @@
+"""Makes the objects of Blender's gpu module from arrays, with the checks that Blender leaves out.
+
+The published types of that module lack its constructors' arguments and many results: they are set
+right here, once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpu
+import numpy as np
+from gpu.types import (
+    GPUBatch,
+    GPUShader,
+    GPUShaderCreateInfo,
+    GPUStageInterfaceInfo,
+    GPUTexture,
+    GPUUniformBuf,
+)
+from numpy.typing import NDArray
+
+_gpu: Any = gpu
+
+
+def new_texture(
+    size: tuple[int, int], texture_format: str, pixels: NDArray[np.float32] | None = None
+) -> GPUTexture:
+    """A 2D texture, of an array or without content.
+
+    Args:
+        size: width and height.
+        texture_format: of Blender's names.
+        pixels: float32, contiguous, width x height x channels numbers.
+    """
+    if pixels is None:
+        return _gpu.types.GPUTexture(size, format=texture_format)
+    _check(pixels)
+    buffer = _gpu.types.Buffer("FLOAT", pixels.size, pixels)
+    return _gpu.types.GPUTexture(size, format=texture_format, data=buffer)
+
+
+def new_uniform_buffer(texels: NDArray[np.float32]) -> GPUUniformBuf:
+    """A uniform buffer of an array of vec4, shape (n, 4), float32."""
+    _check(texels)
+    return _gpu.types.GPUUniformBuf(texels)
+
+
+def update_uniform_buffer(block: GPUUniformBuf, texels: NDArray[np.float32]) -> None:
+    """Replace the content of a uniform buffer; `texels` as when it was made."""
+    _check(texels)
+    untyped: Any = block
+    untyped.update(texels)
+
+
+def set_matrix(shader: GPUShader, name: str, matrix: NDArray[np.floating]) -> None:
+    """Set a mat4 of a bound shader.
+
+    Args:
+        matrix: shape (4, 4), an array or a mathutils Matrix.
+    """
+    untyped: Any = shader
+    columns = np.asarray(matrix, np.float32).T
+    untyped.uniform_float(name, np.ascontiguousarray(columns).ravel())
+
+
+def indexed_batch(kind: str, indices: NDArray[np.int32]) -> GPUBatch | None:
+    """A batch with indices alone, for shaders that fetch everything by gl_VertexID.
+
+    Args:
+        kind: TRIS or LINES.
+        indices: shape (m, 3) or (m, 2); None is returned where m is 0.
+    """
+    if not len(indices):
+        return None
+    types = _gpu.types
+    vertex_format = types.GPUVertFormat()
+    vertex_format.attr_add(id="unused", comp_type="F32", len=1, fetch_mode="FLOAT")
+    vertices = types.GPUVertBuf(vertex_format, 3)
+    vertices.attr_fill("unused", np.zeros((3, 1), np.float32))
+    index_buffer = types.GPUIndexBuf(type=kind, seq=np.ascontiguousarray(indices, np.int32))
+    return types.GPUBatch(type=kind, buf=vertices, elem=index_buffer)
+
+
+def new_stage_interface(name: str) -> GPUStageInterfaceInfo:
+    """What a vertex shader hands to its fragment shader, empty."""
+    return _gpu.types.GPUStageInterfaceInfo(name)
+
+
+def compile_shader(info: GPUShaderCreateInfo) -> GPUShader:
+    """Compile; raises a plain Exception when the driver refuses."""
+    return _gpu.shader.create_from_info(info)
+
+
+def run_compute(shader: GPUShader, groups_x: int, groups_y: int) -> None:
+    """Run a compute shader; what it writes is seen by what follows."""
+    _gpu.compute.dispatch(shader, groups_x, groups_y, 1)
+
+
+def read_floats(texture: GPUTexture) -> NDArray[np.float32]:
+    """All the numbers of a float texture in one row; waits for the GPU."""
+    pixels: Any = texture.read()
+    # Until Blender 5.0 the strides of a buffer of several dimensions are wrong; of one, right.
+    pixels.dimensions = int(np.prod(pixels.dimensions))
+    return np.array(pixels, dtype=np.float32)
+
+
+def _check(array: NDArray[np.float32]) -> None:
+    """Blender would read anything else as if it were this."""
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        raise TypeError("the GPU takes contiguous float32 arrays only")

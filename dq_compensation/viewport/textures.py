@@ -1,0 +1,61 @@
+"""Arrays in textures and back; array element i is pixel (i % 1024, i // 1024)."""
+
+from __future__ import annotations
+
+import numpy as np
+from gpu.types import GPUShader, GPUTexture
+from numpy.typing import NDArray
+
+from .gpu_objects import new_texture, read_floats, run_compute
+from .shaders import LOCAL_SIZE, TEXTURE_WIDTH
+
+_FORMATS = {1: "R32F", 2: "RG32F", 4: "RGBA32F"}
+_PIXEL_BYTES = {"R32F": 4, "RG32F": 8, "RGBA32F": 16, "RGBA16F": 8}
+_CHANNELS = {"R32F": 1, "RG32F": 2, "RGBA32F": 4, "RGBA16F": 4}
+
+
+def row_count(count: int) -> int:
+    """The rows of a texture for `count` pixels, at least one."""
+    return max(1, -(-count // TEXTURE_WIDTH))
+
+
+def texture_from_array(
+    values: NDArray[np.floating], channels: int, *, padding: float = 0.0
+) -> GPUTexture:
+    """A float texture of an array.
+
+    Args:
+        values: shape (n, channels) or, for one channel, (n,).
+        channels: 1, 2 or 4.
+        padding: fills the pixels past the last.
+    """
+    rows = row_count(len(values))
+    pixels = np.full((rows * TEXTURE_WIDTH, channels), padding, np.float32)
+    pixels[: len(values)] = np.reshape(values, (len(values), channels))
+    return new_texture((TEXTURE_WIDTH, rows), _FORMATS[channels], pixels)
+
+
+def empty_texture(count: int, image_format: str) -> GPUTexture:
+    """A texture for a compute pass to write `count` pixels of; zeros until then."""
+    texture = new_texture((TEXTURE_WIDTH, row_count(count)), image_format)
+    texture.clear(format="FLOAT", value=(0.0,) * _CHANNELS[image_format])
+    return texture
+
+
+def array_from_texture(texture: GPUTexture, count: int) -> NDArray[np.float32]:
+    """Read the first `count` pixels back; shape (count, channels). Waits for the GPU."""
+    channels = _CHANNELS[texture.format]
+    return read_floats(texture).reshape(-1, channels)[:count]
+
+
+def texture_bytes(texture: GPUTexture) -> int:
+    """What the texture takes on the GPU."""
+    return texture.width * texture.height * _PIXEL_BYTES[texture.format]
+
+
+def dispatch(shader: GPUShader, count: int) -> None:
+    """Run a compute shader with one invocation for each of `count` pixels (and some past them)."""
+    if count <= TEXTURE_WIDTH:
+        run_compute(shader, -(-count // LOCAL_SIZE), 1)
+    else:
+        run_compute(shader, TEXTURE_WIDTH // LOCAL_SIZE, row_count(count))

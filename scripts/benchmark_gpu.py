@@ -1,0 +1,219 @@
+"""Times the GPU passes against linear skinning and Python per frame, and counts the memory.
+
+    .venv-5.2/bin/python scripts/benchmark_gpu.py
+
+Ratios are comparable between machines; times are not (without a graphics card the GPU is emulated).
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bpy
+import gpu
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dq_compensation.core.compensation import compensation_amounts
+from dq_compensation.core.deform import METHODS, Method
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.spherical_joint import joint_sets
+from dq_compensation.core.topology import Topology, topology
+from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
+from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
+from dq_compensation.viewport.gpu_mesh import GpuMesh
+from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.surface import (
+    StudioLight,
+    SurfaceMaterial,
+    ViewUniforms,
+    draw_solid,
+    drawing_state,
+)
+
+BONES, INFLUENCES, SIDE = 80, 4, 256
+TARGETS = {"LINEAR": 1.0, "DUAL_QUATERNION": 1.2, "COMPENSATED": 1.3, "SPHERICAL_JOINT": 1.5}
+PYTHON_TARGET = 0.3
+BYTES_TARGET = 64
+
+
+def build_armature() -> bpy.types.Object:
+    """A chain of 80 bones along X, each turned a little."""
+    armature = bpy.data.objects.new("Chain", bpy.data.armatures.new("Chain"))
+    bpy.context.scene.collection.objects.link(armature)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    parent = None
+    for number in range(BONES):
+        bone = armature.data.edit_bones.new(f"bone {number}")
+        bone.head, bone.tail = (number / BONES, 0, 0), ((number + 1) / BONES, 0, 0)
+        bone.parent, parent = parent, bone
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rng = np.random.default_rng(0)
+    for bone in armature.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+        bone.rotation_quaternion = (1.0, *(0.05 * rng.normal(size=3)))
+    bpy.context.view_layer.update()
+    return armature
+
+
+def build_grid(side: int) -> tuple[np.ndarray, Topology]:
+    """A grid of side x side vertices with quads."""
+    mesh = bpy.data.meshes.new("Grid")
+    place = np.linspace(0.0, 1.0, side)
+    points = np.stack((*np.meshgrid(place, 0.2 * place), np.zeros((side, side))), axis=-1)
+    corner = np.arange(side * side).reshape(side, side)
+    quads = np.stack((corner[:-1, :-1], corner[:-1, 1:], corner[1:, 1:], corner[1:, :-1]), axis=-1)
+    mesh.from_pydata(points.reshape(-1, 3).tolist(), [], quads.reshape(-1, 4).tolist())
+    mesh.polygons.foreach_set("use_smooth", np.ones(len(mesh.polygons), np.bool_))
+    rest = read_positions(mesh)
+    return rest, topology(read_mesh_arrays(mesh, rest))
+
+
+def chain_influences(rest: np.ndarray) -> Influences:
+    """The four bones around each vertex."""
+    nearest = np.clip((rest[:, 0] * BONES).astype(int) - 1, 0, BONES - INFLUENCES)
+    bones = nearest[:, None] + np.arange(INFLUENCES)
+    distances = np.abs((bones + 0.5) / BONES - rest[:, :1]) * BONES
+    weights = np.exp(-(distances**2))
+    vertices = np.repeat(np.arange(len(rest)), INFLUENCES)
+    return Influences.from_triples(vertices, bones.reshape(-1), weights.reshape(-1), len(rest))
+
+
+def median_seconds(action: Callable[[], object], repeats: int) -> float:
+    """The median time of `action`."""
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times)
+
+
+def make_deformed(rest: np.ndarray, surface: Topology, skeleton: Skeleton) -> DeformedMesh:
+    """A bound mesh with compensation amounts."""
+    influences = chain_influences(rest)
+    sets = joint_sets(influences, skeleton)
+    deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets, topology=surface))
+    deformed.set_amounts(compensation_amounts(rest, influences, skeleton))
+    return deformed
+
+
+def kernel_times(deformed: DeformedMesh, palette: Palette) -> dict[Method, float]:
+    """Seconds of one skinning pass of each method, interleaved so that other load hits all."""
+    dispatches = 20
+
+    def run(method: Method) -> None:
+        for _ in range(dispatches):
+            deformed.deform(method, palette, with_normals=False)
+        deformed.read_positions()  # waits for the passes
+
+    for method in METHODS:
+        run(method)
+    times: dict[Method, list[float]] = {method: [] for method in METHODS}
+    reading = median_seconds(deformed.read_positions, 20)
+    for _ in range(9):
+        for method in METHODS:
+            begun = time.perf_counter()
+            run(method)
+            times[method].append((time.perf_counter() - begun - reading) / dispatches)
+    return {method: statistics.median(values) for method, values in times.items()}
+
+
+def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, float]:
+    """Seconds of Python per frame for one character, part by part; its mesh has four vertices."""
+    order = pose_order(armature, skeleton)
+    rest, surface = build_grid(2)
+    deformed = make_deformed(rest, surface, skeleton)
+    palette = Palette(skeleton.limb_directions())
+    view = ViewUniforms()
+    lamp = StudioLight((0.0, 0.0, 1.0), (1.0, 1.0, 1.0))
+    matrices = pose_matrices(armature, order)
+    pose = Pose.from_matrices(matrices, skeleton)
+    gpu_types: Any = gpu.types
+    offscreen = gpu_types.GPUOffScreen(16, 16)
+    materials = (SurfaceMaterial(),)
+    identity = np.eye(4)
+
+    def skin() -> None:
+        palette.update(pose)
+        deformed.deform("COMPENSATED", palette, identity)
+
+    def draw() -> None:
+        view.update(identity, identity, (lamp,) * 4, (0.0, 0.0, 0.0))
+        with drawing_state():
+            draw_solid(deformed, view, identity, materials)
+
+    with offscreen.bind():
+        skin()
+        draw()
+        parts = {
+            "read the pose": lambda: pose_matrices(armature, order),
+            "Pose.from_matrices": lambda: Pose.from_matrices(matrices, skeleton),
+            "palette, skinning, normals": skin,
+            "draw": draw,
+        }
+        times = {name: median_seconds(action, 300) for name, action in parts.items()}
+    offscreen.free()
+    return times
+
+
+def main() -> None:
+    """Measure and print the tables."""
+    if bpy.app.background and hasattr(gpu, "init"):
+        gpu.init()
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    armature = build_armature()
+    skeleton = read_skeleton(armature)
+    rest, surface = build_grid(SIDE)
+    deformed = make_deformed(rest, surface, skeleton)
+    palette = Palette(skeleton.limb_directions())
+    matrices = pose_matrices(armature, pose_order(armature, skeleton))
+    palette.update(Pose.from_matrices(matrices, skeleton))
+
+    print(f"{gpu.platform.renderer_get()}, {gpu.platform.backend_type_get()}")
+    print(f"{len(rest)} vertices, {BONES} bones, {INFLUENCES} influences\n")
+    times = kernel_times(deformed, palette)
+    print(f"{'skinning pass':28}{'ms':>8}{'ratio':>8}{'target':>8}")
+    for method, seconds in times.items():
+        ratio = seconds / times["LINEAR"]
+        print(f"{method:28}{1e3 * seconds:8.2f}{ratio:8.2f}{TARGETS[method]:8.2f}")
+
+    parts = python_times(armature, skeleton)
+    parts["sum"] = sum(parts.values())
+    print(f"\n{'Python per frame':28}{'ms':>8}{'':8}{'target':>8}")
+    for name, seconds in parts.items():
+        target = f"{PYTHON_TARGET:8.2f}" if name == "sum" else ""
+        print(f"{name:28}{1e3 * seconds:8.3f}{'':8}{target}")
+
+    deformed.deform("COMPENSATED", palette)
+    deformed.mesh.triangle_batch  # noqa: B018 - builds what drawing needs
+    deformed.mesh.edge_batch  # noqa: B018
+    print_memory({name: size / len(rest) for name, size in deformed.gpu_bytes().items()})
+
+
+def print_memory(sizes: dict[str, float]) -> None:
+    """Print bytes per vertex: what deforming COMPENSATED takes, then what else there is."""
+    print(f"\n{'on the GPU':28}{'bytes per vertex':>24}")
+    deforming = ("rest", "influences", "amounts", "positions")
+    for name in deforming:
+        print(f"{name:28}{sizes[name]:24.1f}")
+    total = sum(sizes[name] for name in deforming)
+    print(f"{'deforming, COMPENSATED':28}{total:24.1f} (target {BYTES_TARGET})")
+    for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        if name not in deforming:
+            print(f"{name:28}{size:24.1f}")
+    print(f"{'all':28}{sum(sizes.values()):24.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Build `dist/dq_compensation-<version>.zip` and validate it, with Blender's own command.
+
+The command is `blender_ext.py`, which the bpy wheel brings: no Blender program is needed. Run it
+with an environment that has bpy, e.g. `.venv-5.2/bin/python scripts/build.py`.
+"""
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from environments import PROJECT
+
+
+class BuildError(RuntimeError):
+    """Blender's build or validate command refused; the message is its output."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, default=PROJECT / "dist", metavar="FOLDER")
+    try:
+        archive = build(parser.parse_args().output)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{archive} ({archive.stat().st_size / 1024:.0f} KB) is valid")
+    return 0
+
+
+def build(output: Path) -> Path:
+    """Build the extension's zip into the folder `output` and return its path.
+
+    Raises BuildError when Blender's command finds fault with the manifest or the archive.
+    """
+    manifest = tomllib.loads((PROJECT / "blender_manifest.toml").read_text(encoding="utf-8"))
+    archive = output / f"{manifest['id']}-{manifest['version']}.zip"
+    output.mkdir(parents=True, exist_ok=True)
+    _extension_command("validate", str(PROJECT))
+    _extension_command("build", "--source-dir", str(PROJECT), "--output-filepath", str(archive))
+    _extension_command("validate", str(archive))
+    return archive
+
+
+def extension_command_path() -> Path:
+    """Return the path of `blender_ext.py` inside the installed bpy, without importing bpy."""
+    spec = importlib.util.find_spec("bpy")
+    if spec is None or not spec.submodule_search_locations:
+        raise BuildError(f"{sys.executable} has no bpy; run `make setup`, then use .venv-5.2")
+    package = Path(spec.submodule_search_locations[0])
+    found = sorted(package.glob("*/scripts/addons_core/bl_pkg/cli/blender_ext.py"))
+    if not found:
+        raise BuildError(f"no blender_ext.py inside {package}")
+    return found[-1]
+
+
+def _extension_command(*arguments: str) -> None:
+    run = subprocess.run(
+        [sys.executable, str(extension_command_path()), *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # It says "FATAL_ERROR" on its standard output in places.
+    if run.returncode or "FATAL_ERROR" in run.stdout:
+        raise BuildError(f"blender_ext {' '.join(arguments)}\n{run.stdout}{run.stderr}".rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

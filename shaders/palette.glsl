@@ -1,0 +1,24 @@
+// What every bone does in this frame: PALETTE_STRIDE vec4 for each bone, in the order of the
+// skeleton; in a uniform buffer where they fit, in a texture 1024 wide beyond.
+// Quaternions are (w, x, y, z).
+
+vec4 palette_texel(int place)
+{
+#ifdef PALETTE_IN_TEXTURE
+  return texelFetch(palette_texture, ivec2(place & 1023, place >> 10), 0);
+#else
+  return palette[place];
+#endif
+}
+
+// The bone's rotation (w, x, y, z), of the layouts that have one.
+vec4 bone_rotation(int bone)
+{
+  return palette_texel(bone * PALETTE_STRIDE);
+}
+
+// The three rows of the bone's matrix D from `first_row` on; the fourth row is 0 0 0 1.
+vec3 transform_by_rows(vec4 row_x, vec4 row_y, vec4 row_z, vec4 v)
+{
+  return vec3(dot(row_x, v), dot(row_y, v), dot(row_z, v));
+}

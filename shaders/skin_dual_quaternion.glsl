@@ -1,0 +1,88 @@
+// DUAL_QUATERNION: dual quaternion linear blending (Kavan et al. 2008), and with COMPENSATE the
+// compensation after it. One invocation for each vertex. Quaternions are (w, x, y, z).
+// amounts: (how far to compensate, the two strongest bones packed like an influence).
+// Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
+// [, limb direction].
+
+#include "quaternion.glsl"
+#include "palette.glsl"
+#include "influences.glsl"
+#include "object_space.glsl"
+#ifdef COMPENSATE
+#  include "compensation.glsl"
+#endif
+
+// The dual part of the bone's rigid transform.
+vec4 bone_dual(int bone, vec4 rotation, vec3 v)
+{
+  int place = bone * PALETTE_STRIDE + 1;
+#ifdef SCALED
+  // The rigid transform which rotates by `rotation` and takes v where D takes it: then scale needs
+  // no matrix beside the dual quaternion, as in Blender's Preserve Volume.
+  vec3 moved = transform_by_rows(
+      palette_texel(place), palette_texel(place + 1), palette_texel(place + 2), vec4(v, 1.0));
+  vec3 translation = moved - rotate_vector(rotation, v);
+  return 0.5 * quaternion_product(vec4(0.0, translation), rotation);
+#else
+  return palette_texel(place);
+#endif
+}
+
+void main()
+{
+  ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
+  vec4 rest_vertex = texelFetch(rest, texel, 0);
+  if (rest_vertex.w < 0.0) {
+    // No bone moves it.
+    imageStore(positions, texel, vec4(rest_vertex.xyz, 1.0));
+    return;
+  }
+  vec3 v = armature_from_object(rest_vertex.xyz);
+  vec4 real_part = vec4(0.0);
+  vec4 dual_part = vec4(0.0);
+  int place = int(rest_vertex.w);
+  uint total = 0u;
+  uint before = 1u;
+  while (total < WEIGHT_SUM && total != before) {
+    before = total;
+    vec4 four = influence_texel(place);
+    place += 1;
+    for (int slot = 0; slot < 4; slot++) {
+      uint share = influence_weight(four[slot]);
+      if (share == 0u) {
+        break;
+      }
+      int bone = influence_bone(four[slot]);
+      vec4 rotation = bone_rotation(bone);
+      float weight = float(share) * WEIGHT_UNIT;
+      // The sign that agrees with the sum so far.
+      if (faces_away(rotation, real_part, float(total) * WEIGHT_UNIT)) {
+        weight = -weight;
+      }
+      total += share;
+      real_part += weight * rotation;
+      dual_part += weight * bone_dual(bone, rotation, v);
+    }
+  }
+  float real_length = length(real_part);
+  vec3 moved = v;
+  if (real_length > 0.0) {
+    vec4 r = real_part / real_length;
+    vec4 e = dual_part / real_length;
+    moved = rotate_vector(r, v) + 2.0 * (r.x * e.yzw - e.x * r.yzw + cross(r.yzw, e.yzw));
+  }
+#ifdef COMPENSATE
+  vec2 compensated = texelFetch(amounts, texel, 0).xy;
+  float amount = compensated.x * compensation_factor();
+  if (amount != 0.0) {
+    int bone_1 = influence_bone(compensated.y);
+    int bone_2 = int(influence_weight(compensated.y));
+    moved += amount * compensation_offset(
+        bone_rotation(bone_1),
+        bone_rotation(bone_2),
+        palette_texel((bone_1 + 1) * PALETTE_STRIDE - 1).xyz,
+        palette_texel((bone_2 + 1) * PALETTE_STRIDE - 1).xyz);
+  }
+#endif
+  imageStore(positions, texel, vec4(object_from_armature(moved), 1.0));
+}

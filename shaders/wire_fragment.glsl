@@ -1,0 +1,6 @@
+// Edges in one linear colour.
+
+void main()
+{
+  fragment_colour = wire_colour;
+}

@@ -1,0 +1,55 @@
+"""Fixtures on real bpy: an empty file, and the human with each of its rigs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from human_model import HumanArrays, Rig, build_human, load_human_arrays
+
+
+@pytest.fixture
+def empty_file() -> Iterator[None]:
+    """A file with one empty scene, before the test and after it."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    yield
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Human:
+    """The skinned body in the scene, with the arrays that it was made from."""
+
+    mesh_object: bpy.types.Object
+    armature_object: bpy.types.Object
+    arrays: HumanArrays
+
+    def evaluated_positions(self) -> NDArray[np.float32]:
+        """Shape (n, 3), object space: what Blender's own modifiers make of the body now."""
+        bpy.context.view_layer.update()
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        mesh = self.mesh_object.evaluated_get(depsgraph).data
+        positions = np.empty(3 * len(mesh.vertices), np.float32)
+        mesh.attributes["position"].data.foreach_get("vector", positions)
+        return positions.reshape(-1, 3)
+
+
+@pytest.fixture
+def human_with_rig(empty_file: None) -> Callable[[Rig], Human]:
+    """A function that adds the human with the rig of that name to the empty file."""
+
+    def build(rig: Rig) -> Human:
+        return Human(*build_human(rig), load_human_arrays(rig))
+
+    return build
+
+
+@pytest.fixture
+def human(human_with_rig: Callable[[Rig], Human]) -> Human:
+    """The human with its rig of 163 bones, up to 9 influences per vertex."""
+    return human_with_rig("default")

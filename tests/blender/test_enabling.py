@@ -1,0 +1,447 @@
+"""Enable, disable, refresh: what they change in the file, and what they put back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dq_compensation
+from dq_compensation import api
+from dq_compensation.scene.errors import BindingError
+from dq_compensation.viewport import display, enabled_objects
+from human_poses import apply_pose, named_poses
+
+from .conftest import Human
+
+Settings = dict[str, object]
+
+
+@pytest.fixture
+def addon(empty_file: None) -> Iterator[None]:
+    dq_compensation.register()
+    yield
+    dq_compensation.unregister()
+
+
+@pytest.fixture
+def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a session with a window: what is enabled is drawn by us."""
+    monkeypatch.setattr(display, "drawing_refusal", lambda: None)
+
+
+@pytest.fixture
+def body(human: Human) -> bpy.types.Object:
+    select(human.mesh_object)
+    apply_pose(human.armature_object, named_poses("default")["elbow"].rotations)
+    bpy.context.view_layer.update()
+    return human.mesh_object
+
+
+def select(*objects: bpy.types.Object) -> None:
+    for obj in bpy.context.view_layer.objects:
+        obj.select_set(obj in objects)
+    bpy.context.view_layer.objects.active = objects[0] if objects else None
+
+
+def native_settings(obj: bpy.types.Object) -> Settings:
+    """Everything of the object that Blender's own interface shows and we might touch."""
+    found: Settings = {
+        f"object.{prop.identifier}": getattr(obj, prop.identifier)
+        for prop in obj.bl_rna.properties
+        if prop.type in {"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM"}
+        and not getattr(prop, "is_array", False)
+    }
+    for modifier in obj.modifiers:
+        for prop in modifier.bl_rna.properties:
+            if prop.type in {"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM"}:
+                found[f"{modifier.name}.{prop.identifier}"] = getattr(modifier, prop.identifier)
+    for changing in ("Armature.execution_time", "object.is_evaluated"):
+        found.pop(changing, None)
+    return found
+
+
+def evaluated(obj: bpy.types.Object) -> NDArray[np.float32]:
+    bpy.context.view_layer.update()
+    mesh = obj.evaluated_get(bpy.context.evaluated_depsgraph_get()).data
+    positions = np.empty(3 * len(mesh.vertices), np.float32)
+    mesh.attributes["position"].data.foreach_get("vector", positions)
+    return positions
+
+
+@pytest.mark.usefixtures("with_viewport")
+@pytest.mark.parametrize("display_type", ["TEXTURED", "WIRE", "BOUNDS"])
+@pytest.mark.parametrize("modifier_shown", [True, False])
+def test_disable_puts_everything_back(
+    body: bpy.types.Object, display_type: str, modifier_shown: bool
+) -> None:
+    body.display_type = display_type
+    body.modifiers[0].show_viewport = modifier_shown
+    before, shape = native_settings(body), evaluated(body)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert body.dq_compensation.enabled
+    assert body.display_type == "BOUNDS"
+    assert not body.modifiers[0].show_viewport
+    assert bpy.ops.dqc.disable() == {"FINISHED"}
+    assert not body.dq_compensation.enabled
+    assert native_settings(body) == before
+    assert np.array_equal(evaluated(body), shape)
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_final_renders_see_the_object_and_its_modifier(body: bpy.types.Object) -> None:
+    bpy.ops.dqc.enable()
+    assert body.visible_camera
+    assert not body.hide_render
+    assert body.modifiers[0].show_render
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
+    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(display, "rendering_viewport_open", lambda: True)
+    before = native_settings(body)
+    bpy.ops.dqc.enable()
+    assert not body.visible_camera
+    display.final_render_begins()
+    assert body.visible_camera
+    assert display.follows_viewports(body)
+    display.check(body, bpy.context.evaluated_depsgraph_get())
+    assert body.visible_camera
+    display.final_render_ends()
+    display.check(body, bpy.context.evaluated_depsgraph_get())
+    assert not body.visible_camera
+    bpy.ops.dqc.disable()
+    assert native_settings(body) == before
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_what_the_user_changes_meanwhile_stays(body: bpy.types.Object) -> None:
+    bpy.ops.dqc.enable()
+    body.display_type = "WIRE"
+    body.visible_camera = False
+    display.check(body, bpy.context.evaluated_depsgraph_get())
+    bpy.ops.dqc.disable()
+    assert body.display_type == "WIRE"
+    assert not body.visible_camera
+
+
+@pytest.mark.usefixtures("addon")
+def test_twice_in_a_row_is_harmless(body: bpy.types.Object) -> None:
+    assert bpy.ops.dqc.disable() == {"CANCELLED"}
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert bpy.ops.dqc.enable() == {"CANCELLED"}
+    assert body.dq_compensation.enabled
+    assert bpy.ops.dqc.disable() == {"FINISHED"}
+    assert bpy.ops.dqc.disable() == {"CANCELLED"}
+    assert not body.dq_compensation.enabled
+
+
+@pytest.mark.usefixtures("addon")
+def test_nothing_is_hidden_where_nothing_is_drawn(body: bpy.types.Object) -> None:
+    before = native_settings(body)
+    bpy.ops.dqc.enable()
+    assert body.dq_compensation.enabled
+    assert native_settings(body) == before
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_selecting_the_armature_means_its_meshes(human: Human) -> None:
+    select(human.armature_object)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert human.mesh_object.dq_compensation.enabled
+
+
+@pytest.mark.usefixtures("with_viewport")
+@pytest.mark.parametrize("mode", ["WEIGHT_PAINT", "EDIT", "SCULPT", "VERTEX_PAINT"])
+def test_blenders_own_display_comes_back_in_other_modes(body: bpy.types.Object, mode: str) -> None:
+    before = native_settings(body)
+    bpy.ops.dqc.enable()
+    bpy.ops.object.mode_set(mode=mode)
+    bpy.context.view_layer.update()
+    assert body.display_type == before["object.display_type"]
+    assert body.modifiers[0].show_viewport
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.update()
+    display.check(body, bpy.context.evaluated_depsgraph_get())
+    assert body.display_type == "BOUNDS"
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_a_saved_file_shows_the_armature_modifiers_result(
+    body: bpy.types.Object, tmp_path: Path
+) -> None:
+    shape = evaluated(body)
+    bpy.ops.dqc.enable()
+    path = tmp_path / "human.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    assert body.display_type == "BOUNDS", "it is drawn by us again when it is saved"
+    script = (
+        "import bpy, json, os, sys\n"
+        f"bpy.ops.wm.open_mainfile(filepath={str(path)!r})\n"
+        f"body = bpy.data.objects[{body.name!r}]\n"
+        "mesh = body.evaluated_get(bpy.context.evaluated_depsgraph_get()).data\n"
+        "print('FOUND', json.dumps([body.display_type, body.visible_camera,"
+        " body.modifiers[0].show_viewport, [list(v.co) for v in mesh.vertices]]))\n"
+        "sys.stdout.flush(); os._exit(0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    line = next(line for line in done.stdout.splitlines() if line.startswith("FOUND"))
+    display_type, visible_camera, show_viewport, vertices = json.loads(line[6:])
+    assert (display_type, visible_camera, show_viewport) == ("TEXTURED", True, True)
+    # The same modifier in the same pose: what differs is the last digit that JSON keeps.
+    np.testing.assert_allclose(np.ravel(vertices), shape, atol=1e-6)
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_a_file_that_was_saved_enabled_opens_enabled(
+    body: bpy.types.Object, tmp_path: Path
+) -> None:
+    name = body.name
+    bpy.ops.dqc.enable()
+    body.dq_compensation.factor = 0.25
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "human.blend"))
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    assert not enabled_objects.enabled_objects()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "human.blend"))
+    body = bpy.data.objects[name]
+    assert enabled_objects.enabled_objects() == [body]
+    assert body.dq_compensation.factor == 0.25
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    assert body.display_type == "BOUNDS"
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_unregistering_shows_everything_and_forgets_nothing(body: bpy.types.Object) -> None:
+    before = native_settings(body)
+    bpy.ops.dqc.enable()
+    body.dq_compensation.method = "SPHERICAL_JOINT"
+    dq_compensation.unregister()
+    kept = native_settings(body)
+    dq_compensation.register()
+    assert kept == before
+    assert body.dq_compensation.enabled
+    assert body.dq_compensation.method == "SPHERICAL_JOINT"
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    assert body.display_type == "BOUNDS"
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_duplicates_are_enabled_and_disabled_on_their_own(body: bpy.types.Object) -> None:
+    before = native_settings(body)
+    bpy.ops.dqc.enable()
+    for linked in (False, True):
+        select(body)
+        bpy.ops.object.duplicate(linked=linked)
+        twin = bpy.context.view_layer.objects.active
+        assert twin != body
+        assert twin in enabled_objects.enabled_objects()
+        select(twin)
+        bpy.ops.dqc.disable()
+        assert not twin.dq_compensation.enabled
+        assert twin.display_type == before["object.display_type"]
+        assert twin.modifiers[0].show_viewport
+        assert body.dq_compensation.enabled
+        assert body.display_type == "BOUNDS"
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_deleted_and_renamed_objects_are_followed(body: bpy.types.Object) -> None:
+    bpy.ops.dqc.enable()
+    assert enabled_objects.enabled_objects() == [body]
+    body.name = "Tänzerin 舞者"
+    assert enabled_objects.enabled_objects() == [body]
+    bpy.data.objects.remove(body)
+    assert enabled_objects.enabled_objects() == []
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_a_lost_modifier_is_told_and_the_surface_comes_back(human: Human) -> None:
+    body = human.mesh_object
+    select(body)
+    bpy.ops.dqc.enable()
+    body.modifiers.remove(body.modifiers[0])
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    assert "no Armature modifier" in str(display.problem_of(body))
+    assert body.display_type == "TEXTURED"
+    modifier = body.modifiers.new("Rig", "ARMATURE")
+    modifier.object = human.armature_object
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    assert display.problem_of(body) is None
+    assert body.display_type == "BOUNDS"
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_a_renamed_bone_leaves_its_group_behind(human: Human) -> None:
+    body = human.mesh_object
+    select(body)
+    bpy.ops.dqc.enable()
+    influences = display.status_of(body).binding.influences  # type: ignore[union-attr]
+    group = body.vertex_groups["lowerarm01.L"]
+    group.name = "nobody"
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    without = display.status_of(body).binding.influences  # type: ignore[union-attr]
+    assert without.counts().sum() < influences.counts().sum()
+    group.name = "lowerarm01.L"
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    again = display.status_of(body).binding.influences  # type: ignore[union-attr]
+    assert np.array_equal(again.bones, influences.bones)
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_edited_weights_are_read_again(body: bpy.types.Object) -> None:
+    bpy.ops.dqc.enable()
+    bpy.context.view_layer.update()
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    before = display.status_of(body).binding
+    body.vertex_groups["head"].add(range(500), 1.0, "REPLACE")
+    bpy.context.view_layer.update()
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    after = display.status_of(body).binding
+    assert before is not None
+    assert after is not None
+    head = after.skeleton.names.index("head")
+    assert (after.influences.bones[:500] == head).any(axis=1).all()
+    assert not (before.influences.bones[:500] == head).any(axis=1).all()
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_posing_does_not_bind_again(human: Human, body: bpy.types.Object) -> None:
+    bpy.ops.dqc.enable()
+    bpy.context.view_layer.update()
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    before = display.status_of(body).binding
+    apply_pose(human.armature_object, named_poses("default")["knee"].rotations)
+    bpy.context.view_layer.update()
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    assert display.status_of(body).binding is before
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_a_sliding_shape_key_waits_until_it_rests(body: bpy.types.Object) -> None:
+    body.shape_key_add(name="Basis")
+    smile = body.shape_key_add(name="Smile")
+    smile.value = 0.0
+    bpy.ops.dqc.enable()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    bpy.context.view_layer.update()
+    while display.check_all(depsgraph):
+        pass
+    before = display.status_of(body).binding
+    for value in (0.2, 0.4, 0.6):
+        smile.value = value
+        bpy.context.view_layer.update()
+        assert display.check_all(bpy.context.evaluated_depsgraph_get())
+        assert display.status_of(body).binding is before
+    assert not display.check_all(bpy.context.evaluated_depsgraph_get())
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_undo_takes_enabling_back_in_one_step(body: bpy.types.Object) -> None:
+    name = body.name
+    bpy.context.preferences.edit.use_global_undo = True
+    before = native_settings(body)
+    bpy.ops.ed.undo_push(message="Before")
+    bpy.ops.dqc.enable()
+    bpy.ops.ed.undo_push(message="Enable")
+    bpy.ops.ed.undo()
+    body = bpy.data.objects[name]
+    assert not body.dq_compensation.enabled
+    assert native_settings(body) == before
+    bpy.ops.ed.redo()
+    body = bpy.data.objects[name]
+    assert body.dq_compensation.enabled
+    assert body.display_type == "BOUNDS"
+    select(body)
+    bpy.ops.dqc.disable()
+    assert native_settings(body) == before
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_linked_objects_are_refused_and_left_alone(human: Human, tmp_path: Path) -> None:
+    select(human.mesh_object)
+    bpy.ops.dqc.enable()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    name = human.mesh_object.name
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
+        wanted.objects = [name]
+    linked = bpy.data.objects[name]
+    bpy.context.scene.collection.objects.link(linked)
+    select(linked)
+    display.check_all(bpy.context.evaluated_depsgraph_get())
+    assert linked.display_type == "TEXTURED"
+    assert "library override" in str(display.problem_of(linked))
+    with pytest.raises(RuntimeError, match="library override"):
+        bpy.ops.dqc.disable()
+    with pytest.raises(RuntimeError, match="library override"):
+        bpy.ops.dqc.enable()
+
+
+@pytest.mark.usefixtures("addon")
+def test_refusals_say_what_to_do(empty_file: None) -> None:
+    with pytest.raises(RuntimeError, match="Select a character"):
+        bpy.ops.dqc.enable()
+    obj = bpy.data.objects.new("Würfel", bpy.data.meshes.new("Würfel"))
+    bpy.context.scene.collection.objects.link(obj)
+    select(obj)
+    with pytest.raises(RuntimeError, match=r"Würfel has no Armature modifier.*Ctrl P"):
+        bpy.ops.dqc.enable()
+    obj.modifiers.new("Rig", "ARMATURE")
+    with pytest.raises(RuntimeError, match="Rig of Würfel has no armature"):
+        bpy.ops.dqc.enable()
+    assert not obj.dq_compensation.enabled
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_one_refusal_does_not_stop_the_others(body: bpy.types.Object) -> None:
+    bare = bpy.data.objects.new("Bare", bpy.data.meshes.new("Bare"))
+    bpy.context.scene.collection.objects.link(bare)
+    select(body, bare)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert body.dq_compensation.enabled
+    assert not bare.dq_compensation.enabled
+
+
+@pytest.mark.usefixtures("addon")
+def test_the_api_evaluates_by_the_objects_settings(human: Human, body: bpy.types.Object) -> None:
+    size = float(np.ptp(human.arrays.vertices, axis=0).max())
+    linear = api.evaluate(body, method="LINEAR")
+    assert np.abs(linear - evaluated(body).reshape(-1, 3)).max() <= 1e-5 * size
+    body.modifiers[0].use_deform_preserve_volume = True
+    uncompensated = api.evaluate(body, factor=0.0)
+    assert np.abs(uncompensated - evaluated(body).reshape(-1, 3)).max() <= 1e-5 * size
+    body.dq_compensation.factor = 0.5
+    half = api.evaluate(body)
+    whole = api.evaluate(body, factor=1.0)
+    np.testing.assert_allclose(half, 0.5 * (uncompensated + whole), atol=1e-6 * size)
+    assert np.abs(whole - uncompensated).max() > 1e-3 * size
+    with pytest.raises(ValueError, match="evaluator"):
+        api.evaluate(body, evaluator="ABACUS")  # type: ignore[arg-type]
+    body.modifiers[0].object = None
+    with pytest.raises(BindingError, match="no armature"):
+        api.evaluate(body)
+
+
+@pytest.mark.usefixtures("addon")
+def test_a_painted_group_and_a_driver_reach_the_result(body: bpy.types.Object) -> None:
+    plain = api.evaluate(body, method="DUAL_QUATERNION")
+    group = body.vertex_groups.new(name="Compensation")
+    group.add(range(len(body.data.vertices)), 0.0, "REPLACE")
+    body.dq_compensation.vertex_group = "Compensation"
+    np.testing.assert_allclose(api.evaluate(body), plain, atol=1e-7)
+    body.dq_compensation.vertex_group = ""
+    driver = body.driver_add("dq_compensation.factor").driver
+    driver.expression = "0.0"
+    bpy.context.view_layer.update()
+    np.testing.assert_allclose(api.evaluate(body), plain, atol=1e-7)

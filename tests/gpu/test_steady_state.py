@@ -1,0 +1,86 @@
+"""Frames cost no memory: what is on the GPU and in the process stays what it was."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gpu
+import numpy as np
+import pytest
+
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.spherical_joint import joint_sets
+from dq_compensation.viewport.gpu_mesh import GpuMesh
+from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.skinning import DeformedMesh
+
+WARM_UP, FRAMES = 200, 1000
+# The allocators of Python and the driver round up now and then; one object of 100 bytes for each
+# frame would be beyond this in the count of Python's own memory.
+PYTHON_BYTES = 50_000
+PROCESS_BYTES = 3_000_000
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's own count")
+@pytest.mark.parametrize("bone_count", [80, 1500])
+def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[..., Pose]) -> None:
+    """With its pose in a uniform buffer, and with a pose of 1,500 bones in a texture."""
+    rest = np.tile(np.eye(4), (bone_count, 1, 1))
+    rest[:, 1, 3] = np.linspace(0.0, 1.0, bone_count)
+    names = tuple(map(str, range(bone_count)))
+    parents = np.arange(bone_count, dtype=np.int32) - 1
+    skeleton = Skeleton(names, parents, rest, rest[:, :3, 3] + [0.0, 0.01, 0.0])
+    count = 300
+    rng = np.random.default_rng(0)
+    influences = Influences.from_triples(
+        np.repeat(np.arange(count), 3),
+        rng.integers(0, bone_count, 3 * count),
+        rng.random(3 * count),
+        count,
+    )
+    offsets = rng.random((2, count, 3)).astype(np.float32)
+    deformed = DeformedMesh(
+        GpuMesh(
+            rng.random((count, 3)),
+            influences,
+            sets=joint_sets(influences, skeleton),
+            shape_offsets=offsets,
+        )
+    )
+    deformed.set_amounts(rng.random(count))
+    palette = Palette(skeleton.limb_directions())
+    poses = [make_pose(skeleton, 0, 0.05), make_pose(skeleton, 1, 0.05)]
+
+    def frame(number: int) -> None:
+        palette.update(poses[number % 2])
+        deformed.set_shape_key_values(np.array([number % 7, 0.5]))
+        method: Any = ("COMPENSATED", "SPHERICAL_JOINT")[number // 2 % 2]
+        deformed.deform(method, palette, factor=0.5 + 0.5 * (number % 3))
+
+    for number in range(WARM_UP):
+        frame(number)
+    deformed.read_positions()
+    on_gpu = deformed.gpu_bytes()
+    tracemalloc.start()
+    for number in range(100):
+        frame(number)
+    python_before, resident_before = tracemalloc.get_traced_memory()[0], _resident_bytes()
+    for number in range(FRAMES):
+        frame(number)
+    deformed.read_positions()
+    python_after, resident_after = tracemalloc.get_traced_memory()[0], _resident_bytes()
+    tracemalloc.stop()
+    assert deformed.gpu_bytes() == on_gpu
+    assert python_after - python_before < PYTHON_BYTES
+    if gpu.platform.backend_type_get() != "VULKAN":
+        # Blender's Vulkan frees what was replaced when a window is drawn, which none is meanwhile.
+        assert resident_after - resident_before < PROCESS_BYTES

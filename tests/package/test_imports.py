@@ -1,0 +1,93 @@
+"""Who may import whom: ui -> viewport, modifier, bake, checks -> scene -> core -> numpy."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from environments import PROJECT
+
+PACKAGE = PROJECT / "dq_compensation"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# A layer imports from layers of a smaller number, and from itself. Modules at the top of the
+# package (api, cli, the package itself) stand above all layers; the two that know nothing of the
+# rest are below all.
+LAYERS: dict[str, int] = {
+    "core": 0,
+    "scene": 1,
+    "viewport": 2,
+    "modifier": 2,
+    "checks": 2,
+    "bake": 2,
+    "ui": 3,
+}
+TOP = 4
+BELOW_ALL = frozenset({"addon_id", "registration"})
+
+
+def imports_of(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the level (0: absolute) and the dotted name of each import, names included.
+
+    ``from ..scene import mesh`` gives (2, ("scene", "mesh")).
+    """
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield 0, tuple(alias.name.split("."))
+        elif isinstance(node, ast.ImportFrom):
+            module = tuple((node.module or "").split(".")) if node.module else ()
+            for alias in node.names:
+                yield node.level, (*module, alias.name)
+
+
+def resolved(path: Path, level: int, name: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the name below the package that a relative import means."""
+    folders = path.relative_to(PACKAGE).parts[:-1]
+    up = level - 1
+    assert up <= len(folders), f"{path}: the import leaves the package"
+    return (*folders[: len(folders) - up], *name)
+
+
+def layer_of(name: tuple[str, ...]) -> tuple[str, int]:
+    if name[0] in BELOW_ALL:
+        return name[0], -1
+    return name[0], LAYERS.get(name[0], TOP)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_imports_go_one_way(path: Path) -> None:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    own_name, own_layer = layer_of(parts)
+    for level, name in imports_of(path):
+        if level == 0:
+            continue
+        target = resolved(path, level, name)
+        target_name, target_layer = layer_of(target)
+        assert target_layer < own_layer or target_name == own_name or own_layer == TOP, (
+            f"{'.'.join(parts)} must not import {'.'.join(target)}"
+        )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_the_package_is_imported_relatively(path: Path) -> None:
+    absolute = {name[0] for level, name in imports_of(path) if level == 0}
+    assert not absolute & {"dq_compensation", "bl_ext"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((PACKAGE / "core").rglob("*.py")),
+    ids=lambda path: path.relative_to(PACKAGE).as_posix(),
+)
+def test_core_needs_numpy_and_the_standard_library_only(path: Path) -> None:
+    absolute = {name[0] for level, name in imports_of(path) if level == 0}
+    assert absolute <= sys.stdlib_module_names | {"numpy"}
+
+
+def test_every_layer_is_where_the_rules_expect_it() -> None:
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders <= set(LAYERS), "a new folder needs its layer here"
+    assert {"core", "scene", "viewport", "ui"} <= folders

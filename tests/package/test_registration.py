@@ -1,0 +1,143 @@
+"""Registering in order, rolling back when a module fails, unregistering in reverse."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+import dq_compensation
+from dq_compensation import registration
+
+
+class FakeModule(ModuleType):
+    """A registration module that writes down its calls and may fail."""
+
+    def __init__(
+        self,
+        name: str,
+        calls: list[str],
+        *,
+        fails_in: str = "",
+    ) -> None:
+        super().__init__(name)
+        self.calls = calls
+        self.fails_in = fails_in
+
+    def register(self) -> None:
+        self._call("register")
+
+    def unregister(self) -> None:
+        self._call("unregister")
+
+    def _call(self, what: str) -> None:
+        self.calls.append(f"{what} {self.__name__}")
+        if what == self.fails_in:
+            raise RuntimeError(f"{self.__name__} cannot {what}")
+
+
+@pytest.fixture
+def calls() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch, calls: list[str]) -> dict[str, FakeModule]:
+    """Stand-ins "first", "second", "third" in the place of the add-on's own modules."""
+    fakes = {name: FakeModule(name, calls) for name in ("first", "second", "third")}
+    for name, fake in fakes.items():
+        monkeypatch.setitem(sys.modules, f"dq_compensation.{name}", fake)
+    monkeypatch.setattr(dq_compensation, "MODULE_NAMES", tuple(f".{name}" for name in fakes))
+    return fakes
+
+
+@pytest.mark.usefixtures("modules")
+def test_registers_in_order_and_unregisters_in_reverse(calls: list[str]) -> None:
+    dq_compensation.register()
+    dq_compensation.unregister()
+    assert calls == [
+        *("register first", "register second", "register third"),
+        *("unregister third", "unregister second", "unregister first"),
+    ]
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_second_call_of_either_does_nothing(calls: list[str]) -> None:
+    dq_compensation.register()
+    dq_compensation.register()
+    dq_compensation.unregister()
+    dq_compensation.unregister()
+    assert len(calls) == 6
+
+
+def test_a_module_that_fails_rolls_back_those_before_it_and_raises(
+    modules: dict[str, FakeModule], calls: list[str]
+) -> None:
+    modules["third"].fails_in = "register"
+    with pytest.raises(RuntimeError, match="third cannot register"):
+        dq_compensation.register()
+    assert calls[3:] == ["unregister second", "unregister first"]
+
+
+def test_registers_again_after_a_failure(modules: dict[str, FakeModule], calls: list[str]) -> None:
+    modules["second"].fails_in = "register"
+    with pytest.raises(RuntimeError):
+        dq_compensation.register()
+    modules["second"].fails_in = ""
+    calls.clear()
+    dq_compensation.register()
+    dq_compensation.unregister()
+    assert len(calls) == 6
+
+
+def test_a_module_that_is_missing_registers_nothing(
+    monkeypatch: pytest.MonkeyPatch, modules: dict[str, FakeModule], calls: list[str]
+) -> None:
+    monkeypatch.setattr(dq_compensation, "MODULE_NAMES", (".first", ".absent"))
+    with pytest.raises(ModuleNotFoundError, match="absent"):
+        dq_compensation.register()
+    assert calls == []
+
+
+def test_the_first_error_survives_when_rolling_back_fails_too(
+    modules: dict[str, FakeModule], calls: list[str]
+) -> None:
+    modules["second"].fails_in = "unregister"
+    modules["third"].fails_in = "register"
+    with pytest.raises(RuntimeError, match="third cannot register"):
+        dq_compensation.register()
+    assert calls[-1] == "unregister first"
+
+
+def test_unregistering_goes_on_past_a_failure_and_then_raises_it(
+    modules: dict[str, FakeModule], calls: list[str]
+) -> None:
+    modules["second"].fails_in = "unregister"
+    dq_compensation.register()
+    with pytest.raises(RuntimeError, match="second cannot unregister"):
+        dq_compensation.unregister()
+    assert calls[-1] == "unregister first"
+
+
+def test_classes_of_one_module_are_rolled_back_too() -> None:
+    registered: list[str] = []
+
+    def register_class(name: str) -> None:
+        if name == "broken":
+            raise ValueError(name)
+        registered.append(name)
+
+    with pytest.raises(ValueError, match="broken"):
+        registration.apply_in_order(("one", "two", "broken"), register_class, registered.remove)
+    assert registered == []
+
+
+def test_real_modules_roll_back_in_blender(monkeypatch: pytest.MonkeyPatch) -> None:
+    bpy = pytest.importorskip("bpy")
+    broken = FakeModule("broken", [], fails_in="register")
+    monkeypatch.setitem(sys.modules, "dq_compensation.broken", broken)
+    names = (*dq_compensation.MODULE_NAMES, ".broken")
+    monkeypatch.setattr(dq_compensation, "MODULE_NAMES", names)
+    with pytest.raises(RuntimeError, match="broken cannot register"):
+        dq_compensation.register()
+    assert not hasattr(bpy.types.Object, "dq_compensation")
+    assert not any(name.startswith("DQC_") for name in dir(bpy.types))
