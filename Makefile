@@ -1,5 +1,6 @@
 # make demo    a picture of the methods side by side on a real human: build/demo/comparison.png
 # make test    everything: lint, types, the tests on Blender 5.2, 4.5 and 4.2, the installed zip
+# make benchmark   how fast everything is, as ratios within one run
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
 #
 # Each makes the environments that it needs at the first run: Python 3.13 and 3.11 must be there,
@@ -10,7 +11,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup lint format types test-5.2 test-4.5 test-4.2 clean
+.PHONY: help demo test benchmark build setup lint format types test-5.2 test-4.5 test-4.2 clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile
@@ -21,6 +22,9 @@ demo:
 
 test:
 	@$(PYTHON) scripts/run_tests.py
+
+benchmark:
+	@$(PYTHON) scripts/benchmark.py
 
 build:
 	@$(SETUP) 5.2

@@ -14,7 +14,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.operators",
     ".ui.panels",
     ".viewport.draw_handler",
-    ".viewport.app_handlers",
+    ".lifecycle.app_handlers",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""
 

@@ -20,9 +20,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dq_compensation.core.compensation import compensation_amounts
 from dq_compensation.core.deform import METHODS, Method
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
@@ -104,7 +104,8 @@ def make_deformed(rest: np.ndarray, surface: Topology, skeleton: Skeleton) -> De
     influences = chain_influences(rest)
     sets = joint_sets(influences, skeleton)
     deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets, topology=surface))
-    deformed.set_amounts(compensation_amounts(rest, influences, skeleton))
+    measured = MeasuredJoints.of(rest, influences, skeleton)
+    deformed.set_amounts(measured.amounts, measured)
     return deformed
 
 
@@ -134,7 +135,7 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
     order = pose_order(armature, skeleton)
     rest, surface = build_grid(2)
     deformed = make_deformed(rest, surface, skeleton)
-    palette = Palette(skeleton.limb_directions())
+    palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
     view = ViewUniforms()
     lamp = StudioLight((0.0, 0.0, 1.0), (1.0, 1.0, 1.0))
     matrices = pose_matrices(armature, order)
@@ -176,7 +177,7 @@ def main() -> None:
     skeleton = read_skeleton(armature)
     rest, surface = build_grid(SIDE)
     deformed = make_deformed(rest, surface, skeleton)
-    palette = Palette(skeleton.limb_directions())
+    palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
     matrices = pose_matrices(armature, pose_order(armature, skeleton))
     palette.update(Pose.from_matrices(matrices, skeleton))
 

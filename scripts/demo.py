@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dq_compensation
 from demo_blend import DemoFileError, save_demo_file
-from demo_closeups import CLOSE_FRAMINGS, FRAMINGS, METHODS, Row, Studio
+from demo_closeups import FRAMINGS, METHODS, Row, Studio
 from demo_sheet import CELL_HEIGHT, CELL_WIDTH, contact_sheet
 from human_model import build_human
 from human_poses import named_poses
@@ -31,8 +31,6 @@ FOLDER = PROJECT / "build" / "demo"
 SHEET = FOLDER / "comparison.png"
 BLEND = FOLDER / "human.blend"
 
-OWN_WEIGHTS = "The character's own weights: half and half some 5 cm from the elbow and the knee"
-AUTOMATIC_WEIGHTS = "Blender's automatic weights: half and half at the joint, as the method assumes"
 _GPU_PROBE = """
 import bpy, gpu, os
 gpu.init()
@@ -68,39 +66,15 @@ def start_gpu() -> None:
         gpu.init()
 
 
-def own_weights() -> Studio:
-    """The human with the weights that come with it."""
-    return Studio(*build_human("default"), OWN_WEIGHTS)
-
-
-def automatic_weights() -> Studio:
-    """The human with the same rig, and the weights that Blender's Automatic Weights give it."""
-    mesh_object, armature_object = build_human("default")
-    mesh_object.name = f"{mesh_object.name} (automatic weights)"
-    mesh_object.modifiers.clear()
-    mesh_object.vertex_groups.clear()
-    mesh_object.parent = None
-    for obj in bpy.context.scene.objects:
-        obj.select_set(obj in {mesh_object, armature_object})
-    bpy.context.view_layer.objects.active = armature_object
-    bpy.ops.object.parent_set(type="ARMATURE_AUTO")
-    return Studio(mesh_object, armature_object, AUTOMATIC_WEIGHTS)
-
-
 def compare(progress: Callable[[str], None]) -> tuple[list[Row], Studio]:
-    """Draw and measure every row; also the character with its own weights."""
+    """Draw and measure every row; also the studio with the character."""
     poses = named_poses("default")
-    own = own_weights()
-    automatic = automatic_weights()
-    plan = [(own, key, framing) for key, framing in FRAMINGS.items()]
-    plan += [(automatic, key, framing) for key, framing in CLOSE_FRAMINGS.items()]
+    studio = Studio(*build_human("default"))
     rows = []
-    for number, (studio, key, framing) in enumerate(plan, 1):
-        progress(f"[{number}/{len(plan)}] {poses[key].title}: {studio.weights.split(':')[0]}")
+    for number, (key, framing) in enumerate(FRAMINGS.items(), 1):
+        progress(f"[{number}/{len(FRAMINGS)}] {poses[key].title}")
         rows.append(studio.close_up(key, poses[key], framing, (CELL_WIDTH, CELL_HEIGHT)))
-    bpy.data.objects.remove(automatic.mesh_object)
-    bpy.data.objects.remove(automatic.armature_object)
-    return rows, own
+    return rows, studio
 
 
 def check_rows(rows: Sequence[Row]) -> None:
@@ -115,7 +89,7 @@ def check_rows(rows: Sequence[Row]) -> None:
                 raise DemoError(f"{row.title}, {METHODS[cell.method]}: the picture is empty")
         linear, dual = row.of("LINEAR").measures, row.of("DUAL_QUATERNION").measures
         compensated = row.of("COMPENSATED").measures
-        if row.weights == AUTOMATIC_WEIGHTS and not compensated.bulge < 0.5 * dual.bulge:
+        if row.key in ("elbow", "knee") and not compensated.bulge < 0.5 * dual.bulge:
             raise DemoError(f"{row.title}: compensation does not halve the bulge")
         if row.key == "wrist" and not dual.pinch < 0.5 * linear.pinch:
             raise DemoError(f"{row.title}: dual quaternions do not keep the wrist from collapsing")
@@ -124,11 +98,7 @@ def check_rows(rows: Sequence[Row]) -> None:
 def table(rows: Sequence[Row]) -> str:
     """The numbers, for the terminal."""
     lines = [f"{'':41}" + "".join(f"{name:>17}" for name in METHODS.values())]
-    section = ""
     for row in rows:
-        if row.weights != section:
-            section = row.weights
-            lines += ["", section]
         measures = [cell.measures for cell in row.cells]
         kinds = {
             "bulge, mm": [1000 * m.bulge for m in measures],

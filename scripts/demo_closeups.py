@@ -56,11 +56,6 @@ FRAMINGS: dict[str, Framing] = {
         0.2, 0.18, 0.4, (0.0, -1.0, 0.0), (0.0, 0.0, 1.0), shift=(0.1, 0.0), has_limbs=False
     ),
 }
-# Close to the outer side of the joint, where millimetres can be seen.
-CLOSE_FRAMINGS: dict[str, Framing] = {
-    "elbow": Framing(0.036, 0.14, 0.085, shift=(0.0, 0.2)),
-    "knee": Framing(0.075, 0.16, 0.13, shift=(0.1, -0.1)),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +74,11 @@ class Row:
     Attributes:
         key: of the pose, in `named_poses`.
         title: what was done.
-        weights: whose weights the character has, for a label.
         cells: in the order of `METHODS`.
     """
 
     key: str
     title: str
-    weights: str
     cells: tuple[Cell, ...]
 
     def of(self, method: Method) -> Cell:
@@ -96,12 +89,9 @@ class Row:
 class Studio:
     """Poses a character, deforms it on the GPU as the viewport does, draws and measures it."""
 
-    def __init__(
-        self, mesh_object: bpy.types.Object, armature_object: bpy.types.Object, weights: str
-    ) -> None:
+    def __init__(self, mesh_object: bpy.types.Object, armature_object: bpy.types.Object) -> None:
         self.mesh_object = mesh_object
         self.armature_object = armature_object
-        self.weights = weights
         self._characters = Characters()
         bpy.context.view_layer.update()
         self._binding: Binding = bind(mesh_object, bpy.context.evaluated_depsgraph_get())
@@ -142,7 +132,7 @@ class Studio:
             drawing = draw(character.deformed, camera, matrix, *size)
             positions = character.deformed.read_positions().astype(np.float64)
             cells.append(Cell(method, drawing, region.measure(positions, before, after)))
-        return Row(key, pose.title, self.weights, tuple(cells))
+        return Row(key, pose.title, tuple(cells))
 
     def _bone(self, name: str) -> int:
         return self._binding.skeleton.names.index(name)

@@ -16,7 +16,7 @@ from demo_measures import Measures
 CELL_WIDTH, CELL_HEIGHT = 348, 268
 CAPTION_HEIGHT = 34
 MARGIN, GAP, LABEL_WIDTH = 28, 10, 172
-HEADER_HEIGHT, FOOTER_HEIGHT, SECTION_HEIGHT = 112, 84, 50
+HEADER_HEIGHT, FOOTER_HEIGHT = 112, 84
 
 PAGE = (30, 30, 30)
 TEXT, QUIET, ORANGE = (232, 232, 232), (150, 150, 150), (255, 160, 64)
@@ -30,30 +30,20 @@ LEGEND = "Outline of the Dual Quaternion column"
 FOOTNOTES = (
     "Bulge, pinch: how much farther from, nearer to the limb's axes the skin is than at rest, at "
     "the worst point (of a bend: of its outer side).",
-    "Volume: of the skin around the joint, relative to rest. Angles are from the rest pose, whose "
-    "elbow is bent by 43° already.",
+    "Volume: of the skin around the joint, relative to rest, where the elbow is bent by 43° "
+    "already.",
 )
 
 
 def contact_sheet(rows: Sequence[Row]) -> Image.Image:
-    """Lay out the rows; a heading where the weights change."""
-    sections = sum(
-        not number or row.weights != rows[number - 1].weights for number, row in enumerate(rows)
-    )
+    """Lay out the rows."""
     width = 2 * MARGIN + LABEL_WIDTH + len(METHODS) * (CELL_WIDTH + GAP) - GAP
-    height = HEADER_HEIGHT + sections * SECTION_HEIGHT + FOOTER_HEIGHT
-    height += len(rows) * (CELL_HEIGHT + CAPTION_HEIGHT)
+    height = HEADER_HEIGHT + len(rows) * (CELL_HEIGHT + CAPTION_HEIGHT) + FOOTER_HEIGHT
     sheet = Image.new("RGB", (width, height), PAGE)
     pen = ImageDraw.Draw(sheet)
     _header(pen, width)
     y = HEADER_HEIGHT
-    section = ""
     for row in rows:
-        if row.weights != section:
-            section = row.weights
-            pen.line((MARGIN, y + 10, width - MARGIN, y + 10), (62, 62, 62))
-            pen.text((MARGIN, y + 32), section, QUIET, _font(16), anchor="lm")
-            y += SECTION_HEIGHT
         _row(sheet, pen, row, y)
         y += CELL_HEIGHT + CAPTION_HEIGHT
     for number, note in enumerate(FOOTNOTES):

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-import bmesh
 import bpy
+
+import bmesh  # isort: skip  (bpy brings it)
 import numpy as np
 from numpy.typing import NDArray
 

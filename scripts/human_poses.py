@@ -159,7 +159,7 @@ def _named(
     raised: _Turned,
 ) -> dict[str, tuple[str, str, str, _Turned]]:
     return {
-        "elbow": ("Elbow bent 90°", *elbow, ((elbow[0], (90.0, 0.0, 0.0)),)),
+        "elbow": ("Elbow bent to 90°", *elbow, ((elbow[0], (47.0, 0.0, 0.0)),)),
         "knee": ("Knee bent 100°", *knee, ((knee[0], (100.0, 0.0, 0.0)),)),
         "wrist": ("Wrist twisted 120°", *wrist, ((wrist[0], (0.0, 120.0, 0.0)),)),
         "shoulder": ("Shoulder raised", *shoulder, raised),

@@ -1,6 +1,7 @@
 // DUAL_QUATERNION: dual quaternion linear blending (Kavan et al. 2008), and with COMPENSATE the
 // compensation after it. One invocation for each vertex. Quaternions are (w, x, y, z).
-// amounts: (how far to compensate, the two strongest bones packed like an influence).
+// amounts: (how far to compensate, the two strongest bones packed like an influence); with MEASURE:
+// (share of the compensation, the joint's bone and the limb's packed likewise).
 // Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
 // [, limb direction].
 
@@ -8,7 +9,9 @@
 #include "palette.glsl"
 #include "influences.glsl"
 #include "object_space.glsl"
-#ifdef COMPENSATE
+#ifdef MEASURE
+#  include "measured_compensation.glsl"
+#elif defined(COMPENSATE)
 #  include "compensation.glsl"
 #endif
 
@@ -71,7 +74,14 @@ void main()
     vec4 e = dual_part / real_length;
     moved = rotate_vector(r, v) + 2.0 * (r.x * e.yzw - e.x * r.yzw + cross(r.yzw, e.yzw));
   }
-#ifdef COMPENSATE
+#ifdef MEASURE
+  vec2 measured = texelFetch(amounts, texel, 0).xy;
+  float share = measured.x * compensation_factor();
+  if (share != 0.0) {
+    moved -= share * measured_displacement(
+        influence_bone(measured.y), int(influence_weight(measured.y)), v, moved);
+  }
+#elif defined(COMPENSATE)
   vec2 compensated = texelFetch(amounts, texel, 0).xy;
   float amount = compensated.x * compensation_factor();
   if (amount != 0.0) {

@@ -1,4 +1,7 @@
-"""COMPENSATED: dual quaternion skinning without its bulge at bent joints (Rudenko 2020)."""
+"""COMPENSATED: dual quaternion skinning without its bulge at bent joints (Rudenko 2020).
+
+Here are the published curves; MEASURED, which knows where the limbs are, is in `measured_joints`.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,16 @@ from .dual_quaternion import (
 )
 from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
+from .measured_joints import MeasuredJoints
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
 
-Curve = Literal["FITTED", "SMOOTH", "MODELLED", "SLIDES"]
-CURVES: tuple[Curve, ...] = get_args(Curve)
+PublishedCurve = Literal["FITTED", "SMOOTH", "MODELLED", "SLIDES"]
+Curve = Literal["MEASURED", PublishedCurve]
+PUBLISHED_CURVES: tuple[PublishedCurve, ...] = get_args(PublishedCurve)
 
 # The published cubics l = a x + b x^2 + c x^3, in radii; each is 0 at 0 and (nearly) at 1/2.
-CURVE_COEFFICIENTS: dict[Curve, tuple[float, float, float]] = {
+CURVE_COEFFICIENTS: dict[PublishedCurve, tuple[float, float, float]] = {
     "FITTED": (2.2, -9.6, 10.4),
     "SMOOTH": (2.2, -8.8, 8.8),
     "MODELLED": (2.29, -9.14, 9.12),
@@ -32,7 +37,7 @@ CURVE_COEFFICIENTS: dict[Curve, tuple[float, float, float]] = {
 _NO_AXIS = 1e-3
 
 
-def curve_value(x: NDArray[np.floating], curve: Curve = "FITTED") -> NDArray[np.floating]:
+def curve_value(x: NDArray[np.floating], curve: PublishedCurve = "FITTED") -> NDArray[np.floating]:
     """The depth of the bulge in radii where the weaker bone has the share x, 0 to 1/2."""
     first, second, third = CURVE_COEFFICIENTS[curve]
     return x * (first + x * (second + x * third))
@@ -49,6 +54,8 @@ def compensation_amounts(
 ) -> NDArray[np.floating]:
     """What the compensation of each vertex takes from weights and rest shape, once per binding.
 
+    MEASURED: the amounts of `MeasuredJoints`, shares of 0 to 1. Of a published curve:
+
     sign f(x) (w1 + w2) (1 - w3 / w2) radius, with x = w2 / (w1 + w2). The sign is + where the
     strongest bone is an ancestor of the second, - where it is a descendant, and 0 where the two are
     unrelated: towards the joint from both of its sides. (Rudenko's sign is the opposite; with limb
@@ -61,12 +68,14 @@ def compensation_amounts(
         influences: of the n vertices.
         skeleton: the bones.
         limb_axis: where the limbs point.
-        curve: which of the published cubics is f.
+        curve: MEASURED, or which of the published cubics is f.
         base_form: sign f(w2) radius only, as in the first form of the method.
 
     Returns:
-        shape (n,), in units of length, of the dtype of `positions`.
+        shape (n,), in units of length (MEASURED: of 1), of the dtype of `positions`.
     """
+    if curve == "MEASURED":
+        return MeasuredJoints.of(positions, influences, skeleton, limb_axis).amounts
     count = len(positions)
     if influences.width < 2 or not count:
         return np.zeros(count, positions.dtype)

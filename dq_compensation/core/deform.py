@@ -11,6 +11,7 @@ from .compensation import compensated_skinning
 from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
 from .linear import linear_blend
+from .measured_joints import MeasuredJoints, measured_skinning
 from .pose import Pose
 from .spherical_joint import JointSets, spherical_joint_skinning
 
@@ -18,7 +19,7 @@ Method = Literal["LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
-def deform(
+def deform(  # noqa: PLR0913 - one door, and most arguments belong to one method
     method: Method,
     positions: NDArray[np.floating],
     normals: NDArray[np.floating] | None,
@@ -27,6 +28,7 @@ def deform(
     *,
     limb_directions: NDArray[np.floating] | None = None,
     amounts: NDArray[np.floating] | None = None,
+    measured: MeasuredJoints | None = None,
     sets: JointSets | None = None,
 ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
     """Deform vertices with one of the methods.
@@ -37,8 +39,9 @@ def deform(
         normals: shape (n, 3), unit, or None.
         influences: of the n vertices.
         pose: of the skeleton that the influences name.
-        limb_directions: shape (B, 3), for COMPENSATED.
+        limb_directions: shape (B, 3), for COMPENSATED with a published curve.
         amounts: shape (n,), for COMPENSATED.
+        measured: for COMPENSATED with MEASURED, instead of the limb directions.
         sets: for SPHERICAL_JOINT.
 
     Returns:
@@ -58,6 +61,8 @@ def deform(
     if method == "DUAL_QUATERNION":
         return dual_quaternion_skinning(positions, normals, influences, pose)
     if method == "COMPENSATED":
+        if measured is not None and amounts is not None:
+            return measured_skinning(positions, normals, influences, pose, measured, amounts)
         if limb_directions is None or amounts is None:
             raise ValueError("deform: COMPENSATED needs limb_directions and amounts")
         return compensated_skinning(positions, normals, influences, pose, limb_directions, amounts)

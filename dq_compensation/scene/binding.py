@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.compensation import Curve, compensation_amounts
 from ..core.influences import Influences
+from ..core.measured_joints import LimbJoints, MeasuredJoints
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.spherical_joint import JointSets, joint_sets
 from ..core.topology import MeshArrays, Topology, topology
@@ -85,6 +86,9 @@ class Binding:
     _amounts: dict[tuple[LimbAxis, Curve], tuple[NDArray[np.float64], NDArray[np.float32]]] = field(
         default_factory=dict, repr=False, init=False
     )
+    _measured: dict[LimbAxis, tuple[NDArray[np.float64], MeasuredJoints]] = field(
+        default_factory=dict, repr=False, init=False
+    )
 
     @property
     def vertex_count(self) -> int:
@@ -121,6 +125,10 @@ class Binding:
             self._directions[axis] = self.skeleton.limb_directions(axis)
         return self._directions[axis]
 
+    def limb_joints(self, axis: LimbAxis = "AUTO") -> LimbJoints:
+        """The joints at the bones' heads, for MEASURED compensation."""
+        return LimbJoints.of(self.skeleton, axis)
+
     def amounts(
         self,
         limb_axis: LimbAxis,
@@ -135,14 +143,15 @@ class Binding:
             object_to_armature: shape (4, 4), A^-1 O of now; by default that at binding.
 
         Returns:
-            shape (n,), float32, in units of armature space; without paint and factor. Measured on
-            the basis shape: shape keys do not change it. The same array comes back while the
-            object stays where it is to its armature.
+            shape (n,), float32, in units of armature space (MEASURED: shares of 0 to 1); without
+            paint and factor. Measured on the basis shape: shape keys do not change it. The same
+            array comes back while the object stays where it is to its armature.
         """
+        if curve == "MEASURED":
+            return self.measured(limb_axis, object_to_armature).amounts
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         known = self._amounts.get((limb_axis, curve))
-        # World matrices are float32: objects that move together differ by its rounding.
-        if known is not None and np.allclose(known[0], to_armature, rtol=1e-5, atol=1e-5):
+        if known is not None and _same_place(known[0], to_armature):
             return known[1]
         positions = self.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
         amounts = compensation_amounts(
@@ -150,6 +159,21 @@ class Binding:
         ).astype(np.float32)
         self._amounts[limb_axis, curve] = (to_armature, amounts)
         return amounts
+
+    def measured(
+        self, limb_axis: LimbAxis, object_to_armature: NDArray[np.float64] | None = None
+    ) -> MeasuredJoints:
+        """The joints that MEASURED compensation needs; arguments and caching as of `amounts`."""
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        known = self._measured.get(limb_axis)
+        if known is not None and _same_place(known[0], to_armature):
+            return known[1]
+        positions = self.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
+        measured = MeasuredJoints.of(
+            positions.astype(np.float32), self.influences, self.skeleton, limb_axis
+        )
+        self._measured[limb_axis] = (to_armature, measured)
+        return measured
 
     def pose_matrices(self, armature: bpy.types.Object) -> NDArray[np.float64]:
         """Shape (B, 4, 4): D_b of every bone; `armature` is the evaluated armature object."""
@@ -237,6 +261,11 @@ def _influences(
     return Influences.from_triples(
         weights.vertices[keep], bones[keep], weights.weights[keep], weights.vertex_count
     )
+
+
+def _same_place(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """World matrices are float32: objects that move together differ by its rounding."""
+    return np.allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 class BindingCache:

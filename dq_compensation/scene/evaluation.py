@@ -60,10 +60,12 @@ def evaluate(
     to_armature = object_to_armature(obj, armature)
     positions = binding.shape(obj) @ to_armature[:3, :3].T + to_armature[:3, 3]
     compensated = settings.method == "COMPENSATED"
-    amounts = None
+    amounts = measured = None
     if compensated:
         amounts = binding.amounts(settings.limb_axis, settings.curve, to_armature)
         amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
+        if settings.curve == "MEASURED":
+            measured = binding.measured(settings.limb_axis, to_armature)
     moved, _ = deform(
         settings.method,
         positions,
@@ -72,6 +74,7 @@ def evaluate(
         Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton),
         limb_directions=binding.limb_directions(settings.limb_axis) if compensated else None,
         amounts=amounts,
+        measured=measured,
         sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
     )
     back = np.linalg.inv(to_armature)

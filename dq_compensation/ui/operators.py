@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.types import Context, Object, Operator
 
+from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.errors import BindingError
 from ..scene.object_settings import settings_of
 from ..scene.setup import problem
 from ..scene.targets import target_meshes
-from ..viewport import display
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -68,7 +68,7 @@ are, hidden while the viewport shows ours"""
             try:
                 if reason := _linked(obj):
                     raise BindingError(reason)
-                display.enable(obj, context.evaluated_depsgraph_get())
+                enabling.enable(obj, context.evaluated_depsgraph_get())
             except BindingError as error:
                 refused.append(str(error))
             else:
@@ -111,7 +111,7 @@ class DQC_OT_disable(Operator):
             self.report({"INFO"}, "Disabled already")
             return {"CANCELLED"}
         for obj in enabled:
-            display.disable(obj)
+            enabling.disable(obj)
         self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
         return {"FINISHED"}
 
@@ -137,7 +137,7 @@ class DQC_OT_refresh(Operator):
             if not settings_of(obj).enabled:
                 continue
             try:
-                binding = display.refresh(obj, context.evaluated_depsgraph_get())
+                binding = enabling.refresh(obj, context.evaluated_depsgraph_get())
             except BindingError as error:
                 failed.append(str(error))
             else:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.types import Context, Object, Panel, UILayout
 
+from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
 from ..scene.setup import problem
 from ..scene.targets import deformed_meshes
-from ..viewport import display
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
@@ -75,11 +75,11 @@ def _status(layout: UILayout, context: Context, obj: Object) -> None:
         if reason := problem(obj):
             _sentence(layout, context, reason, "ERROR")
         return
-    if reason := display.problem_of(obj):
+    if reason := enabling.problem_of(obj):
         _sentence(layout, context, reason, "ERROR")
         layout.operator("dqc.refresh", icon="FILE_REFRESH")
         return
-    for note in display.notes_of(obj):
+    for note in enabling.notes_of(obj):
         _sentence(layout, context, note, "INFO")
     layout.operator("dqc.refresh", icon="FILE_REFRESH")
 

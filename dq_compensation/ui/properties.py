@@ -8,7 +8,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, PointerProperty
 from bpy.types import PropertyGroup
 
 from ..registration import apply_in_order, undo_in_reverse
-from ..viewport.display import tag_redraw
+from ..scene.status import tag_redraw
 
 METHODS = (
     (
@@ -34,7 +34,13 @@ METHODS = (
 )
 
 CURVES = (
-    ("FITTED", "Fitted", "The published curve, fitted to real joints: right for most characters"),
+    (
+        "MEASURED",
+        "Measured",
+        "Keeps the skin as far from the limbs as it is at rest, wherever the weights cross over: "
+        "right for most characters",
+    ),
+    ("FITTED", "Fitted", "The published curve, for weights that are half and half at the joint"),
     ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones weigh the same"),
     ("MODELLED", "Modelled", "Derived from weights that are a step smoothed over the joint"),
     ("SLIDES", "Strong", "Reaches further from the joint: for wide, soft weights"),
@@ -102,7 +108,7 @@ class DQCompensationSettings(PropertyGroup):
         name="Curve",
         description="How the compensation is spread over the joint",
         items=CURVES,
-        default="FITTED",
+        default="MEASURED",
         update=_redraw,
         override={"LIBRARY_OVERRIDABLE"},
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from weakref import WeakSet
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.pose import Pose
@@ -33,10 +34,12 @@ class Character:
     binding: Binding
     deformed: DeformedMesh
     _settings: Settings | None = None
-    _amounts_key: tuple[object, ...] = ()
+    _amounts: NDArray[np.float32] | None = None
+    _painted_group: str = ""
     _pose: SharedPose | None = None
     _pose_number: int = -1
-    _to_armature: NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, 4)))
+    _to_armature: NDArray[np.float64] | None = None
+    _world: tuple[Matrix, Matrix] | None = None
 
     @classmethod
     def of(cls, binding: Binding) -> Character:
@@ -72,13 +75,14 @@ class Character:
         Raises:
             BindingError: the object does not fit its binding any more.
         """
-        to_armature = object_to_armature(obj, armature)
-        changed = self._set_amounts(settings, to_armature)
+        to_armature = self._object_to_armature(obj, armature)
+        changed = shared is not self._pose or shared.number != self._pose_number
+        if settings != self._settings or to_armature is not self._to_armature:
+            self._set_amounts(settings, to_armature)
+            changed = True
         keys = self.binding.shape_keys
         if keys is not None:
             changed |= self.deformed.set_shape_key_values(keys.values(obj))
-        changed |= settings != self._settings or not np.array_equal(to_armature, self._to_armature)
-        changed |= shared is not self._pose or shared.number != self._pose_number
         if changed:
             self.deformed.deform(settings.method, shared.palette, to_armature, settings.factor)
             self._settings = settings
@@ -86,17 +90,27 @@ class Character:
             self._pose, self._pose_number = shared, shared.number
         return changed
 
-    def _set_amounts(self, settings: Settings, to_armature: NDArray[np.float64]) -> bool:
+    def _object_to_armature(
+        self, obj: bpy.types.Object, armature: bpy.types.Object
+    ) -> NDArray[np.float64]:
+        """A^-1 O; the same array as long as neither of the two moves."""
+        world = (obj.matrix_world.copy(), armature.matrix_world.copy())
+        if self._to_armature is None or world != self._world:
+            self._world = world
+            return object_to_armature(obj, armature)
+        return self._to_armature
+
+    def _set_amounts(self, settings: Settings, to_armature: NDArray[np.float64]) -> None:
         if settings.method != "COMPENSATED":
-            return False
-        binding = self.binding
+            return
+        binding, group = self.binding, settings.vertex_group
         amounts = binding.amounts(settings.limb_axis, settings.curve, to_armature)
-        key = (id(amounts), settings.vertex_group)
-        if key == self._amounts_key:
-            return False
-        self.deformed.set_amounts(amounts * binding.painted(settings.vertex_group))
-        self._amounts_key = key
-        return True
+        if amounts is not self._amounts or group != self._painted_group:
+            measured = None
+            if settings.curve == "MEASURED":
+                measured = binding.measured(settings.limb_axis, to_armature)
+            self.deformed.set_amounts(amounts * binding.painted(group), measured)
+            self._amounts, self._painted_group = amounts, group
 
 
 class SharedPose:
@@ -109,7 +123,9 @@ class SharedPose:
 
     def __init__(self, binding: Binding, settings: Settings) -> None:
         self.skeleton = binding.skeleton
-        self.palette = Palette(binding.limb_directions(settings.limb_axis))
+        self.palette = Palette(
+            binding.limb_directions(settings.limb_axis), binding.limb_joints(settings.limb_axis)
+        )
         self.number = 0
         self._matrices: NDArray[np.float64] | None = None
         # Those that were compared already: a frame has no time for names.

@@ -9,11 +9,12 @@ import gpu
 import numpy as np
 
 from ..core.pose import PoseError
+from ..scene.enabled_objects import enabled_objects
 from ..scene.errors import BindingError
 from ..scene.object_settings import settings_of
-from . import display
+from ..scene.status import check_soon, fail, is_drawn, status_of
+from .camera_rays import follows_viewports
 from .characters import Character, Characters
-from .enabled_objects import enabled_objects
 from .shaders import free_shaders
 from .studio_light import studio_lights, surface_materials, wire_colour
 from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
@@ -41,8 +42,8 @@ def draw() -> None:
     objects = [obj for obj in enabled if _is_shown(obj, context)]
     if not objects:
         return
-    if not all(map(display.follows_viewports, objects)):
-        display.check_soon()
+    if not all(map(follows_viewports, objects)):
+        check_soon()
     depsgraph = context.evaluated_depsgraph_get()
     session = _get_session()
     shading = space.shading
@@ -64,8 +65,8 @@ def draw() -> None:
             if character is not None:
                 _draw_object(character, session.view, obj.evaluated_get(depsgraph), context)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
-            display.fail(obj, error)
-            display.check_soon()
+            fail(obj, error)
+            check_soon()
 
 
 def free() -> None:
@@ -85,7 +86,7 @@ def _is_shown(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
     """Whether the region shows an object, and shows it by us."""
     return (
         settings_of(obj).native.hidden
-        and display.is_drawn(obj)
+        and is_drawn(obj)
         and context.view_layer.objects.get(obj.name) == obj
         and obj.visible_get(view_layer=context.view_layer, viewport=context.space_data)
         and obj.visible_in_viewport_get(context.space_data)
@@ -96,7 +97,7 @@ def _up_to_date(
     characters: Characters, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph
 ) -> Character | None:
     """The character in the pose of now, or as it was when that pose cannot be shown."""
-    status = display.status_of(obj)
+    status = status_of(obj)
     if status.binding is None:
         return None
     try:
@@ -106,7 +107,7 @@ def _up_to_date(
         return characters.last(status.binding)
     except BindingError:
         # Its mesh or its bones have changed just now: the check that follows binds it again.
-        display.check_soon()
+        check_soon()
         return characters.last(status.binding)
     status.pose_problem = None
     return character

@@ -7,6 +7,7 @@ from gpu.types import GPUShader, GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
 from ..core.dual_quaternion import rotate_vectors
+from ..core.measured_joints import LimbJoints
 from ..core.pose import Pose
 from .gpu_objects import new_texture, new_uniform_buffer, update_uniform_buffer
 from .shaders import PALETTE_BLOCK_TEXELS, TEXTURE_WIDTH, PaletteLayout
@@ -21,10 +22,14 @@ class Palette:
 
     Args:
         limb_directions: shape (B, 3), unit, armature space at rest; `Skeleton.limb_directions`.
+        joints: of the same bones, for MEASURED compensation.
     """
 
-    def __init__(self, limb_directions: NDArray[np.floating]) -> None:
+    def __init__(
+        self, limb_directions: NDArray[np.floating], joints: LimbJoints | None = None
+    ) -> None:
         self._limb_directions = np.ascontiguousarray(limb_directions, dtype=np.float64)
+        self._joints = joints
         self._pose: Pose | None = None
         self._scaled = False
         self._frame = 0
@@ -67,8 +72,10 @@ class Palette:
         """Give the pose to a bound shader that was compiled for `layout` and `in_texture`."""
         packed = self._packed.get(layout)
         if packed is None:
-            packed = self._packed[layout] = _PackedPose(self.bone_count, layout)
-        packed.bind(shader, self.pose, self._limb_directions, self._frame)
+            packed = self._packed[layout] = _PackedPose(
+                layout, self._limb_directions, self._joints if layout.joints else None
+            )
+        packed.bind(shader, self.pose, self._frame)
 
     def gpu_bytes(self) -> int:
         """What the palette takes on the GPU now."""
@@ -78,9 +85,19 @@ class Palette:
 class _PackedPose:
     """One layout of a palette: an array that is packed in place, and its copy on the GPU."""
 
-    def __init__(self, bone_count: int, layout: PaletteLayout) -> None:
+    def __init__(
+        self,
+        layout: PaletteLayout,
+        limb_directions: NDArray[np.float64],
+        joints: LimbJoints | None,
+    ) -> None:
+        if layout.joints and joints is None:
+            raise ValueError("Palette: made without the joints that MEASURED compensation needs")
+        bone_count = len(limb_directions)
         used = bone_count * layout.stride
         self._layout = layout
+        self._limb_directions = limb_directions
+        self._joints = joints
         self._in_texture = used > PALETTE_BLOCK_TEXELS
         count = row_count(used) * TEXTURE_WIDTH if self._in_texture else PALETTE_BLOCK_TEXELS
         self.texels = np.zeros((count, 4), np.float32)
@@ -88,21 +105,29 @@ class _PackedPose:
         self._texture: GPUTexture | None = None
         self._block: GPUUniformBuf | None = None
         self._frame = 0
+        if joints is not None:
+            rest = (joints.heads, joints.forth, joints.back)
+            self._bones[:, 1:, :3] = np.stack(rest, axis=1)
 
-    def bind(
-        self, shader: GPUShader, pose: Pose, limb_directions: NDArray[np.float64], frame: int
-    ) -> None:
+    def bind(self, shader: GPUShader, pose: Pose, frame: int) -> None:
         if frame != self._frame:
-            self._pack(pose, limb_directions)
+            self._pack(pose)
             self._upload()
             self._frame = frame
+        name = "palette" if self._joints is None else "joints"
         if self._texture is not None:
-            shader.uniform_sampler("palette_texture", self._texture)
+            shader.uniform_sampler(f"{name}_texture", self._texture)
         elif self._block is not None:
-            shader.uniform_block("palette", self._block)
+            shader.uniform_block(name, self._block)
 
-    def _pack(self, pose: Pose, limb_directions: NDArray[np.float64]) -> None:
-        bones, layout = self._bones, self._layout
+    def _pack(self, pose: Pose) -> None:
+        bones, layout, limb_directions = self._bones, self._layout, self._limb_directions
+        if self._joints is not None:
+            posed = self._joints.posed(pose)
+            bones[:, 0, :3] = posed.heads
+            bones[:, 0, 3] = posed.sizes
+            bones[:, 1, 3] = posed.gaps
+            return
         place = 0
         if layout.rotation:
             bones[:, place] = pose.rotations

@@ -40,27 +40,38 @@ class PaletteLayout:
         dual: the dual part.
         matrix: the first three rows of D.
         limb: the posed limb direction.
+        joints: the joint at the bone's head, posed and at rest, four vec4; alone.
     """
 
     rotation: bool = False
     dual: bool = False
     matrix: bool = False
     limb: bool = False
+    joints: bool = False
 
     @property
     def stride(self) -> int:
         """The number of vec4 of a bone."""
-        return self.rotation + self.dual + 3 * self.matrix + self.limb
+        return self.rotation + self.dual + 3 * self.matrix + self.limb + 4 * self.joints
 
 
-def palette_layout(method: Method, scaled: bool) -> PaletteLayout:
-    """What a method needs of each bone; `scaled`: some bone of the pose has a scale."""
+JOINTS_LAYOUT = PaletteLayout(joints=True)
+
+
+def palette_layout(method: Method, scaled: bool, measured: bool = False) -> PaletteLayout:
+    """What a method needs of each bone.
+
+    Args:
+        method: which deformation.
+        scaled: some bone of the pose has a scale.
+        measured: COMPENSATED is MEASURED, whose joints have a palette of their own.
+    """
     if method == "LINEAR":
         return PaletteLayout(matrix=True)
     if method == "SPHERICAL_JOINT":
         return PaletteLayout(rotation=True, matrix=True)
     if method in ("DUAL_QUATERNION", "COMPENSATED"):
-        limb = method == "COMPENSATED"
+        limb = method == "COMPENSATED" and not measured
         return PaletteLayout(rotation=True, dual=not scaled, matrix=scaled, limb=limb)
     raise ValueError(f"unknown method {method!r}")
 
@@ -98,13 +109,19 @@ class Bindings:
 
 
 @cache
-def skinning_shader(method: Method, scaled: bool, palette_in_texture: bool) -> GPUShader:
+def skinning_shader(
+    method: Method,
+    scaled: bool,
+    palette_in_texture: bool,
+    joints_in_texture: bool | None = None,
+) -> GPUShader:
     """The pass that deforms the vertices.
 
     Args:
         method: which deformation.
         scaled: some bone has a scale.
         palette_in_texture: the palette is too large for a uniform buffer.
+        joints_in_texture: likewise the joints of MEASURED; None: COMPENSATED is not MEASURED.
     """
     name, samplers, defines = {
         "LINEAR": ("skin_linear", (), {}),
@@ -114,7 +131,15 @@ def skinning_shader(method: Method, scaled: bool, palette_in_texture: bool) -> G
     }[method]
     if scaled and method != "LINEAR":
         defines["SCALED"] = "1"
-    stride = palette_layout(method, scaled).stride
+    blocks: tuple[tuple[str, int], ...] = (("object_space", OBJECT_SPACE_TEXELS),)
+    if joints_in_texture is not None:
+        defines["MEASURE"] = "1"
+        if joints_in_texture:
+            samplers = (*samplers, "joints_texture")
+            defines["JOINTS_IN_TEXTURE"] = "1"
+        else:
+            blocks = (*blocks, ("joints", PALETTE_BLOCK_TEXELS))
+    stride = palette_layout(method, scaled, joints_in_texture is not None).stride
     return _compute_shader(
         name,
         _with_palette(
@@ -122,7 +147,7 @@ def skinning_shader(method: Method, scaled: bool, palette_in_texture: bool) -> G
             palette_in_texture,
             Bindings(
                 samplers=("rest", "influences", *samplers),
-                blocks=(("object_space", OBJECT_SPACE_TEXELS),),
+                blocks=blocks,
                 images=(("positions", "RGBA32F"),),
                 defines=defines,
             ),

@@ -4,8 +4,8 @@ In use, from a draw, timer or frame handler:
 
     mesh = GpuMesh(rest, influences, topology=..., sets=..., shape_offsets=...)     # at binding
     deformed = DeformedMesh(mesh)                                                   # one per object
-    palette = Palette(limb_directions)                                              # per armature
-    deformed.set_amounts(amounts * painted)                                         # when painted
+    palette = Palette(limb_directions, limb_joints)                                 # per armature
+    deformed.set_amounts(amounts * painted, measured)                               # when painted
     ...
     palette.update(Pose.from_matrices(...))                                         # each frame
     deformed.set_shape_key_values(values)
@@ -21,9 +21,11 @@ from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
 from ..core.deform import Method
+from ..core.measured_joints import MeasuredJoints
 from . import shaders
 from .gpu_mesh import GpuMesh
 from .gpu_objects import new_uniform_buffer, update_uniform_buffer
+from .influence_packing import floats_from_bits
 from .palette import Palette
 from .textures import (
     array_from_texture,
@@ -52,6 +54,7 @@ class DeformedMesh:
         self.positions: GPUTexture = empty_texture(mesh.vertex_count, "RGBA32F")
         self.normals: GPUTexture | None = None
         self._amounts: GPUTexture | None = None
+        self._measured = False
         self._centres: GPUTexture | None = None
         self._shaped: GPUTexture | None = None
         self._key_values = np.zeros(mesh.key_count, np.float32)
@@ -63,20 +66,28 @@ class DeformedMesh:
         self._space_texels = np.zeros((shaders.OBJECT_SPACE_TEXELS, 4), np.float32)
         self._space = new_uniform_buffer(self._space_texels)
 
-    def set_amounts(self, amounts: NDArray[np.floating] | None) -> None:
+    def set_amounts(
+        self, amounts: NDArray[np.floating] | None, measured: MeasuredJoints | None = None
+    ) -> None:
         """How far COMPENSATED may move each vertex; None: not at all.
 
         Args:
-            amounts: shape (n,), units of armature space: `compensation_amounts` times what the
-                artist painted, without the object's factor.
+            amounts: shape (n,): `compensation_amounts` times what the artist painted, without the
+                object's factor.
+            measured: of the vertices, where the curve is MEASURED.
         """
+        self._measured = measured is not None
         if amounts is None:
             self._amounts = None
             return
         if len(amounts) != self.mesh.vertex_count:
             raise ValueError(f"{len(amounts)} amounts for {self.mesh.vertex_count} vertices")
-        rows = np.column_stack((amounts, np.zeros(len(amounts)))).astype(np.float32)
-        rows[:, 1] = self.mesh.strongest_bones
+        rows = np.zeros((len(amounts), 2), np.float32)
+        rows[:, 0] = amounts
+        if measured is None:
+            rows[:, 1] = self.mesh.strongest_bones
+        else:
+            rows[:, 1] = floats_from_bits(measured.joints, measured.bones)
         self._amounts = texture_from_array(rows, 2)
 
     def set_shape_key_values(self, values: NDArray[np.floating]) -> bool:
@@ -185,14 +196,18 @@ class DeformedMesh:
     def _skin(self, method: Method, palette: Palette) -> None:
         mesh = self.mesh
         scaled = palette.scaled and method != "LINEAR"
-        layout = shaders.palette_layout(method, scaled)
+        measured = method == "COMPENSATED" and self._measured
+        layout = shaders.palette_layout(method, scaled, measured)
         in_texture = palette.in_texture(layout)
+        joints_in_texture = palette.in_texture(shaders.JOINTS_LAYOUT) if measured else None
         centres = None
         if method == "SPHERICAL_JOINT":
             centres = self._find_centres(palette, layout, in_texture)
-        shader = shaders.skinning_shader(method, scaled, in_texture)
+        shader = shaders.skinning_shader(method, scaled, in_texture, joints_in_texture)
         shader.bind()
         palette.bind(shader, layout)
+        if measured:
+            palette.bind(shader, shaders.JOINTS_LAYOUT)
         shader.uniform_block("object_space", self._space)
         shader.uniform_sampler("rest", self._shaped or mesh.rest)
         shader.uniform_sampler("influences", mesh.influences)

@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
+from dq_compensation.lifecycle import enabling
+from dq_compensation.scene import enabled_objects
 from dq_compensation.scene.errors import BindingError
-from dq_compensation.viewport import display, enabled_objects
+from dq_compensation.scene.status import status_of
+from dq_compensation.viewport import camera_rays
 from human_poses import apply_pose, named_poses
 
 from .conftest import Human
@@ -34,7 +37,7 @@ def addon(empty_file: None) -> Iterator[None]:
 @pytest.fixture
 def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a session with a window: what is enabled is drawn by us."""
-    monkeypatch.setattr(display, "drawing_refusal", lambda: None)
+    monkeypatch.setattr(enabling, "drawing_refusal", lambda: None)
 
 
 @pytest.fixture
@@ -107,17 +110,18 @@ def test_final_renders_see_the_object_and_its_modifier(body: bpy.types.Object) -
 def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
     body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(display, "rendering_viewport_open", lambda: True)
+    monkeypatch.setattr(camera_rays, "rendering_viewport_open", lambda: True)
     before = native_settings(body)
     bpy.ops.dqc.enable()
     assert not body.visible_camera
-    display.final_render_begins()
+    camera_rays.set_final_render_runs(True)
+    enabling.show_all_to_camera()
     assert body.visible_camera
-    assert display.follows_viewports(body)
-    display.check(body, bpy.context.evaluated_depsgraph_get())
+    assert camera_rays.follows_viewports(body)
+    enabling.check(body, bpy.context.evaluated_depsgraph_get())
     assert body.visible_camera
-    display.final_render_ends()
-    display.check(body, bpy.context.evaluated_depsgraph_get())
+    camera_rays.set_final_render_runs(False)
+    enabling.check(body, bpy.context.evaluated_depsgraph_get())
     assert not body.visible_camera
     bpy.ops.dqc.disable()
     assert native_settings(body) == before
@@ -128,7 +132,7 @@ def test_what_the_user_changes_meanwhile_stays(body: bpy.types.Object) -> None:
     bpy.ops.dqc.enable()
     body.display_type = "WIRE"
     body.visible_camera = False
-    display.check(body, bpy.context.evaluated_depsgraph_get())
+    enabling.check(body, bpy.context.evaluated_depsgraph_get())
     bpy.ops.dqc.disable()
     assert body.display_type == "WIRE"
     assert not body.visible_camera
@@ -171,7 +175,7 @@ def test_blenders_own_display_comes_back_in_other_modes(body: bpy.types.Object, 
     assert body.modifiers[0].show_viewport
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
-    display.check(body, bpy.context.evaluated_depsgraph_get())
+    enabling.check(body, bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
@@ -217,7 +221,7 @@ def test_a_file_that_was_saved_enabled_opens_enabled(
     body = bpy.data.objects[name]
     assert enabled_objects.enabled_objects() == [body]
     assert body.dq_compensation.factor == 0.25
-    display.check_all(bpy.context.evaluated_depsgraph_get())
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
@@ -232,7 +236,7 @@ def test_unregistering_shows_everything_and_forgets_nothing(body: bpy.types.Obje
     assert kept == before
     assert body.dq_compensation.enabled
     assert body.dq_compensation.method == "SPHERICAL_JOINT"
-    display.check_all(bpy.context.evaluated_depsgraph_get())
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
@@ -271,13 +275,13 @@ def test_a_lost_modifier_is_told_and_the_surface_comes_back(human: Human) -> Non
     select(body)
     bpy.ops.dqc.enable()
     body.modifiers.remove(body.modifiers[0])
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    assert "no Armature modifier" in str(display.problem_of(body))
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    assert "no Armature modifier" in str(enabling.problem_of(body))
     assert body.display_type == "TEXTURED"
     modifier = body.modifiers.new("Rig", "ARMATURE")
     modifier.object = human.armature_object
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    assert display.problem_of(body) is None
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    assert enabling.problem_of(body) is None
     assert body.display_type == "BOUNDS"
 
 
@@ -286,15 +290,15 @@ def test_a_renamed_bone_leaves_its_group_behind(human: Human) -> None:
     body = human.mesh_object
     select(body)
     bpy.ops.dqc.enable()
-    influences = display.status_of(body).binding.influences  # type: ignore[union-attr]
+    influences = status_of(body).binding.influences  # type: ignore[union-attr]
     group = body.vertex_groups["lowerarm01.L"]
     group.name = "nobody"
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    without = display.status_of(body).binding.influences  # type: ignore[union-attr]
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    without = status_of(body).binding.influences  # type: ignore[union-attr]
     assert without.counts().sum() < influences.counts().sum()
     group.name = "lowerarm01.L"
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    again = display.status_of(body).binding.influences  # type: ignore[union-attr]
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    again = status_of(body).binding.influences  # type: ignore[union-attr]
     assert np.array_equal(again.bones, influences.bones)
 
 
@@ -302,12 +306,12 @@ def test_a_renamed_bone_leaves_its_group_behind(human: Human) -> None:
 def test_edited_weights_are_read_again(body: bpy.types.Object) -> None:
     bpy.ops.dqc.enable()
     bpy.context.view_layer.update()
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    before = display.status_of(body).binding
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    before = status_of(body).binding
     body.vertex_groups["head"].add(range(500), 1.0, "REPLACE")
     bpy.context.view_layer.update()
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    after = display.status_of(body).binding
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    after = status_of(body).binding
     assert before is not None
     assert after is not None
     head = after.skeleton.names.index("head")
@@ -319,12 +323,12 @@ def test_edited_weights_are_read_again(body: bpy.types.Object) -> None:
 def test_posing_does_not_bind_again(human: Human, body: bpy.types.Object) -> None:
     bpy.ops.dqc.enable()
     bpy.context.view_layer.update()
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    before = display.status_of(body).binding
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    before = status_of(body).binding
     apply_pose(human.armature_object, named_poses("default")["knee"].rotations)
     bpy.context.view_layer.update()
-    display.check_all(bpy.context.evaluated_depsgraph_get())
-    assert display.status_of(body).binding is before
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    assert status_of(body).binding is before
 
 
 @pytest.mark.usefixtures("with_viewport")
@@ -335,15 +339,15 @@ def test_a_sliding_shape_key_waits_until_it_rests(body: bpy.types.Object) -> Non
     bpy.ops.dqc.enable()
     depsgraph = bpy.context.evaluated_depsgraph_get()
     bpy.context.view_layer.update()
-    while display.check_all(depsgraph):
+    while enabling.check_all(depsgraph):
         pass
-    before = display.status_of(body).binding
+    before = status_of(body).binding
     for value in (0.2, 0.4, 0.6):
         smile.value = value
         bpy.context.view_layer.update()
-        assert display.check_all(bpy.context.evaluated_depsgraph_get())
-        assert display.status_of(body).binding is before
-    assert not display.check_all(bpy.context.evaluated_depsgraph_get())
+        assert enabling.check_all(bpy.context.evaluated_depsgraph_get())
+        assert status_of(body).binding is before
+    assert not enabling.check_all(bpy.context.evaluated_depsgraph_get())
 
 
 @pytest.mark.usefixtures("with_viewport")
@@ -379,9 +383,9 @@ def test_linked_objects_are_refused_and_left_alone(human: Human, tmp_path: Path)
     linked = bpy.data.objects[name]
     bpy.context.scene.collection.objects.link(linked)
     select(linked)
-    display.check_all(bpy.context.evaluated_depsgraph_get())
+    enabling.check_all(bpy.context.evaluated_depsgraph_get())
     assert linked.display_type == "TEXTURED"
-    assert "library override" in str(display.problem_of(linked))
+    assert "library override" in str(enabling.problem_of(linked))
     with pytest.raises(RuntimeError, match="library override"):
         bpy.ops.dqc.disable()
     with pytest.raises(RuntimeError, match="library override"):

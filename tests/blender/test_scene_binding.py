@@ -134,6 +134,10 @@ def test_amounts_are_one_number_per_vertex_and_kept() -> None:
     assert amounts.any()
     assert binding.amounts("AUTO", "FITTED") is amounts
     assert not np.array_equal(binding.amounts("AUTO", "SLIDES"), amounts)
+    measured = binding.measured("AUTO")
+    assert binding.amounts("AUTO", "MEASURED") is measured.amounts
+    assert measured.amounts.any()
+    assert binding.measured("AUTO") is measured
     assert binding.limb_directions("Z").shape == (3, 3)
     assert len(binding.sets.set_of_vertex) == 36
 

@@ -16,6 +16,7 @@ from dq_compensation.core.dual_quaternion import (
     quaternions_from_axis_angle,
 )
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
@@ -154,6 +155,9 @@ class Cylinder:
             pose,
             limb_directions=self.skeleton.limb_directions(),
             amounts=amounts,
+            measured=MeasuredJoints.of(self.positions, self.influences, self.skeleton)
+            if curve == "MEASURED"
+            else None,
             sets=joint_sets(self.influences, self.skeleton),
         )[0]
 

@@ -11,7 +11,7 @@ import pytest
 from bodies import Cylinder, distance_from_capsules
 from numpy.typing import NDArray
 
-from dq_compensation.core.compensation import CURVES, Curve, compensation_amounts
+from dq_compensation.core.compensation import PUBLISHED_CURVES, Curve, compensation_amounts
 from dq_compensation.core.deform import Method
 from dq_compensation.core.pose import Pose
 
@@ -65,7 +65,7 @@ def test_volume_at_90_degrees(method: Method, percent: float) -> None:
     assert 100.0 * volume / cylinder.volume(cylinder.positions) == pytest.approx(percent, abs=0.2)
 
 
-@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("curve", [*PUBLISHED_CURVES, "MEASURED"])
 @pytest.mark.parametrize("side", [-1, 1], ids=["vertices of the parent", "vertices of the child"])
 def test_the_compensation_goes_towards_the_joint(curve: Curve, side: int) -> None:
     """With the opposite sign the bulge grows: 11.9 % becomes more than 20 %."""
@@ -90,11 +90,37 @@ def test_the_amounts_have_opposite_signs_on_the_two_sides() -> None:
     assert amounts.max() == pytest.approx(0.149, abs=0.001)
 
 
+@pytest.mark.parametrize("width", [0.3, 0.63, 1.0])
+@pytest.mark.parametrize("degrees", [30, 60, 90, 120])
+def test_measured_compensation_leaves_less_than_1_percent(width: float, degrees: int) -> None:
+    """Dual quaternions leave 2 to 25 %. What remains is where it fades, far from the joint."""
+    cylinder = Cylinder.with_transition(width)
+    errors = errors_outside(cylinder, "COMPENSATED", cylinder.bent(degrees), "MEASURED")
+    assert errors.max() < 1.0
+    assert errors.min() > -1e-6
+    assert np.sqrt(np.mean(errors**2)) < 0.35
+
+
+@pytest.mark.parametrize("degrees", [30, 60, 90, 120])
+def test_measured_compensation_never_presses_skin_closer_than_at_rest(degrees: int) -> None:
+    """On the inner side too: what dual quaternions have put close already is left where it is."""
+    cylinder = Cylinder.with_transition(0.63)
+    pose = cylinder.bent(degrees)
+    plain = cylinder.deformed("DUAL_QUATERNION", pose)
+    compensated = cylinder.deformed("COMPENSATED", pose, "MEASURED")
+    before = distance_from_capsules(plain, pose.matrices[1, :3, 2])
+    after = distance_from_capsules(compensated, pose.matrices[1, :3, 2])
+    moved = np.linalg.norm(compensated - plain, axis=1)
+    assert np.all(moved[before <= 0.0] == 0.0)
+    assert after[moved > 1e-9].min() > -1e-6
+
+
+@pytest.mark.parametrize("curve", [*PUBLISHED_CURVES, "MEASURED"])
 @pytest.mark.parametrize("degrees", [10.0, 60.0, 120.0, 170.0])
-def test_a_pure_twist_is_not_compensated(degrees: float) -> None:
+def test_a_pure_twist_is_not_compensated(curve: Curve, degrees: float) -> None:
     cylinder = Cylinder.with_transition(0.63)
     pose = cylinder.twisted(degrees)
-    compensated = cylinder.deformed("COMPENSATED", pose)
+    compensated = cylinder.deformed("COMPENSATED", pose, curve)
     np.testing.assert_allclose(
         compensated, cylinder.deformed("DUAL_QUATERNION", pose), rtol=0, atol=1e-12
     )

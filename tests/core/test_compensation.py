@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import (
     CURVE_COEFFICIENTS,
-    CURVES,
-    Curve,
+    PUBLISHED_CURVES,
+    PublishedCurve,
     compensated_skinning,
     compensation_amounts,
     curve_value,
@@ -53,7 +53,7 @@ def _expected_offset(
     weights: NDArray,
     skeleton: Skeleton,
     pose: Pose,
-    curve: Curve,
+    curve: PublishedCurve,
     base_form: bool,
 ) -> NDArray:
     """The displacement of one vertex, written out step by step with matrices and angles."""
@@ -84,10 +84,10 @@ def _expected_offset(
     return sign * length * radius * (bisector - axis * (axis @ bisector))
 
 
-@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("curve", PUBLISHED_CURVES)
 @pytest.mark.parametrize("base_form", [False, True], ids=["full", "base form"])
 def test_against_the_steps_written_out(
-    rng: np.random.Generator, skeleton: Skeleton, curve: Curve, base_form: bool
+    rng: np.random.Generator, skeleton: Skeleton, curve: PublishedCurve, base_form: bool
 ) -> None:
     positions = rng.uniform(-1.0, 3.0, (VERTICES, 3))
     influences = random_influences(rng, VERTICES, skeleton.bone_count, 4)
@@ -114,8 +114,8 @@ def test_against_the_steps_written_out(
     assert np.count_nonzero(np.linalg.norm(expected, axis=1) > 0.01) > VERTICES // 10
 
 
-@pytest.mark.parametrize("curve", CURVES)
-def test_curves_are_zero_at_both_ends(curve: Curve) -> None:
+@pytest.mark.parametrize("curve", PUBLISHED_CURVES)
+def test_curves_are_zero_at_both_ends(curve: PublishedCurve) -> None:
     assert curve_value(np.array([0.0, 0.5]), curve) == pytest.approx([0.0, 0.0], abs=1e-12)
 
 

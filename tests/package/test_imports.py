@@ -1,4 +1,4 @@
-"""Who may import whom: ui -> viewport, modifier, bake, checks -> scene -> core -> numpy."""
+"""Who may import whom: ui -> lifecycle -> viewport, modifier -> scene -> core -> numpy."""
 
 import ast
 import sys
@@ -22,9 +22,10 @@ LAYERS: dict[str, int] = {
     "modifier": 2,
     "checks": 2,
     "bake": 2,
-    "ui": 3,
+    "lifecycle": 3,
+    "ui": 4,
 }
-TOP = 4
+TOP = 5
 BELOW_ALL = frozenset({"addon_id", "registration"})
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import bpy
 from bpy.app.handlers import persistent
 
-from . import display, draw_handler
-from .enabled_objects import enabled_objects
+from ..scene.enabled_objects import enabled_objects
+from ..scene.status import check_soon, set_check
+from ..viewport import draw_handler
+from ..viewport.camera_rays import set_final_render_runs
+from . import enabling
 
 
 @persistent
@@ -21,9 +24,9 @@ def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph
         changed = update.id
         # Animated shape keys come without the shading flag; edits and sliders come with it.
         if isinstance(changed, bpy.types.Mesh) and update.is_updated_shading:
-            display.mesh_edited(changed.original.session_uid)
-    display.follow_modes()
-    display.check_soon()
+            enabling.mesh_edited(changed.original.session_uid)
+    enabling.follow_modes()
+    check_soon()
 
 
 @persistent
@@ -33,42 +36,43 @@ def _before_load(*_args: object) -> None:
 
 @persistent
 def _after_load(*_args: object) -> None:
-    # The timers of the old file went with it.
     _forget()
     if bpy.app.background:
-        display.restore_all()
+        enabling.restore_all()
     else:
-        display.check_soon()
+        check_soon()
 
 
 @persistent
 def _after_undo(*_args: object) -> None:
-    display.distrust_all()
-    display.check_soon(0.0)
+    enabling.distrust_all()
+    check_soon(0.0)
 
 
 @persistent
 def _before_save(*_args: object) -> None:
-    display.restore_all()
+    enabling.restore_all()
 
 
 @persistent
 def _after_save(*_args: object) -> None:
-    display.follow_modes()
+    enabling.follow_modes()
 
 
 @persistent
 def _before_render(*_args: object) -> None:
-    display.final_render_begins()
+    set_final_render_runs(True)
+    enabling.show_all_to_camera()
 
 
 @persistent
 def _after_render(*_args: object) -> None:
-    display.final_render_ends()
+    set_final_render_runs(False)
+    check_soon()
 
 
 def _forget() -> None:
-    display.forget_all()
+    enabling.forget_all()
     draw_handler.free()
 
 
@@ -91,14 +95,15 @@ def register() -> None:
     """Start following."""
     for event, handler in _HANDLERS:
         getattr(bpy.app.handlers, event).append(handler)
-    display.check_soon(0.0)
+    set_check(enabling.check_now)
+    check_soon(0.0)
 
 
 def unregister() -> None:
     """Stop following, and show every object as Blender does."""
-    display.cancel_check()
+    set_check(None)
     for event, handler in reversed(_HANDLERS):
         getattr(bpy.app.handlers, event).remove(handler)
     if hasattr(bpy.data, "objects"):
-        display.restore_all()
+        enabling.restore_all()
     _forget()

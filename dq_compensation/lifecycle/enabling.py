@@ -1,4 +1,4 @@
-"""Which objects the viewport draws, what is wrong with those it cannot, and their native display.
+"""Enables and disables objects, and keeps the enabled ones up to date.
 
 Everything that changes an object goes through here: the operators, the handlers of Blender's events
 and the check that runs a moment after something has changed. Drawing itself changes nothing.
@@ -6,68 +6,35 @@ and the check that runs a moment after something has changed. Drawing itself cha
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, field
-
 import bpy
-import gpu
 import numpy as np
-from numpy.typing import NDArray
 
 from ..scene.binding import Binding, BindingCache
+from ..scene.enabled_objects import enabled_objects, forget
 from ..scene.errors import BindingError
 from ..scene.object_settings import settings_of
 from ..scene.setup import armature_modifier, notes
-from .enabled_objects import enabled_objects, forget
-from .native_display import hide, rendering_viewport_open, restore, show_to_camera
+from ..scene.status import (
+    forget_status,
+    forget_statuses,
+    is_drawn,
+    status_of,
+    statuses,
+    tag_redraw,
+)
+from ..viewport.camera_rays import hidden_from_camera_rays
+from ..viewport.capability import drawing_refusal
+from .native_display import hide, restore, show_to_camera
 
-_log = logging.getLogger(__name__)
-
-# Seconds from a change to the check: long enough to check once for a burst of changes, and short
-# enough to look immediate.
-CHECK_AFTER = 0.1
+# Seconds until a shape key's slider that was moving is looked at again.
 CHECK_AGAIN_AFTER = 0.3
 
-NO_WINDOW = "Blender runs without a window: nothing is drawn."
-NO_COMPUTE = (
-    "This graphics driver cannot run compute shaders, which drawing needs. Update the driver; "
-    "until then the Armature modifier's own result is shown."
-)
 LINKED = (
     "{name} is linked from another file and shows its Armature modifier's result. "
     "Make a library override of it to see DQ Compensation."
 )
-FAILED = "Drawing {name} failed: {error}. Press Refresh to try again; the system console says more."
 
-
-@dataclass
-class Status:
-    """What is known of one enabled object; by session_uid, so that no reference outlives an undo.
-
-    Attributes:
-        binding: the last one that was true; None before the first and after a failure.
-        problem: why the object is not drawn, a sentence for the panel.
-        failure: an error of drawing it; it is not tried again before a refresh.
-        pose_problem: why the picture does not follow the pose.
-        notes: what does not show in our picture.
-    """
-
-    binding: Binding | None = None
-    problem: str | None = None
-    failure: str | None = None
-    pose_problem: str | None = None
-    notes: list[str] = field(default_factory=list)
-    key_values: NDArray[np.float32] | None = None
-
-
-_statuses: dict[int, Status] = {}
 _bindings = BindingCache()
-_final_render_runs = False
-
-
-def status_of(obj: bpy.types.Object) -> Status:
-    """What is known of an object; empty where nothing is."""
-    return _statuses.setdefault(obj.session_uid, Status())
 
 
 def problem_of(obj: bpy.types.Object) -> str | None:
@@ -81,21 +48,6 @@ def notes_of(obj: bpy.types.Object) -> list[str]:
     return status_of(obj).notes
 
 
-def drawing_refusal() -> str | None:
-    """Why nothing can be drawn in this session, or None."""
-    if bpy.app.background:
-        return NO_WINDOW
-    if gpu.platform.backend_type_get() == "NONE" or not _has_compute():
-        return NO_COMPUTE
-    return None
-
-
-def _has_compute() -> bool:
-    # Gone from the versions that cannot run without compute shaders.
-    ask = getattr(gpu.capabilities, "compute_shader_support_get", None)
-    return ask is None or bool(ask())
-
-
 def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """Deform an object from now on; harmless when it is enabled already.
 
@@ -105,7 +57,7 @@ def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     binding = _bindings.get(obj, depsgraph)
     settings_of(obj).is_enabled = True
     forget()
-    _statuses[obj.session_uid] = Status(binding)
+    forget_status(obj)
     check(obj, depsgraph)
     return binding
 
@@ -114,7 +66,7 @@ def disable(obj: bpy.types.Object) -> None:
     """Give an object back to its Armature modifier, every setting as it was."""
     restore(obj)
     settings_of(obj).is_enabled = False
-    _statuses.pop(obj.session_uid, None)
+    forget_status(obj)
     _bindings.discard(obj.session_uid)
     forget()
 
@@ -126,7 +78,7 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
         BindingError: it cannot be deformed as it is now; its native display is back then.
     """
     _bindings.discard(obj.session_uid)
-    _statuses.pop(obj.session_uid, None)
+    forget_status(obj)
     check(obj, depsgraph)
     status = status_of(obj)
     if status.binding is None:
@@ -159,34 +111,12 @@ def check(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
         follow_native_display(obj)
 
 
-def is_drawn(obj: bpy.types.Object) -> bool:
-    """Whether the picture of an enabled object comes from us: in Object Mode, nothing wrong."""
-    status = status_of(obj)
-    return (
-        obj.mode == "OBJECT"
-        and status.binding is not None
-        and status.failure is None
-        and status.problem is None
-    )
-
-
 def follow_native_display(obj: bpy.types.Object) -> None:
     """Hide the native surface of an enabled object where we draw it, and only there."""
     if drawing_refusal() is None and is_drawn(obj):
-        hide(obj, from_camera_rays=_hidden_from_camera_rays())
+        hide(obj, from_camera_rays=hidden_from_camera_rays())
     else:
         restore(obj)
-
-
-def follows_viewports(obj: bpy.types.Object) -> bool:
-    """Whether camera rays see an object that we draw only where they should."""
-    if _hidden_from_camera_rays():
-        return not obj.visible_camera
-    return not settings_of(obj).native.hidden_from_camera
-
-
-def _hidden_from_camera_rays() -> bool:
-    return not _final_render_runs and rendering_viewport_open()
 
 
 def check_all(depsgraph: bpy.types.Depsgraph) -> bool:
@@ -240,45 +170,10 @@ def distrust_all() -> None:
 
     Until then what was known is drawn.
     """
-    for status in _statuses.values():
+    for status in statuses():
         if status.binding is not None:
             _bindings.mark_dirty(status.binding.object_uid)
     forget()
-
-
-def fail(obj: bpy.types.Object, error: Exception) -> None:
-    """Stop drawing an object after an error; the panel says so."""
-    _log.exception("Drawing %s failed", obj.name)
-    status_of(obj).failure = FAILED.format(name=obj.name, error=str(error).rstrip("."))
-
-
-def check_soon(seconds: float = CHECK_AFTER) -> None:
-    """Check every enabled object a moment from now; calls in between cost nothing."""
-    if not bpy.app.background and not bpy.app.timers.is_registered(_check_now):
-        bpy.app.timers.register(_check_now, first_interval=seconds)
-
-
-def cancel_check() -> None:
-    """Forget a check that `check_soon` has asked for."""
-    if bpy.app.timers.is_registered(_check_now):
-        bpy.app.timers.unregister(_check_now)
-
-
-def _check_now() -> float | None:
-    """Check, redraw, and say after how many seconds to come again, as a timer does."""
-    if not enabled_objects():
-        return None
-    moving = check_all(bpy.context.evaluated_depsgraph_get())
-    tag_redraw()
-    return CHECK_AGAIN_AFTER if moving else None
-
-
-def tag_redraw() -> None:
-    """Ask every 3D viewport and its sidebar to draw again."""
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()
 
 
 def restore_all() -> None:
@@ -288,24 +183,24 @@ def restore_all() -> None:
             restore(obj)
 
 
-def final_render_begins() -> None:
-    """Let final renders see every enabled object; until `final_render_ends`."""
-    global _final_render_runs
-    _final_render_runs = True
+def show_all_to_camera() -> None:
+    """Let final renders see every enabled object."""
     for obj in enabled_objects():
         if obj.library is None:
             show_to_camera(obj)
 
 
-def final_render_ends() -> None:
-    """Let the viewports have their way again."""
-    global _final_render_runs
-    _final_render_runs = False
-    check_soon()
+def check_now() -> float | None:
+    """Check every enabled object, redraw, and say after how many seconds to come again."""
+    if not enabled_objects():
+        return None
+    moving = check_all(bpy.context.evaluated_depsgraph_get())
+    tag_redraw()
+    return CHECK_AGAIN_AFTER if moving else None
 
 
 def forget_all() -> None:
     """Drop everything that was learned from the file: another file is loaded."""
-    _statuses.clear()
+    forget_statuses()
     _bindings.clear()
     forget()

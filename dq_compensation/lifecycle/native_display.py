@@ -63,13 +63,3 @@ def show_to_camera(obj: bpy.types.Object) -> None:
     if native.hidden_from_camera:
         native.hidden_from_camera = False
         obj.visible_camera = True
-
-
-def rendering_viewport_open() -> bool:
-    """Whether some 3D viewport shows a render, in Material Preview or Rendered."""
-    return any(
-        space.type == "VIEW_3D" and space.shading.type in {"MATERIAL", "RENDERED"}
-        for window in bpy.context.window_manager.windows
-        for area in window.screen.areas
-        for space in area.spaces
-    )

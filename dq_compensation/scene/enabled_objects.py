@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import bpy
 
-from ..scene.object_settings import settings_of
+from .object_settings import settings_of
 
 # Names, not objects: a reference to Blender data must not outlive an undo or a file load.
 _names: list[tuple[str, str | None]] = []

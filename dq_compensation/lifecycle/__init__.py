@@ -1,0 +1,1 @@
+"""The life of an enabled object: enabling, following what happens to it, disabling."""

@@ -1,0 +1,41 @@
+"""When the objects that we draw must be hidden from camera rays.
+
+Material Preview and Rendered show objects that are displayed as bounds, unless camera rays do not
+see them; but what camera rays do not see is missing from final renders, too.
+"""
+
+from __future__ import annotations
+
+import bpy
+
+from ..scene.object_settings import settings_of
+
+_final_render_runs = False
+
+
+def set_final_render_runs(runs: bool) -> None:
+    """Say that a final render begins or has ended."""
+    global _final_render_runs
+    _final_render_runs = runs
+
+
+def hidden_from_camera_rays() -> bool:
+    """Whether the objects that we draw should be hidden from camera rays now."""
+    return not _final_render_runs and rendering_viewport_open()
+
+
+def follows_viewports(obj: bpy.types.Object) -> bool:
+    """Whether camera rays see an object that we draw only where they should."""
+    if hidden_from_camera_rays():
+        return not obj.visible_camera
+    return not settings_of(obj).native.hidden_from_camera
+
+
+def rendering_viewport_open() -> bool:
+    """Whether some 3D viewport shows a render, in Material Preview or Rendered."""
+    return any(
+        space.type == "VIEW_3D" and space.shading.type in {"MATERIAL", "RENDERED"}
+        for window in bpy.context.window_manager.windows
+        for area in window.screen.areas
+        for space in area.spaces
+    )

@@ -1,0 +1,39 @@
+// MEASURED compensation: skin that dual quaternions put too far from the limb is brought back
+// (dq_compensation/core/measured_joints.py derives it). JOINT_STRIDE vec4 for each bone, the joint
+// at its head: (posed head, size), (head at rest, gap), (ray forth at rest, 0), (ray back, 0).
+// Quaternions are (w, x, y, z).
+
+const int JOINT_STRIDE = 4;
+
+vec4 joint_texel(int place)
+{
+#ifdef JOINTS_IN_TEXTURE
+  return texelFetch(joints_texture, ivec2(place & 1023, place >> 10), 0);
+#else
+  return joints[place];
+#endif
+}
+
+// From the nearest point of a ray.
+vec3 from_ray(vec3 from_joint, vec3 ray)
+{
+  return from_joint - max(dot(from_joint, ray), 0.0) * ray;
+}
+
+// joint, bone: where the vertex bends, and whose limb it is nearer to. v: at rest; moved: after dual
+// quaternion skinning; both in armature space. The result points outwards and is to be multiplied
+// by the vertex's amount.
+vec3 measured_displacement(int joint, int bone, vec3 v, vec3 moved)
+{
+  int place = joint * JOINT_STRIDE;
+  vec4 posed_size = joint_texel(place);
+  vec4 rest_gap = joint_texel(place + 1);
+  vec3 ray = joint_texel(place + (bone == joint ? 2 : 3)).xyz;
+  vec3 from_joint = v - rest_gap.xyz;
+  float kept = length(from_ray(from_joint, ray));
+  float room = posed_size.w * max(0.0, length(from_joint) - kept);
+  vec3 away = from_ray(moved - posed_size.xyz, rotate_vector(bone_rotation(bone), ray));
+  float far = length(away);
+  float too_far = min(far - posed_size.w * kept - rest_gap.w, room);
+  return too_far > 0.0 ? away * (too_far / far) : vec3(0.0);
+}

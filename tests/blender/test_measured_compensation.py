@@ -1,0 +1,115 @@
+"""MEASURED compensation on the human with each of its rigs, whose weights nobody made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
+from dq_compensation.core.measured_joints import measured_skinning
+from dq_compensation.core.pose import Pose
+from dq_compensation.scene.binding import Binding, bind
+from human_model import RIGS, Rig
+from human_poses import NamedPose, Rotations, apply_pose, named_poses, random_pose, rotation
+
+if TYPE_CHECKING:
+    from conftest import Human
+
+Array = NDArray[np.float64]
+
+
+def _pose(human: Human, binding: Binding, rotations: Rotations) -> Pose:
+    apply_pose(human.armature_object, rotations)
+    bpy.context.view_layer.update()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    armature = human.armature_object.evaluated_get(depsgraph)
+    return Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
+
+
+def _deformed(binding: Binding, pose: Pose) -> tuple[Array, Array]:
+    """By dual quaternions, and compensated; the human's object space is its armature space."""
+    rest = binding.rest.astype(np.float64)
+    measured = binding.measured("AUTO")
+    plain, _ = dual_quaternion_skinning(rest, None, binding.influences, pose)
+    after, _ = measured_skinning(
+        rest, None, binding.influences, pose, measured, measured.amounts.astype(np.float64)
+    )
+    return plain, after
+
+
+def _distances(points: Array, joint: Array, rays: tuple[Array, Array]) -> Array:
+    """From the nearer of two rays."""
+    o = points - joint
+    ways = [o - np.maximum(o @ ray, 0.0)[:, None] * ray for ray in rays]
+    return np.linalg.norm(ways, axis=2).min(axis=0)
+
+
+def _bulges(binding: Binding, pose: Pose, named: NamedPose, reach: float) -> tuple[Array, Array]:
+    """How much farther the skin on the outer side of a joint is from the limbs than at rest."""
+    names, heads = binding.skeleton.names, binding.skeleton.heads
+    bone, parent = names.index(named.joint), names.index(named.parent)
+    back = heads[parent] - heads[bone]
+    rest_rays = (binding.limb_directions()[bone], back / np.linalg.norm(back))
+    turned = pose.matrices[bone, :3, :3], pose.matrices[parent, :3, :3]
+    rays = turned[0] @ rest_rays[0], turned[1] @ rest_rays[1]
+    joint = turned[0] @ heads[bone] + pose.matrices[bone, :3, 3]
+    rest = binding.rest.astype(np.float64)
+    plain, after = _deformed(binding, pose)
+    side = binding.skeleton.kinship(np.full(len(rest), parent), binding.influences.bones[:, 0])
+    rows = (np.linalg.norm(rest - heads[bone], axis=1) < reach) & (
+        (side == 1) | (binding.influences.bones[:, 0] == parent)
+    )
+    rows &= (plain - joint) @ (rays[0] + rays[1]) < 0.0
+    assert np.count_nonzero(rows) > 20
+    at_rest = _distances(rest[rows], heads[bone], rest_rays)
+    return tuple(_distances(p[rows], joint, rays) - at_rest for p in (plain, after))
+
+
+@pytest.mark.parametrize("rig", RIGS)
+@pytest.mark.parametrize(
+    ("key", "degrees"), [("elbow", 45.0), ("elbow", 90.0), ("knee", 50.0), ("knee", 100.0)]
+)
+def test_elbow_and_knee_bulge_less_than_half_as_much(
+    human_with_rig: Callable[[Rig], Human], rig: Rig, key: str, degrees: float
+) -> None:
+    human = human_with_rig(rig)
+    binding = bind(human.mesh_object)
+    named = named_poses(rig)[key]
+    pose = _pose(human, binding, {named.joint: rotation(degrees)})
+    plain, after = _bulges(binding, pose, named, 0.12)
+    assert plain.max() > 0.012
+    assert after.max() < 0.5 * plain.max()
+    assert np.sqrt(np.mean(after**2)) < 0.4 * np.sqrt(np.mean(plain**2))
+    # And no skin is pressed closer than dual quaternions put it, or than it was.
+    assert np.all(after > np.minimum(plain, 0.0) - 1e-5)
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_random_poses_are_not_torn(human_with_rig: Callable[[Rig], Human], rig: Rig) -> None:
+    """Edges are stretched and pressed as dual quaternions do it, but for 5 %."""
+    human = human_with_rig(rig)
+    binding = bind(human.mesh_object)
+    edges = binding.topology.edges
+    rest = binding.rest.astype(np.float64)
+    # Edges of less than a millimetre, in the mouth and at the eyes, are counted as one.
+    lengths = np.maximum(np.linalg.norm(rest[edges[:, 0]] - rest[edges[:, 1]], axis=1), 1e-3)
+    measured = binding.measured("AUTO")
+    from_joint = np.linalg.norm(rest - binding.skeleton.heads[measured.joints], axis=1)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        pose = _pose(human, binding, random_pose(rng, rig))
+        shapes = _deformed(binding, pose)
+        plain, after = (
+            np.linalg.norm(p[edges[:, 0]] - p[edges[:, 1]], axis=1) / lengths for p in shapes
+        )
+        assert after.max() < 1.05 * plain.max()
+        assert np.percentile(after, 99.9) < 1.05 * np.percentile(plain, 99.9)
+        assert np.percentile(after, 0.1) > 0.95 * np.percentile(plain, 0.1)
+        moved = np.linalg.norm(shapes[1] - shapes[0], axis=1)
+        assert np.all(moved <= measured.amounts * from_joint + 1e-9)
+        assert 0.005 < moved.max() < 0.05

@@ -1,0 +1,231 @@
+"""MEASURED compensation against one vertex at a time, and what must not change or jump."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bodies import chain, posed, random_influences, random_rotations, skeleton_of_points, turn
+from numpy.typing import NDArray
+
+from dq_compensation.core.deform import deform
+from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints, measured_skinning
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.skeleton import Skeleton
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+def _bent(skeleton: Skeleton, degrees: float) -> Pose:
+    """The second bone about Y, towards +X."""
+    rotations = np.tile([1.0, 0.0, 0.0, 0.0], (skeleton.bone_count, 1))
+    rotations[1] = turn((0, 1, 0), degrees)
+    return posed(skeleton, rotations)
+
+
+def _weighted(*rows: tuple[float, ...]) -> Influences:
+    weights = np.array(rows)
+    vertices, bones = np.nonzero(weights)
+    return Influences.from_triples(vertices, bones, weights[vertices, bones], len(weights))
+
+
+def _moved(
+    points: NDArray[np.floating], influences: Influences, skeleton: Skeleton, pose: Pose
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """What dual quaternions make of the points, and what compensation takes away from that."""
+    measured = MeasuredJoints.of(points, influences, skeleton)
+    plain, _ = dual_quaternion_skinning(points, None, influences, pose)
+    after, _ = measured_skinning(points, None, influences, pose, measured, measured.amounts)
+    return plain, plain - after
+
+
+def _from_axis(point: NDArray[np.floating], ray: NDArray[np.floating]) -> NDArray[np.floating]:
+    return point - max(float(point @ ray), 0.0) * ray
+
+
+def test_the_displacement_of_each_vertex(rng: np.random.Generator) -> None:
+    """Two limbs of length 1 that share the joint at (0, 0, 1), written out again."""
+    skeleton, pose = chain(2), _bent(chain(2), 80.0)
+    joint = np.array([0.0, 0.0, 1.0])
+    points = joint + rng.uniform(-0.28, 0.28, (300, 3))  # nearer than half of a limb
+    lower = rng.uniform(0.05, 0.95, 300)
+    influences = _weighted(*np.column_stack((lower, 1.0 - lower)))
+    plain, taken = _moved(points, influences, skeleton, pose)
+    for v, share, p, t in zip(points, lower, plain, taken, strict=True):
+        o = v - joint
+        beside_upper = o[2] > 0.0
+        rest_ray = np.array([0.0, 0.0, 1.0 if beside_upper else -1.0])
+        ray = pose.matrices[1 if beside_upper else 0, :3, :3] @ rest_ray
+        away, kept = _from_axis(p - joint, ray), np.linalg.norm(_from_axis(o, rest_ray))
+        far = np.linalg.norm(away)
+        expected = np.clip(far - kept, 0.0, np.linalg.norm(o) - kept)
+        if (share < 0.5) != beside_upper:
+            x = min(min(share, 1.0 - share) / 0.35, 1.0)
+            expected *= x * x * (3.0 - 2.0 * x)
+        np.testing.assert_allclose(t, expected * away / far, rtol=0, atol=1e-7)
+    assert np.linalg.norm(taken, axis=1).max() > 0.05
+
+
+@pytest.mark.parametrize("degrees", [30.0, 90.0, 150.0])
+def test_half_and_half_far_from_the_joint_does_not_bulge(degrees: float) -> None:
+    """Where the published curves are 0 and the bulge of dual quaternions is largest."""
+    skeleton = chain(2)
+    point = np.array([[-0.1, 0.0, 0.7]])  # on the outer side, 0.3 before the joint
+    plain, taken = _moved(point, _weighted((0.5, 0.5)), skeleton, _bent(skeleton, degrees))
+    assert -plain[0, 0] > 0.15  # from the axis of the lower limb
+    assert -(plain - taken)[0, 0] == pytest.approx(0.1, abs=2e-4)
+
+
+def test_nothing_moves_farther_than_the_bound(rng: np.random.Generator) -> None:
+    """In any pose: at most the distance from the joint less the distance from the limb."""
+    skeleton = chain(6)
+    points = rng.uniform((-0.3, -0.3, 0.0), (0.3, 0.3, 6.0), (2000, 3))
+    influences = random_influences(rng, 2000, 6, 4)
+    measured = MeasuredJoints.of(points, influences, skeleton)
+    limbs = measured.limbs
+    o = points - limbs.heads[measured.joints]
+    beside_child = measured.bones == measured.joints
+    rays = np.where(
+        beside_child[:, None], limbs.forth[measured.joints], limbs.back[measured.joints]
+    )
+    from_limb = np.array([_from_axis(*pair) for pair in zip(o, rays, strict=True)])
+    bound = np.linalg.norm(o, axis=1) - np.linalg.norm(from_limb, axis=1)
+    assert np.count_nonzero(measured.amounts) > 200
+    assert measured.amounts.min() >= 0.0
+    assert measured.amounts.max() <= 1.0 + 1e-6  # weights are float32
+    for _ in range(5):
+        pose = posed(skeleton, random_rotations(rng, 6, 180.0))
+        _, taken = _moved(points, influences, skeleton, pose)
+        assert np.all(np.linalg.norm(taken, axis=1) <= measured.amounts * bound + 1e-12)
+
+
+def test_the_rest_pose_stays_whatever_shape_keys_have_done(rng: np.random.Generator) -> None:
+    """Amounts belong to the basis shape; what is kept is the distance of the shape of now."""
+    skeleton = chain(3)
+    points = rng.uniform((-0.3, -0.3, 0.0), (0.3, 0.3, 3.0), (500, 3))
+    influences = random_influences(rng, 500, 3, 3)
+    measured = MeasuredJoints.of(points, influences, skeleton)
+    fat = points * [3.0, 3.0, 1.0]
+    moved, _ = measured_skinning(
+        fat, None, influences, Pose.rest(skeleton), measured, measured.amounts
+    )
+    np.testing.assert_allclose(moved, fat, rtol=0, atol=1e-12)
+
+
+def _largest_step(path: list[NDArray[np.floating]]) -> float:
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=-1).max())
+
+
+@pytest.mark.parametrize("height", [0.8, 0.97, 1.0, 1.2])
+def test_nothing_jumps_as_the_weight_goes_from_one_bone_to_the_other(height: float) -> None:
+    """Through half and half, where the two bones swap places, and to where one bone has all."""
+    skeleton = chain(2)
+    pose = _bent(skeleton, 100.0)
+    path = []
+    for share in np.concatenate(([0.0], np.linspace(1e-4, 1.0 - 1e-4, 801), [1.0])):
+        influences = _weighted((1.0 - share, share))
+        point = np.array([[-0.1, 0.05, height]])
+        path.append(_moved(point, influences, skeleton, pose)[1][0])
+    assert _largest_step(path) < 2e-3
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_nothing_jumps_along_the_limbs(share: float) -> None:
+    """Past the joint, where the nearer limb changes, and to where compensation ends."""
+    skeleton = chain(2)
+    influences = _weighted((1.0 - share, share))
+    pose = _bent(skeleton, 100.0)
+    points = [np.array([[-0.1, 0.05, z]]) for z in np.linspace(-0.2, 2.2, 1201)]
+    path = [_moved(point, influences, skeleton, pose)[1][0] for point in points]
+    assert np.linalg.norm(path, axis=1).max() > 0.05
+    assert _largest_step(path) < 1e-2
+
+
+def test_a_third_bone_fades_it_before_taking_the_second_place() -> None:
+    skeleton = skeleton_of_points(
+        np.array([[0, 0, 0], [0, 0, 1.0], [0, 0, 1.0]]),
+        np.array([[0, 0, 1.0], [0, 0, 2.0], [0, 0.5, 1.9]]),
+        [-1, 0, 0],
+    )
+    point = np.array([[-0.1, 0.0, 0.8]])
+    amounts = [
+        MeasuredJoints.of(point, _weighted((0.5, second, 0.5 - second)), skeleton).amounts[0]
+        for second in np.linspace(0.2, 0.3, 101)
+    ]
+    assert min(amounts) == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(np.diff(amounts)).max() < 0.05
+
+
+def test_a_limb_of_several_bones_bends_at_the_nearest_of_their_joints() -> None:
+    skeleton = chain(4)
+    points = np.array([[-0.1, 0.0, 1.9], [-0.1, 0.0, 2.2], [-0.1, 0.0, 2.9]])
+    far_apart = _weighted(*[(0.5, 0.0, 0.0, 0.5)] * 3)
+    measured = MeasuredJoints.of(points, far_apart, skeleton)
+    np.testing.assert_array_equal(measured.joints, [2, 2, 3])
+    np.testing.assert_array_equal(measured.bones, [1, 2, 2])
+    np.testing.assert_allclose(measured.amounts, 1.0)
+
+
+def test_another_part_of_the_body_and_unrelated_bones_are_left_alone() -> None:
+    skeleton = skeleton_of_points(
+        np.array([[0, 0, 0], [0, 0, 1.0], [0, 0, 1.0], [0, 0, 1.0]]),
+        np.array([[0, 0, 1.0], [0, 0, 2.0], [1.0, 0, 1.0], [0, 0.5, 1.9]]),
+        [-1, 0, 0, 0],
+    )
+    assert LimbJoints.of(skeleton).holds == pytest.approx([0.0, 1.0, 0.0, 1.0])
+    point = np.tile([[-0.1, 0.0, 0.9]], (3, 1))
+    influences = _weighted((0.5, 0.5, 0, 0), (0.5, 0, 0.5, 0), (0, 0.5, 0, 0.5))
+    amounts = MeasuredJoints.of(point, influences, skeleton).amounts
+    np.testing.assert_allclose(amounts, [1.0, 0.0, 0.0])
+
+
+def test_skin_beyond_the_shorter_limb_is_left_alone() -> None:
+    """A palm has weights of fingers, and is no part of their joints."""
+    skeleton = skeleton_of_points(
+        np.array([[0, 0, 0], [0, 0, 1.0]]), np.array([[0, 0, 1.0], [0, 0, 1.2]]), [-1, 0]
+    )
+    point = np.array([[-0.01, 0.0, 0.91], [-0.01, 0.0, 0.85], [-0.01, 0.0, 0.79]])
+    amounts = MeasuredJoints.of(point, _weighted(*[(0.5, 0.5)] * 3), skeleton).amounts
+    assert amounts[0] == pytest.approx(1.0)
+    assert 0.3 < amounts[1] < 0.7
+    assert amounts[2] == 0.0
+
+
+def test_a_limb_that_is_scaled_or_moved_away_is_not_squeezed(rng: np.random.Generator) -> None:
+    skeleton = chain(2)
+    points = np.array([0.0, 0.0, 1.0]) + rng.uniform(-0.25, 0.25, (200, 3))
+    share = rng.random(200)
+    influences = _weighted(*np.column_stack((share, 1.0 - share)))
+    thick, moved = np.eye(4), np.eye(4)
+    thick[:2] *= 2.0
+    moved[:3, 3] = (0.2, -0.1, 0.05)
+    for matrix in (thick, moved):
+        pose = Pose.from_matrices(np.stack((np.eye(4), matrix)), skeleton)
+        _, taken = _moved(points, influences, skeleton, pose)
+        np.testing.assert_allclose(taken, 0.0, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dtype_is_kept_and_no_bones_or_vertices_are_no_error(dtype: type) -> None:
+    skeleton = chain(2)
+    for count in (0, 2):
+        points = np.full((count, 3), 0.1, dtype)
+        influences = Influences.from_triples(np.arange(0), np.arange(0), np.zeros(0), count)
+        measured = MeasuredJoints.of(points, influences, skeleton)
+        moved, _ = deform(
+            "COMPENSATED",
+            points,
+            None,
+            influences,
+            _bent(skeleton, 90.0),
+            amounts=measured.amounts,
+            measured=measured,
+        )
+        assert moved.dtype == dtype
+        np.testing.assert_array_equal(moved, points)
+    points = np.array([[-0.1, 0.0, 0.8]], dtype)
+    assert _moved(points, _weighted((0.5, 0.5)), skeleton, _bent(skeleton, 90.0))[1].dtype == dtype

@@ -1,0 +1,315 @@
+"""Objects of a real scene on the GPU: bound, posed, drawn from again, and broken in every way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dq_compensation
+from dq_compensation import api
+from dq_compensation.core.deform import METHODS, Method
+from dq_compensation.core.pose import PoseError
+from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.errors import BindingError
+from dq_compensation.viewport.characters import Characters
+from human_model import build_human
+from human_poses import apply_pose, random_pose
+
+# Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
+TOLERANCE = 1e-4
+
+Scene = tuple[bpy.types.Object, bpy.types.Object]
+
+
+@pytest.fixture
+def addon() -> Iterator[None]:
+    _empty_the_file()
+    dq_compensation.register()
+    yield
+    dq_compensation.unregister()
+    _empty_the_file()
+
+
+def _empty_the_file() -> None:
+    # Within a render no other file can be loaded, so what is there goes one by one.
+    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
+        for item in list(collection):
+            collection.remove(item)
+
+
+@pytest.fixture
+def posed_human(addon: None) -> Scene:
+    body, rig = build_human("default")
+    apply_pose(rig, random_pose(np.random.default_rng(7), "default"))
+    bpy.context.view_layer.update()
+    return body, rig
+
+
+def _depsgraph() -> bpy.types.Depsgraph:
+    bpy.context.view_layer.update()
+    return bpy.context.evaluated_depsgraph_get()
+
+
+def _size(positions: NDArray[np.floating]) -> float:
+    return float(np.ptp(positions, axis=0).max(initial=0.0)) if len(positions) else 1.0
+
+
+def _assert_same_result(obj: bpy.types.Object, method: Method) -> None:
+    expected = api.evaluate(obj, method=method)
+    found = api.evaluate(obj, method=method, evaluator="GPU")
+    assert np.isfinite(found).all()
+    assert found.shape == expected.shape
+    # A single vertex has no size: what counts then is how long its bones are.
+    size = _size(expected) or 1.0
+    assert np.abs(found - expected).max(initial=0.0) <= TOLERANCE * size
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equals_numpy_on_a_real_character(posed_human: Scene, method: Method) -> None:
+    body, rig = posed_human
+    body.location = (0.3, -0.2, 0.1)
+    rig.rotation_euler = (0.1, 0.2, 0.3)
+    rig.scale = (1.2, 0.8, 1.1)
+    _assert_same_result(body, method)
+    rig.pose.bones["lowerarm01.L"].scale = (1.5, 0.7, -1.2)
+    _assert_same_result(body, method)
+
+
+@pytest.mark.parametrize("axis", ["X", "-Z"])
+def test_settings_reach_the_gpu(posed_human: Scene, axis: str) -> None:
+    body, _ = posed_human
+    settings = body.dq_compensation  # type: ignore[attr-defined]
+    settings.limb_axis = axis
+    settings.curve = "SMOOTH"
+    settings.factor = 0.7
+    group = body.vertex_groups.new(name="Compensation")
+    group.add(range(0, len(body.data.vertices), 2), 0.5, "REPLACE")  # type: ignore[union-attr]
+    settings.vertex_group = "Compensation"
+    _assert_same_result(body, "COMPENSATED")
+
+
+def test_shape_keys_reach_the_gpu_beyond_their_range(posed_human: Scene) -> None:
+    body, _ = posed_human
+    body.shape_key_add(name="Basis")
+    for name, value, axis in (("Wide", 1.7, 0), ("Tall", -0.6, 2)):
+        key = body.shape_key_add(name=name)
+        key.slider_min, key.slider_max = -2.0, 2.0
+        points = np.empty(3 * len(key.points), np.float32)
+        key.points.foreach_get("co", points)
+        points[axis::3] *= 1.1
+        key.points.foreach_set("co", points)
+        key.value = value
+    _assert_same_result(body, "COMPENSATED")
+
+
+def test_works_only_when_something_has_changed(posed_human: Scene) -> None:
+    body, rig = posed_human
+    characters, binding = Characters(), bind(body, _depsgraph())
+    character = characters.update(body, binding, _depsgraph())
+    first = character.deformed.read_positions().copy()
+    deformations = _count_deformations(character.deformed)
+    characters.update(body, binding, _depsgraph())
+    assert deformations == []
+    rig.pose.bones["head"].rotation_mode = "XYZ"
+    rig.pose.bones["head"].rotation_euler.x += 0.5
+    characters.update(body, binding, _depsgraph())
+    assert len(deformations) == 1
+    assert np.abs(character.deformed.read_positions() - first).max() > 0.01
+    body.dq_compensation.factor = 0.5  # type: ignore[attr-defined]
+    characters.update(body, binding, _depsgraph())
+    assert len(deformations) == 2
+
+
+def _count_deformations(deformed: object) -> list[str]:
+    calls: list[str] = []
+    deform = deformed.deform  # type: ignore[attr-defined]
+
+    def counted(method: str, *args: object) -> None:
+        calls.append(method)
+        deform(method, *args)
+
+    deformed.deform = counted  # type: ignore[attr-defined]
+    return calls
+
+
+def test_a_pose_that_is_no_number_leaves_the_last_good_picture(posed_human: Scene) -> None:
+    body, rig = posed_human
+    characters, binding = Characters(), bind(body, _depsgraph())
+    good = characters.update(body, binding, _depsgraph()).deformed.read_positions().copy()
+    rig.pose.bones["head"].location.x = float("nan")
+    with pytest.raises(PoseError, match="head"):
+        characters.update(body, binding, _depsgraph())
+    last = characters.last(binding)
+    assert last is not None
+    assert np.array_equal(last.deformed.read_positions(), good)
+    rig.pose.bones["head"].location.x = 0.0
+    again = characters.update(body, binding, _depsgraph()).deformed.read_positions()
+    assert np.abs(again - good).max() < 1e-6
+
+
+def test_two_objects_share_a_mesh_and_an_armature(posed_human: Scene) -> None:
+    body, _ = posed_human
+    twin = body.copy()
+    twin.location.x = 2.0
+    bpy.context.scene.collection.objects.link(twin)
+    twin.dq_compensation.method = "LINEAR"  # type: ignore[attr-defined]
+    characters = Characters()
+    for obj in (body, twin):
+        binding = bind(obj, _depsgraph())
+        found = characters.update(obj, binding, _depsgraph()).deformed.read_positions()
+        assert np.abs(found - api.evaluate(obj)).max() <= TOLERANCE * 2.0
+
+
+def test_objects_that_are_gone_are_freed(posed_human: Scene) -> None:
+    body, _ = posed_human
+    characters, binding = Characters(), bind(body, _depsgraph())
+    characters.update(body, binding, _depsgraph())
+    characters.keep_only({binding.object_uid})
+    assert characters.last(binding) is not None
+    characters.keep_only(set())
+    assert characters.last(binding) is None
+
+
+@pytest.fixture
+def make_strip(addon: None) -> Callable[..., Scene]:
+    """`make_strip(vertices, faces, weights)`: a mesh on two bones, named in another script."""
+    return _make_strip
+
+
+def _make_strip(
+    vertices: list[tuple[float, float, float]],
+    faces: list[tuple[int, ...]] = [],  # noqa: B006 - never changed
+    weights: float = 0.5,
+) -> Scene:
+    mesh = bpy.data.meshes.new("Körper")
+    mesh.from_pydata(vertices, [], faces)
+    body = bpy.data.objects.new("Körper", mesh)
+    rig = bpy.data.objects.new("骨格", bpy.data.armatures.new("骨格"))
+    for obj in (body, rig):
+        bpy.context.scene.collection.objects.link(obj)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name, head in (("Плечо", 0.0), ("Локоть", 1.0)):
+        bone = rig.data.edit_bones.new(name)  # type: ignore[union-attr]
+        bone.head, bone.tail = (0.0, 0.0, head), (0.0, 0.0, head + 1.0)
+        if head:
+            bone.parent = rig.data.edit_bones["Плечо"]  # type: ignore[union-attr]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    modifier = body.modifiers.new("Armature", "ARMATURE")
+    modifier.object = rig  # type: ignore[attr-defined]
+    for name in ("Плечо", "Локоть"):
+        body.vertex_groups.new(name=name).add(range(len(vertices)), weights, "REPLACE")
+    rig.pose.bones["Локоть"].rotation_mode = "XYZ"
+    rig.pose.bones["Локоть"].rotation_euler.x = 1.2
+    return body, rig
+
+
+SQUARE = [(0.0, 0.3, 0.5), (0.0, 0.3, 1.5), (0.3, 0.3, 1.5), (0.3, 0.3, 0.5)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("vertices", "faces"),
+    [([], []), ([(0.1, 0.2, 1.0)], []), (SQUARE, []), (SQUARE, [(0, 1, 2, 3)])],
+    ids=["no vertex", "one vertex", "no faces", "one face"],
+)
+def test_small_meshes(
+    make_strip: Callable[..., Scene],
+    method: Method,
+    vertices: list[tuple[float, float, float]],
+    faces: list[tuple[int, ...]],
+) -> None:
+    body, _ = make_strip(vertices, faces)
+    _assert_same_result(body, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_that_sum_to_nothing_stay_at_rest(
+    make_strip: Callable[..., Scene], method: Method
+) -> None:
+    body, _ = make_strip(SQUARE, [(0, 1, 2, 3)], weights=0.0)
+    np.testing.assert_array_equal(api.evaluate(body, method=method), np.float32(SQUARE))
+    _assert_same_result(body, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [(0.0, 0.0, 0.0), (0.0, 1.0, 1.0), (1e-8, 1e-8, 1e-8)])
+def test_bones_that_are_scaled_to_nothing(
+    make_strip: Callable[..., Scene], method: Method, scale: tuple[float, float, float]
+) -> None:
+    body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
+    rig.pose.bones["Локоть"].scale = scale
+    _assert_same_result(body, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bones_of_next_to_no_length(make_strip: Callable[..., Scene], method: Method) -> None:
+    body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    elbow = rig.data.edit_bones["Локоть"]  # type: ignore[union-attr]
+    elbow.tail = (0.0, 0.0, 1.0 + 2e-6)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    _assert_same_result(body, method)
+
+
+def test_what_has_no_size_is_refused_by_name(make_strip: Callable[..., Scene]) -> None:
+    body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
+    rig.scale.x = 0.0
+    bpy.context.view_layer.update()
+    for evaluator in ("NUMPY", "GPU"):
+        with pytest.raises(BindingError, match="骨格 has a scale of zero"):
+            api.evaluate(body, evaluator=evaluator)  # type: ignore[arg-type]
+
+
+def test_a_bone_deleted_after_binding_is_noticed(make_strip: Callable[..., Scene]) -> None:
+    body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
+    characters, binding = Characters(), bind(body, _depsgraph())
+    characters.update(body, binding, _depsgraph())
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    rig.data.edit_bones.remove(rig.data.edit_bones["Локоть"])  # type: ignore[union-attr]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    with pytest.raises(BindingError, match="Press Refresh"):
+        characters.update(body, binding, _depsgraph())
+    rebound: Binding = bind(body, _depsgraph())
+    characters.update(body, rebound, _depsgraph())
+    assert rebound.skeleton.names == ("Плечо",)
+
+
+def test_an_armature_in_edit_mode_shows_its_mesh_at_rest(
+    make_strip: Callable[..., Scene],
+) -> None:
+    body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.context.view_layer.update()
+    found = api.evaluate(body, evaluator="GPU")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    np.testing.assert_allclose(found, np.float32(SQUARE), atol=1e-6)
+
+
+def test_a_frame_takes_little_python(posed_human: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost of following the pose, without the kernels: they run on this machine's processor.
+
+    The target is 0.3 ms; the bound leaves room for a machine that does other things meanwhile.
+    """
+    body, rig = posed_human
+    characters, binding = Characters(), bind(body, _depsgraph())
+    characters.update(body, binding, _depsgraph())
+    monkeypatch.setattr("gpu.compute.dispatch", lambda *_: None)
+    turned = rig.pose.bones["spine03"]
+    turned.rotation_mode = "XYZ"
+    times = []
+    for frame in range(60):
+        turned.rotation_euler.x = 0.001 * frame
+        depsgraph = _depsgraph()
+        begun = time.perf_counter()
+        characters.update(body, binding, depsgraph)
+        times.append(time.perf_counter() - begun)
+    assert sorted(times)[len(times) // 4] < 1e-3

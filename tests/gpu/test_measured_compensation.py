@@ -1,0 +1,138 @@
+"""MEASURED compensation on the GPU against `core`, to 1e-4 of the object's size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dq_compensation.core.deform import deform
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.viewport.gpu_mesh import GpuMesh
+from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.skinning import DeformedMesh
+
+TOLERANCE = 1e-4
+
+# (angle of every bone in radians, spread of scales)
+POSES = {"rest": (0.0, 0.0), "mild": (0.6, 0.0), "wild": (3.1, 0.0), "scaled": (0.6, 0.3)}
+
+# The object is turned, moved and unevenly scaled against its armature.
+UNEQUAL_SPACES = np.array(
+    [[1.2, -0.5, 0.0, 0.3], [0.4, 0.9, 0.1, -0.2], [0.0, 0.2, 1.5, 0.7], [0.0, 0.0, 0.0, 1.0]]
+)
+
+
+def _palette(skeleton: Skeleton, pose: Pose) -> Palette:
+    palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
+    palette.update(pose)
+    return palette
+
+
+@pytest.mark.parametrize("pose_name", POSES)
+@pytest.mark.parametrize("matrix", [np.eye(4), UNEQUAL_SPACES], ids=["one space", "two spaces"])
+def test_positions_equal_core(
+    human: Any, make_pose: Callable[..., Pose], pose_name: str, matrix: np.ndarray
+) -> None:
+    angle, scale = POSES[pose_name]
+    rest = human.rest.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
+    measured = MeasuredJoints.of(rest.astype(np.float32), human.influences, human.skeleton)
+    painted = np.random.default_rng(7).random(len(rest)).astype(np.float32)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
+    deformed.set_amounts(measured.amounts * painted, measured)
+    inverse = np.linalg.inv(matrix)
+    for seed in range(2):
+        pose = make_pose(human.skeleton, seed, angle, scale)
+        deformed.deform("COMPENSATED", _palette(human.skeleton, pose), matrix, factor=0.7)
+        expected, _ = deform(
+            "COMPENSATED",
+            rest,
+            None,
+            human.influences,
+            pose,
+            amounts=0.7 * painted * measured.amounts,
+            measured=measured,
+        )
+        expected = expected @ inverse[:3, :3].T + inverse[:3, 3]
+        error = np.abs(deformed.read_positions() - expected).max() / human.size
+        assert error <= TOLERANCE, f"{human.name}, {pose_name}: {error:.2e}"
+
+
+def test_it_moves_what_it_should(humans: dict[str, Any], make_pose: Callable[..., Pose]) -> None:
+    """The comparison with core would also pass if neither compensated."""
+    human = humans["default"]
+    measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
+    palette = _palette(human.skeleton, make_pose(human.skeleton, 0, 0.6))
+    deformed.deform("DUAL_QUATERNION", palette)
+    plain = deformed.read_positions()
+    deformed.set_amounts(measured.amounts, measured)
+    deformed.deform("COMPENSATED", palette)
+    moved = np.linalg.norm(deformed.read_positions() - plain, axis=1)
+    assert 1e-3 < moved.max() < 0.1
+    # And back to a published curve, which needs no joints.
+    deformed.set_amounts(np.zeros(len(plain)))
+    deformed.deform("COMPENSATED", palette)
+    np.testing.assert_array_equal(deformed.read_positions(), plain)
+
+
+def test_more_joints_than_a_uniform_buffer_holds(make_pose: Callable[..., Pose]) -> None:
+    rng = np.random.default_rng(11)
+    rest = np.tile(np.eye(4), (300, 1, 1))
+    rest[:, 1, 3] = np.linspace(0.0, 30.0, 300)
+    names = tuple(f"bone {number}" for number in range(300))
+    skeleton = Skeleton(
+        names, np.arange(300, dtype=np.int32) - 1, rest, rest[:, :3, 3] + [0.0, 0.1, 0.0]
+    )
+    lower = rng.integers(0, 299, 2000)
+    share = rng.random(2000)
+    influences = Influences.from_triples(
+        np.tile(np.arange(2000), 2),
+        np.concatenate((lower, lower + 1)),
+        np.concatenate((share, 1.0 - share)),
+        2000,
+    )
+    points = skeleton.heads[lower + 1] + rng.uniform(-0.04, 0.04, (2000, 3))
+    measured = MeasuredJoints.of(points.astype(np.float32), influences, skeleton)
+    pose = make_pose(skeleton, 4, 0.3)
+    deformed = DeformedMesh(GpuMesh(points.astype(np.float32), influences))
+    deformed.set_amounts(measured.amounts, measured)
+    deformed.deform("COMPENSATED", _palette(skeleton, pose))
+    arguments = (points, None, influences, pose)
+    expected, _ = deform("COMPENSATED", *arguments, amounts=measured.amounts, measured=measured)
+    plain, _ = deform("DUAL_QUATERNION", *arguments)
+    assert np.abs(expected - plain).max() > 1e-3
+    size = float(np.ptp(expected, axis=0).max())
+    assert np.abs(deformed.read_positions() - expected).max() <= TOLERANCE * size
+
+
+def test_a_palette_without_joints_is_refused(
+    humans: dict[str, Any], make_pose: Callable[..., Pose]
+) -> None:
+    human = humans["cmu_mb"]
+    measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
+    deformed.set_amounts(measured.amounts, measured)
+    palette = Palette(human.skeleton.limb_directions())
+    palette.update(make_pose(human.skeleton, 0, 0.6))
+    with pytest.raises(ValueError, match="without the joints"):
+        deformed.deform("COMPENSATED", palette)
+
+
+def test_bones_scaled_to_nothing_give_finite_positions(
+    humans: dict[str, Any], make_pose: Callable[..., Pose]
+) -> None:
+    human = humans["cmu_mb"]
+    matrices = make_pose(human.skeleton, 0, 0.5).matrices.copy()
+    matrices[5:9, :3, :3] = 0.0
+    measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
+    deformed.set_amounts(measured.amounts, measured)
+    pose = Pose.from_matrices(matrices, human.skeleton)
+    deformed.deform("COMPENSATED", _palette(human.skeleton, pose))
+    assert np.isfinite(deformed.read_positions()).all()
