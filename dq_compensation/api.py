@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.deform import Method
+from .modifier.evaluation import evaluate_by_modifier
 from .scene.binding import bind
 from .scene.evaluation import Settings
 from .scene.evaluation import evaluate as evaluate_binding
 from .scene.setup import rig_of
 from .viewport.characters import Characters
 
-Evaluator = Literal["NUMPY", "GPU"]
+Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 
 
 def evaluate(
@@ -38,7 +39,8 @@ def evaluate(
         method: how to deform; by default the object's own setting.
         factor: of the compensation, 0 to 1; by default the object's own setting.
         evaluator: 'NUMPY' computes in float64; 'GPU' runs the compute shaders of the viewport and
-            reads the result back.
+            reads the result back; 'MODIFIER' lets the node modifier deform a copy of the object,
+            in the current view layer.
         depsgraph: the state to evaluate; by default the current one.
 
     Returns:
@@ -67,4 +69,6 @@ def evaluate(
             raise RuntimeError("This session has no GPU. Start Blender with a window.")
         character = Characters().update(obj, binding, depsgraph, settings)
         return np.ascontiguousarray(character.deformed.read_positions())
-    raise ValueError(f"Unknown evaluator {evaluator!r}: 'NUMPY' or 'GPU'")
+    if evaluator == "MODIFIER":
+        return evaluate_by_modifier(obj, binding, settings)
+    raise ValueError(f"Unknown evaluator {evaluator!r}: 'NUMPY', 'GPU' or 'MODIFIER'")

@@ -8,17 +8,13 @@ from bpy.app.handlers import persistent
 from ..scene.enabled_objects import enabled_objects
 from ..scene.status import check_soon, set_check
 from ..viewport import draw_handler
-from ..viewport.camera_rays import set_final_render_runs
+from ..viewport.camera_rays import final_render_runs, set_final_render_runs
 from . import enabling
 
 
 @persistent
 def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if not enabled_objects():
-        return
-    screen = bpy.context.screen
-    if screen is not None and screen.is_animation_playing:
-        # Nothing is edited while it plays; drawing reads pose, keys and settings itself.
+    if final_render_runs() or not enabled_objects():
         return
     for update in depsgraph.updates:
         changed = update.id
@@ -26,6 +22,14 @@ def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph
         if isinstance(changed, bpy.types.Mesh) and update.is_updated_shading:
             enabling.mesh_edited(changed.original.session_uid)
     enabling.follow_modes()
+    screen = bpy.context.screen
+    # What plays needs no check: pose, keys and settings are read in every frame.
+    if screen is None or not screen.is_animation_playing:
+        check_soon()
+
+
+@persistent
+def _after_playback(*_args: object) -> None:
     check_soon()
 
 
@@ -72,6 +76,7 @@ def _after_render(*_args: object) -> None:
 
 
 def _forget() -> None:
+    set_final_render_runs(False)
     enabling.forget_all()
     draw_handler.free()
 
@@ -85,6 +90,7 @@ _HANDLERS = (
     ("save_pre", _before_save),
     ("save_post", _after_save),
     ("save_post_fail", _after_save),
+    ("animation_playback_post", _after_playback),
     ("render_init", _before_render),
     ("render_complete", _after_render),
     ("render_cancel", _after_render),

@@ -3,8 +3,8 @@
 Shown as *Bounds*, an object leaves neither colour nor depth in a Solid viewport, and can still be
 clicked, box-selected and moved. Material Preview and Rendered do not heed that setting, so for as
 long as such a viewport is open the object is hidden from camera rays too. Final renders heed that
-one and not the first: it is undone before every render. The Armature modifier is hidden in the
-viewport, so that nobody pays for a deformation that nobody sees.
+one and not the first: it is undone before every render. The modifier that deforms it is
+hidden in the viewport, so that nobody pays for a deformation that nobody sees.
 
 What was there before is kept in `Object.dq_compensation.native`, in the file, so that undo,
 duplicates and crashed sessions know it.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import bpy
 
+from ..modifier.installation import our_modifier
 from ..scene.object_settings import settings_of
 from ..scene.setup import armature_modifier
 
@@ -30,10 +31,10 @@ def hide(obj: bpy.types.Object, *, from_camera_rays: bool) -> None:
         native.hidden = True
         native.display_type = obj.display_type
         obj.display_type = "BOUNDS"
-        modifier = armature_modifier(obj)
-        if modifier and modifier.show_viewport:
-            native.hidden_modifier = modifier.name
-            modifier.show_viewport = False
+    modifier = our_modifier(obj) or armature_modifier(obj)
+    if modifier and modifier.show_viewport:
+        native.hidden_modifier = modifier.name
+        modifier.show_viewport = False
     if from_camera_rays and obj.visible_camera:
         native.hidden_from_camera = True
         obj.visible_camera = False
@@ -50,7 +51,9 @@ def restore(obj: bpy.types.Object) -> None:
     if obj.display_type == "BOUNDS":
         obj.display_type = native.display_type  # type: ignore[assignment]
     if native.hidden_modifier:
-        modifier = obj.modifiers.get(native.hidden_modifier) or armature_modifier(obj)
+        modifier = (
+            obj.modifiers.get(native.hidden_modifier) or our_modifier(obj) or armature_modifier(obj)
+        )
         native.hidden_modifier = ""
         if modifier:
             modifier.show_viewport = True

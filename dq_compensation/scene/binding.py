@@ -96,6 +96,10 @@ class Binding:
         return len(self.rest)
 
     @cached_property
+    def _extent(self) -> float:
+        return float(np.ptp(self.rest, axis=0).max(initial=0.0)) if len(self.rest) else 0.0
+
+    @cached_property
     def topology(self) -> Topology:
         """Triangles, edges and normal groups of the mesh."""
         return topology(self._mesh_arrays)
@@ -151,7 +155,7 @@ class Binding:
             return self.measured(limb_axis, object_to_armature).amounts
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         known = self._amounts.get((limb_axis, curve))
-        if known is not None and _same_place(known[0], to_armature):
+        if known is not None and _same_place(known[0], to_armature, self._extent):
             return known[1]
         positions = self.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
         amounts = compensation_amounts(
@@ -166,7 +170,7 @@ class Binding:
         """The joints that MEASURED compensation needs; arguments and caching as of `amounts`."""
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         known = self._measured.get(limb_axis)
-        if known is not None and _same_place(known[0], to_armature):
+        if known is not None and _same_place(known[0], to_armature, self._extent):
             return known[1]
         positions = self.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
         measured = MeasuredJoints.of(
@@ -263,9 +267,18 @@ def _influences(
     )
 
 
-def _same_place(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """World matrices are float32: objects that move together differ by its rounding."""
-    return np.allclose(one, other, rtol=1e-5, atol=1e-5)
+def _same_place(one: NDArray[np.float64], other: NDArray[np.float64], extent: float) -> bool:
+    """Whether two places of an object by its armature are one, for compensation.
+
+    World matrices are float32: of objects that move together they differ by its rounding, which
+    grows with the distance from the origin of the world. A ten-thousandth of the object's extent
+    changes no radius and no joint that anyone could see.
+    """
+    linear = float(np.abs(one[:3, :3]).max())
+    apart = np.abs(one - other)
+    return bool(
+        apart[:3, :3].max() <= 1e-4 * linear and apart[:3, 3].max() <= 1e-4 * linear * extent
+    )
 
 
 class BindingCache:
@@ -310,6 +323,11 @@ class BindingCache:
         """Forget one object."""
         self._bindings.pop(object_uid, None)
         self._dirty.discard(object_uid)
+
+    def keep_only(self, object_uids: set[int]) -> None:
+        """Forget every other object than these."""
+        for uid in [uid for uid in self._bindings if uid not in object_uids]:
+            self.discard(uid)
 
     def clear(self) -> None:
         """Forget everything: on load, undo, redo and unregister."""

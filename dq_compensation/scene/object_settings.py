@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import bpy
 
@@ -10,10 +10,16 @@ from ..core.compensation import Curve
 from ..core.deform import Method
 from ..core.skeleton import LimbAxis
 
+Display = Literal["MODIFIER", "GPU"]
 
-class NativeDisplay(Protocol):
-    """Blender's own display settings of an object while we draw in its place."""
 
+class NativeState(Protocol):
+    """Blender's own settings of an object that enabling has changed, as they were."""
+
+    replaced_modifier: str
+    replaced_show_viewport: bool
+    replaced_show_render: bool
+    had_animation: bool
     hidden: bool
     display_type: str
     hidden_modifier: str
@@ -24,6 +30,7 @@ class ObjectSettings(Protocol):
     """What the user has chosen for one object."""
 
     is_enabled: bool
+    display: Display
     method: Method
     factor: float
     curve: Curve
@@ -36,8 +43,8 @@ class ObjectSettings(Protocol):
         ...
 
     @property
-    def native(self) -> NativeDisplay:
-        """What was there before we drew."""
+    def native(self) -> NativeState:
+        """What was there before it was enabled."""
         ...
 
 

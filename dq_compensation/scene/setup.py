@@ -101,33 +101,56 @@ def _state_problem(obj: bpy.types.Object, armature: bpy.types.Object) -> str | N
     return None
 
 
-def notes(obj: bpy.types.Object, *, hidden_modifier: str = "") -> list[str]:
+def pose_problem(obj: bpy.types.Object) -> str | None:
+    """Which bones have a pose that is no number, as a driver can bring about; or None."""
+    rig = rig_of(obj)
+    if rig.pose is None:
+        return None
+    poses = read_property(rig.pose.bones, "matrix_channel", np.float32, (16,))
+    broken = np.flatnonzero(~np.isfinite(poses).all(axis=1))
+    if not len(broken):
+        return None
+    names = ", ".join(rig.pose.bones[int(bone)].name for bone in broken[:5])
+    return f"The pose of {rig.name} is not a finite number. Look at {names}."
+
+
+def notes(obj: bpy.types.Object, *, replaced_modifier: str = "", drawn: bool = True) -> list[str]:
     """What is set up in the object but does not show in our deformation; sentences for riggers.
 
     Args:
         obj: a mesh object.
-        hidden_modifier: the Armature modifier that the add-on itself has hidden in the viewport.
+        replaced_modifier: the Armature modifier that the add-on itself has hidden.
+        drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
+            takes its place among them.
     """
     modifier = armature_modifier(obj) if obj.type == "MESH" else None
     if modifier is None or modifier.object is None:
         return []
-    found = _modifier_stack_notes(obj, modifier)
+    found = _modifier_stack_notes(obj, modifier, drawn)
     if modifier.use_bone_envelopes:
         found.append(f"{modifier.name} also uses bone envelopes; only vertex groups count here.")
-    if modifier.vertex_group:
+    if drawn and modifier.vertex_group:
         found.append(
             f"{modifier.name} is limited to the vertex group {modifier.vertex_group}; "
             "the whole mesh is deformed here."
         )
-    if not modifier.show_viewport and modifier.name != hidden_modifier:
+    if modifier.name == replaced_modifier:
+        if modifier.show_viewport or modifier.show_render:
+            found.append(
+                f"{modifier.name} is turned on as well: {obj.name} is deformed twice. Turn it off "
+                "in the viewport and in renders, or Disable DQ Compensation."
+            )
+    elif not modifier.show_viewport:
         found.append(f"{modifier.name} is turned off in the viewport; it is deformed here.")
     found.extend(_armature_notes(modifier.object))
-    if mesh_of(obj).has_custom_normals:
+    if drawn and mesh_of(obj).has_custom_normals:
         found.append(f"{obj.name} has custom normals; they are computed from the surface here.")
     return found
 
 
-def _modifier_stack_notes(obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier) -> list[str]:
+def _modifier_stack_notes(
+    obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier, drawn: bool
+) -> list[str]:
     stack = list(obj.modifiers)
     place = stack.index(modifier)
     shown = [(index, other) for index, other in enumerate(stack) if other.show_viewport]
@@ -135,11 +158,13 @@ def _modifier_stack_notes(obj: bpy.types.Object, modifier: bpy.types.ArmatureMod
     before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]
     after = [m.name for index, m in shown if index > place and m.type != "ARMATURE"]
     found = []
-    if others:
+    if others and drawn:
         found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(others)}.")
-    if before:
+    elif others:
+        found.append(f"More Armature modifiers deform the result again: {', '.join(others)}.")
+    if drawn and before:
         found.append(f"Modifiers before {modifier.name} do not show: {', '.join(before)}.")
-    if after:
+    if drawn and after:
         found.append(f"Modifiers after {modifier.name} do not show: {', '.join(after)}.")
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -11,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .binding import Binding
+from .object_settings import settings_of
 
 _log = logging.getLogger(__name__)
 
-# Seconds from a change to the check: long enough to check once for a burst of changes, and short
-# enough to look immediate.
+# Seconds from the last change to the check: long enough to check once for a burst of changes, and
+# never while a bone is being dragged; short enough to look immediate.
 CHECK_AFTER = 0.1
 
-FAILED = "Drawing {name} failed: {error}. Press Refresh to try again; the system console says more."
+FAILED = "Deforming {name} failed: {error}. Press Refresh to try again; the console says more."
 
 
 @dataclass
@@ -27,24 +29,29 @@ class Status:
 
     Attributes:
         binding: the last one that was true; None before the first and after a failure.
+        installed: the binding that the node modifier was made from in this session.
         problem: why the object is not deformed by us, a sentence for the panel.
         failure: an error of drawing it; it is not tried again before a refresh.
         pose_problem: why the picture does not follow the pose.
         notes: what our deformation leaves out.
         key_values: shape (m,), the shape keys' values at the last check.
+        carried_to: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
     """
 
     binding: Binding | None = None
+    installed: Binding | None = None
     problem: str | None = None
     failure: str | None = None
     pose_problem: str | None = None
     notes: list[str] = field(default_factory=list)
     key_values: NDArray[np.float32] | None = None
+    carried_to: NDArray[np.float64] | None = None
 
 
 # By session_uid, so that no reference to Blender's data outlives an undo.
 _statuses: dict[int, Status] = {}
 _check: Callable[[], float | None] | None = None
+_changed_at = 0.0
 
 
 def status_of(obj: bpy.types.Object) -> Status:
@@ -52,9 +59,10 @@ def status_of(obj: bpy.types.Object) -> Status:
     return _statuses.setdefault(obj.session_uid, Status())
 
 
-def statuses() -> list[Status]:
-    """Of every object that anything is known of."""
-    return list(_statuses.values())
+def keep_statuses(object_uids: set[int]) -> None:
+    """Drop what is known of other objects than these."""
+    for uid in [uid for uid in _statuses if uid not in object_uids]:
+        del _statuses[uid]
 
 
 def forget_status(obj: bpy.types.Object) -> None:
@@ -68,19 +76,21 @@ def forget_statuses() -> None:
 
 
 def is_drawn(obj: bpy.types.Object) -> bool:
-    """Whether the picture of an enabled object comes from us: in Object Mode, nothing wrong."""
+    """Whether we draw an enabled object: GPU display, Object Mode, nothing wrong, not linked."""
     status = status_of(obj)
     return (
         obj.mode == "OBJECT"
         and status.binding is not None
         and status.failure is None
         and status.problem is None
+        and settings_of(obj).display == "GPU"
+        and obj.library is None
     )
 
 
 def fail(obj: bpy.types.Object, error: Exception) -> None:
-    """Stop drawing an object after an error; the panel says so."""
-    _log.exception("Drawing %s failed", obj.name)
+    """Leave an object alone after an error; the panel says so."""
+    _log.exception("Deforming %s failed", obj.name)
     status_of(obj).failure = FAILED.format(name=obj.name, error=str(error).rstrip("."))
 
 
@@ -96,12 +106,22 @@ def set_check(check: Callable[[], float | None] | None) -> None:
 
 
 def check_soon(seconds: float = CHECK_AFTER) -> None:
-    """Check every enabled object a moment from now; calls in between cost nothing."""
+    """Check every enabled object when nothing has changed for so many seconds."""
+    global _changed_at
+    _changed_at = time.monotonic() + seconds - CHECK_AFTER
     if not bpy.app.background and not bpy.app.timers.is_registered(_run_check):
         bpy.app.timers.register(_run_check, first_interval=seconds)
 
 
+def seconds_since_change() -> float:
+    """How long ago `check_soon` was called."""
+    return time.monotonic() - _changed_at
+
+
 def _run_check() -> float | None:
+    still_to_wait = CHECK_AFTER - seconds_since_change()
+    if still_to_wait > 0.0:
+        return still_to_wait
     return _check() if _check is not None else None
 
 

@@ -11,7 +11,6 @@ from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.errors import BindingError
 from ..scene.object_settings import settings_of
-from ..scene.setup import problem
 from ..scene.targets import target_meshes
 
 if TYPE_CHECKING:
@@ -40,8 +39,8 @@ def _names(objects: list[Object]) -> str:
 
 
 class DQC_OT_enable(Operator):
-    """Deform the selected characters with DQ Compensation. Their Armature modifiers stay as they \
-are, hidden while the viewport shows ours"""
+    """Deform the selected characters with DQ Compensation. Their Armature modifiers stay in the \
+stack, switched off"""
 
     bl_idname = "dqc.enable"
     bl_label = "Enable"
@@ -53,7 +52,7 @@ are, hidden while the viewport shows ours"""
         if not targets:
             cls.poll_message_set(_NOTHING_SELECTED)
             return False
-        reasons = [_linked(obj) or problem(obj) for obj in targets]
+        reasons = [_linked(obj) or enabling.refusal(obj) for obj in targets]
         if all(reasons):
             cls.poll_message_set(_join([str(reason) for reason in reasons[:3]]))
             return False
@@ -121,7 +120,7 @@ class DQC_OT_refresh(Operator):
 
     bl_idname = "dqc.refresh"
     bl_label = "Refresh"
-    bl_options = {"REGISTER"}
+    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def poll(cls, context: Context) -> bool:

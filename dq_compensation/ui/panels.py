@@ -10,7 +10,6 @@ from bpy.types import Context, Object, Panel, UILayout
 from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
-from ..scene.setup import problem
 from ..scene.targets import deformed_meshes
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ class VIEW3D_PT_dq_compensation(Panel):
 def _settings(layout: UILayout, obj: Object) -> None:
     settings = settings_of(obj)
     column = layout.column()
+    column.row().prop(settings, "display", expand=True)
     column.prop(settings, "method")
     if settings.method == "COMPENSATED":
         column.use_property_decorate = True
@@ -72,7 +72,8 @@ def _settings(layout: UILayout, obj: Object) -> None:
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:
     if not settings_of(obj).enabled:
-        if reason := problem(obj):
+        layout.row().prop(settings_of(obj), "display", expand=True)
+        if reason := enabling.refusal(obj):
             _sentence(layout, context, reason, "ERROR")
         return
     if reason := enabling.problem_of(obj):

@@ -7,6 +7,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, PointerProperty, StringProperty
 from bpy.types import PropertyGroup
 
+from ..lifecycle.enabling import settings_changed
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.status import tag_redraw
 
@@ -30,6 +31,21 @@ METHODS = (
         "LINEAR",
         "Linear",
         "The same as the plain Armature modifier: elbows collapse, wrists wring like a wet cloth",
+    ),
+)
+
+DISPLAYS = (
+    (
+        "MODIFIER",
+        "Modifier",
+        "As real geometry, by a modifier: every shading mode, materials, the modifiers after it, "
+        "painting and renders show it",
+    ),
+    (
+        "GPU",
+        "GPU",
+        "Drawn by the graphics card in Solid and Wireframe: for heavy meshes and many characters. "
+        "Renders and saved files show the modifier's result",
     ),
 )
 
@@ -61,37 +77,52 @@ LIMB_AXES = (
 )
 
 
-def _redraw(_settings: PropertyGroup, _context: bpy.types.Context) -> None:
+def _changed(settings: PropertyGroup, context: bpy.types.Context) -> None:
+    owner = settings.id_data
+    if isinstance(owner, bpy.types.Object):
+        settings_changed(owner, context.evaluated_depsgraph_get())
     tag_redraw()
 
 
-class DQCompensationNativeDisplay(PropertyGroup):
-    """Blender's own display settings of an object, kept while the add-on draws in its place.
+class DQCompensationNativeState(PropertyGroup):
+    """Blender's own settings of an object that enabling has changed, as they were.
 
     They live in the file, so that undo, duplicates and saved files carry them along.
     """
 
+    replaced_modifier: StringProperty(description="The Armature modifier that ours stands in for")
+    replaced_show_viewport: BoolProperty(description="Whether it was shown in the viewport")
+    replaced_show_render: BoolProperty(description="Whether it was shown in renders")
+    had_animation: BoolProperty(description="Whether the object had animation data")
     hidden: BoolProperty(description="Whether Blender's own surface is hidden at the moment")
     display_type: StringProperty(description="Display As, as the user has set it")
-    hidden_modifier: StringProperty(description="The Armature modifier that was hidden, if one was")
+    hidden_modifier: StringProperty(description="The modifier that was hidden with it, if one was")
     hidden_from_camera: BoolProperty(description="Whether Ray Visibility of the camera was cleared")
 
 
 class DQCompensationSettings(PropertyGroup):
     """The deformation of one mesh object."""
 
-    is_enabled: BoolProperty(options={"HIDDEN"})
+    is_enabled: BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     enabled: BoolProperty(
         name="Enabled",
         description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
         get=lambda self: self.is_enabled,  # type: ignore[attr-defined]
+    )
+    display: EnumProperty(
+        name="Display",
+        description="How the deformed character is shown",
+        items=DISPLAYS,
+        default="MODIFIER",
+        update=_changed,
+        override={"LIBRARY_OVERRIDABLE"},
     )
     method: EnumProperty(
         name="Method",
         description="How the bones move the surface",
         items=METHODS,
         default="COMPENSATED",
-        update=_redraw,
+        update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
     factor: FloatProperty(
@@ -101,7 +132,7 @@ class DQCompensationSettings(PropertyGroup):
         min=0.0,
         max=1.0,
         subtype="FACTOR",
-        update=_redraw,
+        update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
     curve: EnumProperty(
@@ -109,13 +140,13 @@ class DQCompensationSettings(PropertyGroup):
         description="How the compensation is spread over the joint",
         items=CURVES,
         default="MEASURED",
-        update=_redraw,
+        update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
     vertex_group: StringProperty(
         name="Vertex Group",
         description="Weights that scale the compensation per vertex; empty means everywhere 1",
-        update=_redraw,
+        update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
     limb_axis: EnumProperty(
@@ -124,13 +155,13 @@ class DQCompensationSettings(PropertyGroup):
         "of an imported rig bulge more instead of less",
         items=LIMB_AXES,
         default="AUTO",
-        update=_redraw,
+        update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
-    native: PointerProperty(type=DQCompensationNativeDisplay)
+    native: PointerProperty(type=DQCompensationNativeState)
 
 
-CLASSES = (DQCompensationNativeDisplay, DQCompensationSettings)
+CLASSES = (DQCompensationNativeState, DQCompensationSettings)
 
 
 def register() -> None:

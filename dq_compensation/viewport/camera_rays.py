@@ -19,6 +19,11 @@ def set_final_render_runs(runs: bool) -> None:
     _final_render_runs = runs
 
 
+def final_render_runs() -> bool:
+    """Whether a final render is under way."""
+    return _final_render_runs
+
+
 def hidden_from_camera_rays() -> bool:
     """Whether the objects that we draw should be hidden from camera rays now."""
     return not _final_render_runs and rendering_viewport_open()

@@ -8,7 +8,7 @@ import gpu
 NO_WINDOW = "Blender runs without a window: nothing is drawn."
 NO_COMPUTE = (
     "This graphics driver cannot run compute shaders, which drawing needs. Update the driver; "
-    "until then the Armature modifier's own result is shown."
+    "until then choose the display Modifier."
 )
 
 

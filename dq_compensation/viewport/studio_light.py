@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -77,7 +78,9 @@ def surface_materials(
             materials.append(_plain(_GREY, alpha))
         else:
             colour = (*_triple(material.diffuse_color), alpha)
-            materials.append(SurfaceMaterial(colour, material.metallic, material.roughness))
+            # Solid shading takes the root, as EEVEE's roughness is the square of what shows.
+            roughness = math.sqrt(material.roughness)
+            materials.append(SurfaceMaterial(colour, material.metallic, roughness))
     return materials or [_plain(_GREY, alpha)]
 
 

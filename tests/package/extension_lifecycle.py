@@ -5,7 +5,6 @@
 A program for a Blender of its own, with `BLENDER_USER_RESOURCES` pointing to an empty folder.
 """
 
-import importlib
 import json
 import os
 import sys
@@ -196,8 +195,6 @@ def main(archive: str, report_path: str) -> None:
         for name in sys.modules
         if name == "dq_compensation" or name.endswith(".dq_compensation.dq_compensation")
     ]
-    addon_id = importlib.import_module(f"{MODULE}.dq_compensation.addon_id")
-    report["addon_id"] = addon_id.ADDON_ID
     Path(report_path).write_text(json.dumps(report), encoding="utf-8")
 
 

@@ -1,0 +1,42 @@
+"""The names of what the modifier display keeps in meshes; the dot hides them in the spreadsheet."""
+
+from __future__ import annotations
+
+PREFIX = ".dqc_"
+
+# Of every vertex.
+SET = f"{PREFIX}set"  # the row of its bones in the table of sets
+WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
+STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
+PAIR = f"{PREFIX}pair"  # the row of its two strongest bones in the table of pairs
+KEPT = f"{PREFIX}kept"  # how far it is from the limb that it is measured against, at rest
+ROOM = f"{PREFIX}room"  # how much nearer that is than the joint
+AMOUNT = f"{PREFIX}amount"  # what `core.compensation.compensation_amounts` says
+
+# Tables, written from the first vertex on: a mesh has never more sets than vertices.
+SET_BONE = f"{PREFIX}set_bone"  # palette rows, one attribute per slot
+SET_CENTROID = f"{PREFIX}set_centroid"
+SET_JOINT = f"{PREFIX}set_joint"  # 1 the joint is shared, 0 it is not
+SET_REFERENCE = f"{PREFIX}set_reference"  # palette row of the controlling bone, -1 without one
+SET_SIZE = f"{PREFIX}set_size"  # the number of bones
+# The table of pairs for MEASURED: the joint and the limb that vertices are measured against.
+JOINT = f"{PREFIX}joint"  # palette rows: the bone at whose head it is,
+JOINT_PARENT = f"{PREFIX}joint_parent"  # the bone before it,
+JOINT_LIMB = f"{PREFIX}joint_limb"  # and the one of the two whose limb it is
+JOINT_HEAD = f"{PREFIX}joint_head"
+JOINT_RAY = f"{PREFIX}joint_ray"
+JOINT_ACROSS = (
+    f"{PREFIX}joint_across"  # four directions: two across the limb of the bone, two of its parent
+)
+PAIR_FIRST = f"{PREFIX}pair_first"
+PAIR_SECOND = f"{PREFIX}pair_second"
+
+# Of the palette: of bone b in row 4 b the limb direction found by itself, in the rows after it the
+# bone's own axes; and how far the points of the axes are from the origin.
+PALETTE_AXES = f"{PREFIX}axes"
+PALETTE_LENGTH = f"{PREFIX}length"
+
+
+def numbered(name: str, number: int) -> str:
+    """One of several attributes."""
+    return f"{name}_{number}"

@@ -1,0 +1,64 @@
+"""Reads and writes the inputs of a Geometry Nodes modifier, on every version of Blender."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+
+
+def identifier_of(tree: bpy.types.NodeTree, name: str) -> str:
+    """The identifier of the tree's input of that name.
+
+    Raises:
+        KeyError: it has none.
+    """
+    items: Any = tree.interface.items_tree
+    for item in items:
+        if item.item_type == "SOCKET" and item.in_out == "INPUT" and item.name == name:
+            return item.identifier
+    raise KeyError(f"{tree.name} has no input {name!r}")
+
+
+def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
+    """Write one input; nothing is touched where it has that value already."""
+    identifier = identifier_of(_tree_of(modifier), name)
+    if get_input(modifier, name) == value:
+        return
+    if _has_typed_inputs(modifier):
+        _typed(modifier, identifier).value = value
+    else:
+        modifier[identifier] = value
+
+
+def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
+    """Read one input."""
+    identifier = identifier_of(_tree_of(modifier), name)
+    if _has_typed_inputs(modifier):
+        return _typed(modifier, identifier).value
+    return modifier.get(identifier)
+
+
+def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
+    """The path of one input from the object, for drivers and keyframes."""
+    identifier = identifier_of(_tree_of(modifier), name)
+    owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
+    if _has_typed_inputs(modifier):
+        return f"{owner}.properties.inputs.{identifier}.value"
+    return f'{owner}["{identifier}"]'
+
+
+def _tree_of(modifier: bpy.types.NodesModifier) -> bpy.types.NodeTree:
+    tree = modifier.node_group
+    if tree is None:
+        raise KeyError(f"{modifier.name} has no node group")
+    return tree
+
+
+def _has_typed_inputs(modifier: bpy.types.NodesModifier) -> bool:
+    """Blender 5.2 keeps inputs as properties; before, they were custom properties."""
+    return hasattr(modifier, "properties")
+
+
+def _typed(modifier: Any, identifier: str) -> Any:
+    return getattr(modifier.properties.inputs, identifier)

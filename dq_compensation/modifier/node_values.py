@@ -1,0 +1,274 @@
+"""What flows through a node tree, with operators, so that nodes are written as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import bpy
+
+if TYPE_CHECKING:
+    from .node_builder import TreeBuilder
+
+Number = float | int
+
+
+@dataclass(frozen=True, eq=False)
+class Socket:
+    """An output of a node, to be linked to inputs. Subclasses know what it carries."""
+
+    builder: TreeBuilder
+    socket: bpy.types.NodeSocket
+
+    def _node(self, kind: str, *inputs: Operand, **settings: object) -> bpy.types.Node:
+        return self.builder.node(kind, *inputs, **settings)
+
+
+class Scalar(Socket):
+    """A float or an integer per element."""
+
+    def __add__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.math("ADD", self, other)
+
+    def __sub__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.math("SUBTRACT", self, other)
+
+    def __rsub__(self, other: Number) -> Scalar:
+        return self.builder.math("SUBTRACT", other, self)
+
+    def __mul__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.math("MULTIPLY", self, other)
+
+    def __rmul__(self, other: Number) -> Scalar:
+        return self.builder.math("MULTIPLY", self, other)
+
+    def __truediv__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.math("DIVIDE", self, other)
+
+    def __rtruediv__(self, other: Number) -> Scalar:
+        return self.builder.math("DIVIDE", other, self)
+
+    def __lt__(self, other: Scalar | Number) -> Scalar:
+        """1 where it is less, else 0."""
+        return self.builder.math("LESS_THAN", self, other)
+
+    def __gt__(self, other: Scalar | Number) -> Scalar:
+        """1 where it is greater, else 0."""
+        return self.builder.math("GREATER_THAN", self, other)
+
+    def times_plus(self, factor: Scalar | Number, addend: Scalar | Number) -> Scalar:
+        """`self factor + addend` in one node."""
+        return self.builder.math("MULTIPLY_ADD", self, factor, addend)
+
+    def minimum(self, other: Scalar | Number) -> Scalar:
+        """The lesser one."""
+        return self.builder.math("MINIMUM", self, other)
+
+    def maximum(self, other: Scalar | Number) -> Scalar:
+        """The greater one."""
+        return self.builder.math("MAXIMUM", self, other)
+
+    def absolute(self) -> Scalar:
+        """Without its sign."""
+        return self.builder.math("ABSOLUTE", self)
+
+    def square_root(self) -> Scalar:
+        """Its square root."""
+        return self.builder.math("SQRT", self)
+
+    def inverse_square_root(self) -> Scalar:
+        """1 through its square root."""
+        return self.builder.math("INVERSE_SQRT", self)
+
+
+class Vector(Socket):
+    """Three floats per element."""
+
+    def __add__(self, other: Vector) -> Vector:
+        return self.builder.vector_math("ADD", self, other)
+
+    def __sub__(self, other: Vector) -> Vector:
+        return self.builder.vector_math("SUBTRACT", self, other)
+
+    def __mul__(self, factor: Scalar | Number) -> Vector:
+        """Scaled by a number."""
+        node = self._node("ShaderNodeVectorMath", operation="SCALE")
+        self.builder.connect(node.inputs[0], self)
+        self.builder.connect(node.inputs["Scale"], factor)
+        return Vector(self.builder, node.outputs["Vector"])
+
+    def cross(self, other: Vector) -> Vector:
+        """The cross product."""
+        return self.builder.vector_math("CROSS_PRODUCT", self, other)
+
+    def dot(self, other: Vector) -> Scalar:
+        """The dot product."""
+        node = self._node("ShaderNodeVectorMath", self, other, operation="DOT_PRODUCT")
+        return Scalar(self.builder, node.outputs["Value"])
+
+    def distance(self, other: Vector | tuple[float, float, float]) -> Scalar:
+        """The length of the difference."""
+        node = self._node("ShaderNodeVectorMath", self, other, operation="DISTANCE")
+        return Scalar(self.builder, node.outputs["Value"])
+
+    def length(self) -> Scalar:
+        """Its length."""
+        node = self._node("ShaderNodeVectorMath", self, operation="LENGTH")
+        return Scalar(self.builder, node.outputs["Value"])
+
+    def normalized(self) -> Vector:
+        """Of length 1; zero stays zero."""
+        return self.builder.vector_math("NORMALIZE", self)
+
+    def components(self) -> tuple[Scalar, Scalar, Scalar]:
+        """x, y and z."""
+        node = self._node("ShaderNodeSeparateXYZ", self)
+        x, y, z = (Scalar(self.builder, output) for output in node.outputs)
+        return x, y, z
+
+
+class Matrix(Socket):
+    """A 4x4 matrix per element; its columns are written first, as in Blender."""
+
+    def transform_point(self, point: Vector) -> Vector:
+        """The upper 3x4 part applied to a point."""
+        node = self._node("FunctionNodeTransformPoint", point, self)
+        return Vector(self.builder, node.outputs[0])
+
+    def transform_direction(self, direction: Vector) -> Vector:
+        """The upper 3x3 part applied to a direction."""
+        node = self._node("FunctionNodeTransformDirection", direction, self)
+        return Vector(self.builder, node.outputs[0])
+
+    def __matmul__(self, other: Matrix) -> Matrix:
+        node = self._node("FunctionNodeMatrixMultiply", self, other)
+        return Matrix(self.builder, node.outputs[0])
+
+    def inverted(self) -> Matrix:
+        """The inverse; the identity where there is none."""
+        return Matrix(self.builder, self._node("FunctionNodeInvertMatrix", self).outputs[0])
+
+    def transposed(self) -> Matrix:
+        """Rows and columns exchanged."""
+        return Matrix(self.builder, self._node("FunctionNodeTransposeMatrix", self).outputs[0])
+
+    def entries(self) -> list[list[Scalar]]:
+        """Its numbers, `entries()[column][row]`."""
+        outputs = self._node("FunctionNodeSeparateMatrix", self).outputs
+        return [
+            [Scalar(self.builder, outputs[4 * column + row]) for row in range(4)]
+            for column in range(4)
+        ]
+
+    def rotation(self) -> Quaternion:
+        """The quaternion of a matrix that is a rotation, w >= 0."""
+        node = self._node("FunctionNodeRotationToQuaternion", self.rotation_socket())
+        w, x, y, z = (Scalar(self.builder, output) for output in node.outputs)
+        return Quaternion(w, self.builder.vector(x, y, z), (x, y, z))
+
+    def rotation_socket(self) -> Socket:
+        """The rotation that it holds, without scale and mirroring."""
+        parts = self._node("FunctionNodeSeparateTransform", self)
+        return Socket(self.builder, parts.outputs["Rotation"])
+
+
+Field = Scalar | Vector | Matrix
+AnyField = TypeVar("AnyField", Scalar, Vector, Matrix)
+
+
+class Geometry(Socket):
+    """A geometry, not a field."""
+
+    def sample(self, value: AnyField, index: Scalar) -> AnyField:
+        """The value that a field has on this geometry's points, at an index per element."""
+        kind = DATA_TYPES[type(value)]
+        node = self._node("GeometryNodeSampleIndex", domain="POINT", data_type=kind)
+        for name, operand in (("Geometry", self), ("Value", value), ("Index", index)):
+            self.builder.connect(node.inputs[name], operand)
+        return type(value)(self.builder, node.outputs["Value"])
+
+    def capture(self, fields: dict[str, Field]) -> Cloud:
+        """Evaluate fields on this geometry's points, all at once and once only."""
+        node: Any = self._node("GeometryNodeCaptureAttribute", domain="POINT")
+        self.builder.connect(node.inputs["Geometry"], self)
+        for name, field in fields.items():
+            node.capture_items.new(ITEM_TYPES[type(field)], name)
+            self.builder.connect(node.inputs[name], field)
+        captured: dict[str, Field] = {
+            name: type(field)(self.builder, node.outputs[name]) for name, field in fields.items()
+        }
+        return Cloud(Geometry(self.builder, node.outputs["Geometry"]), captured)
+
+    def point_count(self) -> Scalar:
+        """The number of its points; a single number, not a field."""
+        node = self._node("GeometryNodeAttributeDomainSize", self)
+        return Scalar(self.builder, node.outputs["Point Count"])
+
+    def greatest(self, value: Field) -> Scalar:
+        """The greatest value of a field on its points; a single number, not a field."""
+        node = self._node("GeometryNodeAttributeStatistic", data_type="FLOAT", domain="POINT")
+        self.builder.connect(node.inputs["Geometry"], self)
+        self.builder.connect(node.inputs["Attribute"], value)
+        return Scalar(self.builder, node.outputs["Max"])
+
+    def store(self, name: str, value: Field) -> Geometry:
+        """This geometry with a field written to a named attribute of its points."""
+        kind = DATA_TYPES[type(value)]
+        node = self._node("GeometryNodeStoreNamedAttribute", domain="POINT", data_type=kind)
+        for input_name, operand in (("Geometry", self), ("Name", name), ("Value", value)):
+            self.builder.connect(node.inputs[input_name], operand)
+        return Geometry(self.builder, node.outputs[0])
+
+    def set_position(self, position: Vector, selection: Scalar | None = None) -> Geometry:
+        """This geometry with its points elsewhere."""
+        node = self._node("GeometryNodeSetPosition", self, selection, position)
+        return Geometry(self.builder, node.outputs[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Points with captured fields, to be sampled by the index of a point."""
+
+    geometry: Geometry
+    fields: dict[str, Field]
+
+    def at(self, name: str, index: Scalar) -> Any:
+        """The field of that name at an index per element; equal requests are one node."""
+        field: Any = self.fields[name]
+        return self.geometry.builder.sampled(self.geometry, field, index)
+
+    def quaternion(self, name: str, index: Scalar) -> Quaternion:
+        """The fields `name_w` and `name` as a quaternion."""
+        return Quaternion(self.at(f"{name}_w", index), self.at(name, index))
+
+
+@dataclass(frozen=True, eq=False)
+class Quaternion:
+    """(w, x, y, z) as a scalar and a vector."""
+
+    w: Scalar
+    axis: Vector
+    known_components: tuple[Scalar, Scalar, Scalar] | None = None
+
+    @property
+    def components(self) -> tuple[Scalar, Scalar, Scalar]:
+        """x, y and z."""
+        return self.known_components or self.axis.components()
+
+    def dot(self, other: Quaternion) -> Scalar:
+        """The product of the two as vectors of four numbers."""
+        return self.w.times_plus(other.w, self.axis.dot(other.axis))
+
+    def __mul__(self, factor: Scalar) -> Quaternion:
+        return Quaternion(self.w * factor, self.axis * factor)
+
+    def rotate(self, vector: Vector) -> Vector:
+        """A vector rotated by this, a unit quaternion."""
+        return vector + self.axis.cross(self.axis.cross(vector) + vector * self.w) * 2.0
+
+
+Operand = Socket | Number | bool | str | Sequence[float] | None
+
+DATA_TYPES: dict[type, str] = {Scalar: "FLOAT", Vector: "FLOAT_VECTOR", Matrix: "FLOAT4X4"}
+ITEM_TYPES: dict[type, str] = {Scalar: "FLOAT", Vector: "VECTOR", Matrix: "MATRIX"}

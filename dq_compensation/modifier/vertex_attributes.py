@@ -1,0 +1,282 @@
+"""Writes what does not change with the pose into a mesh, for the node trees to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scene.binding import Binding
+from ..scene.evaluation import Settings
+from .attribute_names import (
+    AMOUNT,
+    JOINT,
+    JOINT_ACROSS,
+    JOINT_HEAD,
+    JOINT_LIMB,
+    JOINT_PARENT,
+    JOINT_RAY,
+    KEPT,
+    PAIR,
+    PAIR_FIRST,
+    PAIR_SECOND,
+    PREFIX,
+    ROOM,
+    SET,
+    SET_BONE,
+    SET_CENTROID,
+    SET_JOINT,
+    SET_REFERENCE,
+    SET_SIZE,
+    STRONGEST,
+    WEIGHTS,
+    numbered,
+)
+from .palette import IDENTITY_ROW
+
+
+@dataclass(frozen=True)
+class TableSizes:
+    """The rows of the tables in a mesh."""
+
+    sets: int
+    pairs: int
+
+
+def write_attributes(
+    mesh: bpy.types.Mesh,
+    binding: Binding,
+    settings: Settings,
+    rows: dict[str, int],
+    slots: int,
+    *,
+    remove_others: bool = True,
+) -> TableSizes:
+    """Write the attributes that a method reads.
+
+    Args:
+        mesh: the mesh of the bound object, not in Edit Mode.
+        binding: of the object.
+        settings: the method, and where limbs point and how the compensation is spread.
+        rows: the palette row of each bone name.
+        slots: of the tree.
+        remove_others: remove what other methods read.
+    """
+    names = binding.skeleton.names
+    row_of_bone = np.array([rows.get(name, IDENTITY_ROW) for name in names] or [IDENTITY_ROW])
+    values = _of_influences(binding, row_of_bone, slots)
+    pair_count = 1
+    if settings.method == "COMPENSATED":
+        if settings.curve == "MEASURED":
+            pairs, pair_count = _of_measured(binding, settings, row_of_bone)
+        else:
+            pairs, pair_count = _of_pairs(binding, row_of_bone)
+        values |= pairs
+        values[AMOUNT] = binding.amounts(settings.limb_axis, settings.curve)
+    if settings.method == "SPHERICAL_JOINT":
+        values |= _of_joints(binding, row_of_bone, values[SET])
+    set_count = int(values[SET].max(initial=0)) + 1
+    active = _active_attribute(mesh)
+    unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
+    for name in unused:
+        mesh.attributes.remove(mesh.attributes[name])
+    written = [name for name, array in values.items() if _write(mesh, name, array)]
+    _activate(mesh, active)
+    if unused or written:
+        mesh.update_tag()
+    return TableSizes(set_count, pair_count)
+
+
+def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
+    """The attributes of a mesh that are ours."""
+    return [attribute.name for attribute in mesh.attributes if attribute.name.startswith(PREFIX)]
+
+
+def remove_attributes(mesh: bpy.types.Mesh) -> None:
+    """Remove the attributes that are ours."""
+    active = _active_attribute(mesh)
+    for name in attribute_names(mesh):
+        mesh.attributes.remove(mesh.attributes[name])
+    _activate(mesh, active)
+
+
+def _active_attribute(mesh: bpy.types.Mesh) -> str | None:
+    """The attribute that is selected in the Attributes panel."""
+    active = mesh.attributes.active
+    return active.name if active is not None and not active.name.startswith(PREFIX) else None
+
+
+def _activate(mesh: bpy.types.Mesh, name: str | None) -> None:
+    """Select it there again; adding and removing attributes selects others."""
+    mesh.attributes.active_index = mesh.attributes.find(name) if name is not None else -1
+
+
+def _write(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> bool:
+    """A point attribute; shorter arrays are tables and fill its first elements.
+
+    Returns:
+        whether it was another one before. What is equal is not written, so that nobody takes it
+        for an edit.
+    """
+    integer = np.issubdtype(values.dtype, np.integer)
+    kind = "INT" if integer else "FLOAT_VECTOR" if values.ndim == 2 else "FLOAT"
+    attributes: Any = mesh.attributes
+    attribute = attributes.get(name)
+    if attribute is not None and (attribute.data_type != kind or attribute.domain != "POINT"):
+        attributes.remove(attribute)
+        attribute = None
+    full = np.zeros((len(mesh.vertices), *values.shape[1:]), np.int32 if integer else np.float32)
+    full[: len(values)] = values
+    field = "vector" if values.ndim == 2 else "value"
+    if attribute is not None:
+        before = np.empty_like(full)
+        attribute.data.foreach_get(field, before.reshape(-1))
+        if np.array_equal(before, full):
+            return False
+    attribute = attribute or attributes.new(name, kind, "POINT")
+    attribute.data.foreach_set(field, full.reshape(-1))
+    return True
+
+
+def _of_influences(
+    binding: Binding, row_of_bone: NDArray[np.integer], slots: int
+) -> dict[str, NDArray[Any]]:
+    """The set of each vertex, its weights, and the table of sets.
+
+    Sets are distinct rows of bones in blending order. Unused slots repeat the first bone, with
+    weight 0: they agree with it in everything.
+    """
+    bones, weights = binding.influences.in_blending_order()
+    used = weights > 0.0
+    rows = np.where(used[:, :1], row_of_bone[bones], IDENTITY_ROW)
+    rows = np.where(used, rows, rows[:, :1])
+    padded = np.repeat(rows[:, :1], slots, axis=1)
+    padded[:, : rows.shape[1]] = rows[:, :slots]
+    table, set_of_vertex = _distinct_rows(padded)
+    shares = np.zeros((len(weights), slots), np.float32)
+    shares[:, : weights.shape[1]] = weights[:, :slots]
+    values: dict[str, NDArray[Any]] = {SET: set_of_vertex}
+    for chunk in range((slots - 1) // 3):
+        values[numbered(WEIGHTS, chunk)] = shares[:, 3 * chunk : 3 * chunk + 3]
+    for slot in range(slots):
+        values[numbered(SET_BONE, slot)] = table[:, slot]
+    return values
+
+
+def measured_bones(binding: Binding, settings: Settings) -> frozenset[str]:
+    """The bones that MEASURED compensation looks at; some may not deform."""
+    if settings.method != "COMPENSATED" or settings.curve != "MEASURED":
+        return frozenset()
+    measured = binding.measured(settings.limb_axis)
+    joints = np.unique(measured.joints[measured.rows])
+    both = np.union1d(joints, measured.limbs.parents[joints])
+    return frozenset(binding.skeleton.names[int(bone)] for bone in both)
+
+
+def _of_measured(
+    binding: Binding, settings: Settings, row_of_bone: NDArray[np.integer]
+) -> tuple[dict[str, NDArray[Any]], int]:
+    """The joint and limb that each vertex is measured against, and the table of them."""
+    measured = binding.measured(settings.limb_axis)
+    limbs = measured.limbs
+    two = np.zeros((binding.vertex_count, 2), np.int64)
+    rows = measured.rows
+    two[rows, 0], two[rows, 1] = measured.joints[rows], measured.bones[rows]
+    table, row_of_vertex = _distinct_rows(two)
+    joint, limb = table.T
+    parent = limbs.parents[joint]
+    ray = np.where((joint == limb)[:, None], limbs.forth[joint], limbs.back[joint])
+    values: dict[str, NDArray[Any]] = {
+        PAIR: row_of_vertex,
+        JOINT: row_of_bone[joint],
+        JOINT_PARENT: row_of_bone[parent],
+        JOINT_LIMB: row_of_bone[limb],
+        JOINT_HEAD: limbs.heads[joint],
+        JOINT_RAY: ray,
+    }
+    across = (*_across(limbs.forth[joint]), *_across(limbs.forth[parent]))
+    for number, direction in enumerate(across):
+        values[numbered(JOINT_ACROSS, number)] = direction
+    if binding.shape_keys is None:
+        to_armature = binding.object_to_armature
+        rest = binding.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
+        from_joint = rest - limbs.heads[joint][row_of_vertex]
+        rays = ray[row_of_vertex]
+        along = np.maximum(np.einsum("ni,ni->n", from_joint, rays), 0.0)
+        kept = np.linalg.norm(from_joint - along[:, None] * rays, axis=1)
+        values[KEPT], values[ROOM] = kept, np.linalg.norm(from_joint, axis=1) - kept
+    return values, len(table)
+
+
+def _across(
+    directions: NDArray[np.floating],
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Two unit vectors across each direction, shapes (m, 3), and across each other."""
+    least = np.eye(3)[np.abs(directions).argmin(axis=1)]
+    one = np.cross(directions, least)
+    one /= np.linalg.norm(one, axis=1, keepdims=True)
+    return one, np.cross(directions, one)
+
+
+def _of_pairs(
+    binding: Binding, row_of_bone: NDArray[np.integer]
+) -> tuple[dict[str, NDArray[Any]], int]:
+    """The pair of strongest bones of each vertex, and the table of pairs."""
+    influences = binding.influences
+    two = np.full((influences.vertex_count, 2), IDENTITY_ROW)
+    width = min(2, influences.width)
+    used = influences.weights[:, :width] > 0.0
+    two[:, :width] = np.where(used, row_of_bone[influences.bones[:, :width]], IDENTITY_ROW)
+    table, pair_of_vertex = _distinct_rows(two)
+    return {PAIR: pair_of_vertex, PAIR_FIRST: table[:, 0], PAIR_SECOND: table[:, 1]}, len(table)
+
+
+def _of_joints(
+    binding: Binding,
+    row_of_bone: NDArray[np.integer],
+    set_of_vertex: NDArray[np.int32],
+) -> dict[str, NDArray[Any]]:
+    """The joint of each set, and the strongest bone of each vertex."""
+    sets, influences = binding.sets, binding.influences
+    moved = influences.weights[:, 0] > 0.0
+    values: dict[str, NDArray[Any]] = {
+        STRONGEST: np.where(moved, row_of_bone[influences.bones[:, 0]], IDENTITY_ROW)
+    }
+    # Rows are sets in blending order; sets of joints have no order. Vertices tell which is which.
+    count = int(set_of_vertex.max(initial=0)) + 1
+    joint_set = np.full(count, -1)
+    joint_set[set_of_vertex] = sets.set_of_vertex
+    known = joint_set >= 0
+    joint_set = joint_set[known]
+    centroid, shared = np.zeros((count, 3)), np.ones(count, np.int32)
+    reference, size = np.full(count, -1), np.ones(count, np.int32)
+    centroid[known], shared[known] = sets.centroid[joint_set], sets.shared[joint_set]
+    controlling = sets.controlling[joint_set]
+    reference[known] = np.where(controlling >= 0, row_of_bone[controlling], -1)
+    size[known] = np.diff(sets.offsets)[joint_set]
+    return values | {
+        SET_CENTROID: centroid,
+        SET_JOINT: shared,
+        SET_REFERENCE: reference,
+        SET_SIZE: size,
+    }
+
+
+def _distinct_rows(
+    rows: NDArray[np.integer],
+) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    """The distinct rows, and which of them each row is; sorting numbers, not rows, is fast."""
+    keys = np.zeros(len(rows), np.int64)
+    base = int(rows.max(initial=0)) + 1
+    largest = 1
+    for column in rows.T:
+        if largest > 2**62 // base:
+            keys = np.unique(keys, return_inverse=True)[1].reshape(-1)
+            largest = len(rows)
+        keys = keys * base + column
+        largest *= base
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return rows[first], inverse.reshape(-1).astype(np.int32)

@@ -1,0 +1,199 @@
+"""Times the node modifier against Blender's Armature modifier, frame by frame, on one mesh.
+
+    .venv-5.2/bin/python scripts/benchmark_modifier.py [--quick]
+
+One frame is a new pose and `view_layer.update()`. Ratios are to Preserve Volume in the same run;
+the methods take turns, so that other load on the machine hits all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import bpy
+
+# isort: split
+import bmesh
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dq_compensation.core.deform import METHODS
+from dq_compensation.modifier.installation import install
+from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.evaluation import Settings
+
+# MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one.
+WAYS = (*METHODS, "MEASURED")
+TARGETS = {"DUAL_QUATERNION": 1.2, "COMPENSATED": 1.5, "MEASURED": 1.5}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """How large the benchmark's character is.
+
+    Attributes:
+        vertices: about so many.
+        bones: in a chain along X.
+        influences: per vertex.
+        scattered: the bones of a vertex are any, not neighbours: as many sets as vertices.
+        scaled: every bone is scaled, so that no set has a dual quaternion.
+    """
+
+    vertices: int = 65536
+    bones: int = 80
+    influences: int = 4
+    scattered: bool = False
+    scaled: bool = False
+
+    def __str__(self) -> str:
+        extra = " scattered" * self.scattered + " scaled" * self.scaled
+        return f"{self.vertices} vertices, {self.bones} bones, {self.influences} influences{extra}"
+
+
+def build_armature(count: int) -> bpy.types.Object:
+    """A chain of bones along X."""
+    armature = bpy.data.objects.new("Chain", bpy.data.armatures.new("Chain"))
+    bpy.context.scene.collection.objects.link(armature)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    parent = None
+    for number in range(count):
+        bone = armature.data.edit_bones.new(f"bone {number}")
+        bone.head, bone.tail = (number / count, 0, 0), ((number + 1) / count, 0, 0)
+        bone.parent, parent = parent, bone
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in armature.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    return armature
+
+
+def build_mesh(subject: Subject, armature: bpy.types.Object) -> bpy.types.Object:
+    """A grid of quads along the chain, skinned to it."""
+    side = round(subject.vertices**0.5)
+    mesh = bpy.data.meshes.new("Grid")
+    place = np.linspace(0.0, 1.0, side)
+    points = np.stack((*np.meshgrid(place, 0.2 * place), np.zeros((side, side))), axis=-1)
+    corner = np.arange(side * side).reshape(side, side)
+    quads = np.stack((corner[:-1, :-1], corner[:-1, 1:], corner[1:, 1:], corner[1:, :-1]), axis=-1)
+    mesh.from_pydata(points.reshape(-1, 3), [], quads.reshape(-1, 4).tolist())
+    obj = bpy.data.objects.new("Grid", mesh)
+    bpy.context.scene.collection.objects.link(obj)
+    obj.parent = armature
+    for bone in armature.data.bones:
+        obj.vertex_groups.new(name=bone.name)
+    x = points.reshape(-1, 3)[:, 0]
+    count, width = subject.bones, subject.influences
+    first = np.clip((x * count).astype(int) - (width - 1) // 2, 0, count - width)
+    bones = first[:, None] + np.arange(width)
+    weights = np.exp(-((np.abs((bones + 0.5) / count - x[:, None]) * count) ** 2) / width)
+    if subject.scattered:
+        rng = np.random.default_rng(1)
+        bones = np.sort(rng.random((len(x), count)).argsort(axis=1)[:, :width], axis=1)
+    edited = bmesh.new()
+    edited.from_mesh(mesh)
+    layer = edited.verts.layers.deform.verify()
+    for vertex, of_vertex, shares in zip(
+        edited.verts, bones.tolist(), weights.tolist(), strict=True
+    ):
+        deform = vertex[layer]
+        for bone, weight in zip(of_vertex, shares, strict=True):
+            deform[bone] = weight
+    edited.to_mesh(mesh)
+    edited.free()
+    modifier = obj.modifiers.new("Armature", "ARMATURE")
+    modifier.object = armature
+    return obj
+
+
+def measure(subject: Subject, frames: int, methods: Sequence[str]) -> dict[str, float]:
+    """Median seconds per posed frame of every way to deform the subject."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    armature = build_armature(subject.bones)
+    obj = build_mesh(subject, armature)
+    bpy.context.view_layer.update()
+    binding = bind(obj)
+    ways = {
+        "not deformed": lambda: show(obj, None),
+        "Armature": lambda: show(obj, False),
+        "Preserve Volume": lambda: show(obj, True),
+    }
+    for method in methods:
+        ways[method] = lambda method=method: show_nodes(obj, binding, method)
+    rng = np.random.default_rng(0)
+    quaternions = np.ones((subject.bones, 4))
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    if subject.scaled:
+        for bone in armature.pose.bones:
+            bone.scale = (1.05, 1.0, 0.95)
+    for _ in range(3):
+        for way, switch in ways.items():
+            switch()
+            for frame in range(frames // 3 + 2):
+                quaternions[:, 1:] = 0.05 * rng.normal(size=(subject.bones, 3))
+                armature.pose.bones.foreach_set("rotation_quaternion", quaternions.reshape(-1))
+                armature.update_tag(refresh={"OBJECT", "DATA"})
+                begun = time.perf_counter()
+                bpy.context.view_layer.update()
+                if frame >= 2:  # the first ones build what later frames find ready
+                    times[way].append(time.perf_counter() - begun)
+    return {way: statistics.median(values) for way, values in times.items()}
+
+
+def show(obj: bpy.types.Object, preserve_volume: bool | None) -> None:
+    """Deform by the Armature modifier; None: not at all."""
+    for modifier in obj.modifiers:
+        modifier.show_viewport = modifier.type == "ARMATURE" and preserve_volume is not None
+    obj.modifiers["Armature"].use_deform_preserve_volume = bool(preserve_volume)
+
+
+def show_nodes(obj: bpy.types.Object, binding: Binding, method: str) -> None:
+    """Deform by the node modifier."""
+    curve = "MEASURED" if method == "MEASURED" else "FITTED"
+    method = "COMPENSATED" if method == "MEASURED" else method
+    install(obj, binding, Settings(method, 1.0, curve, "AUTO", ""))
+    for modifier in obj.modifiers:
+        modifier.show_viewport = modifier.type == "NODES"
+
+
+def print_table(subject: Subject, frames: int, methods: Sequence[str] = WAYS) -> None:
+    """Measure one subject and print times, ratios and targets."""
+    times = measure(subject, frames, methods)
+    print(f"\n{subject}\n{'':20}{'ms':>8}{'ratio':>8}{'target':>8}")
+    for way, seconds in times.items():
+        target = f"{TARGETS[way]:8.2f}" if way in TARGETS else ""
+        print(f"{way:20}{1e3 * seconds:8.2f}{seconds / times['Preserve Volume']:8.2f}{target}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the first table only")
+    parser.add_argument("--frames", type=int, default=30)
+    parser.add_argument("--methods", nargs="*", default=WAYS)
+    chosen = parser.parse_args()
+    print(f"Blender {bpy.app.version_string}")
+    table: Callable[[Subject], None] = lambda subject: print_table(  # noqa: E731
+        subject, chosen.frames, chosen.methods
+    )
+    table(Subject())
+    if chosen.quick:
+        return
+    for vertices in (10000, 250000):
+        table(Subject(vertices=vertices))
+    for bones in (20, 300):
+        table(Subject(bones=bones))
+    for influences in (1, 8):
+        table(Subject(influences=influences))
+    table(Subject(scaled=True))
+    table(Subject(scattered=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""What goes wrong with enabled objects is told, stays with one, and deforms nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import bpy
+import numpy as np
+import pytest
+
+import dq_compensation
+from dq_compensation.lifecycle import enabling
+from dq_compensation.scene import status
+from tests.blender.enabled_scenes import check, disable, enable, enabled_character, error, select
+from tests.blender.scene_builders import add_grid, evaluated_positions, pose_at_random, skin
+
+TOLERANCE = 1e-4
+
+
+@pytest.fixture(autouse=True)
+def addon(empty_file: None) -> Iterator[None]:
+    dq_compensation.register()
+    yield
+    dq_compensation.unregister()
+
+
+def test_an_applied_modifier_is_not_added_again() -> None:
+    obj, armature = enabled_character()
+    pose_at_random(armature, seed=3)
+    shape = evaluated_positions(obj)
+    select(obj)
+    bpy.ops.object.modifier_apply(modifier="DQ Compensation")
+    check()
+    assert "was applied or removed" in str(enabling.problem_of(obj))
+    np.testing.assert_allclose(evaluated_positions(obj), shape, atol=1e-6)
+    select(obj)
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    assert enabling.problem_of(obj) is None
+    assert error(obj) <= TOLERANCE
+
+
+def test_one_failure_leaves_the_other_objects_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, armature = enabled_character()
+    second = add_grid(name="Shirt")
+    skin(second, armature, seed=1)
+    enable(second)
+    bind = enabling.check
+
+    def failing(obj: bpy.types.Object, *args: object, **options: object) -> None:
+        if obj == first:
+            raise RuntimeError("the moon is full")
+        bind(obj, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(enabling, "check", failing)
+    second.vertex_groups[0].add([0, 1, 2], 1.0, "REPLACE")
+    check()
+    assert "the moon is full" in str(enabling.problem_of(first))
+    assert enabling.problem_of(second) is None
+    pose_at_random(armature, seed=5)
+    assert error(second) <= TOLERANCE
+
+
+def test_nothing_is_kept_of_deleted_objects() -> None:
+    obj, armature = enabled_character()
+    for number in range(3):
+        other = add_grid(name=f"Shirt {number}")
+        skin(other, armature, seed=number)
+        enable(other)
+        bpy.data.objects.remove(other)
+    check()
+    assert set(status._statuses) == {obj.session_uid}  # pyright: ignore[reportPrivateUsage]
+    assert len(enabling._bindings) <= 1  # pyright: ignore[reportPrivateUsage]
+
+
+def test_another_armature_modifier_takes_the_place_of_a_deleted_one() -> None:
+    obj, armature = enabled_character()
+    pose_at_random(armature, seed=2)
+    second = obj.modifiers.new("Second", "ARMATURE")
+    second.object = armature
+    obj.modifiers.move(2, 1)
+    check()
+    obj.modifiers.remove(obj.modifiers["Armature"])
+    check()
+    assert not second.show_viewport
+    assert not second.show_render
+    assert error(obj) <= TOLERANCE
+    disable(obj)
+    assert second.show_viewport
+    assert second.show_render
+
+
+def test_a_renamed_armature_modifier_comes_back_as_it_was() -> None:
+    obj, _armature = enabled_character()
+    obj.modifiers["Armature"].name = "Rig"
+    check()
+    disable(obj)
+    assert obj.modifiers["Rig"].show_viewport
+    assert obj.modifiers["Rig"].show_render
+
+
+def test_objects_that_share_a_mesh_must_agree() -> None:
+    obj, armature = enabled_character()
+    twin = obj.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    check()
+    pose_at_random(armature, seed=4)
+    twin.dq_compensation.curve = "FITTED"  # type: ignore[attr-defined]
+    assert "share a mesh, but differ in Curve" in str(enabling.problem_of(twin))
+    assert error(obj) <= TOLERANCE
+    twin.dq_compensation.curve = "MEASURED"  # type: ignore[attr-defined]
+    assert enabling.problem_of(twin) is None
+    assert error(twin) <= TOLERANCE
+
+
+def test_a_pose_that_is_no_number_is_told_by_the_bones_name() -> None:
+    obj, armature = enabled_character()
+    bone = armature.pose.bones[1]
+    bone.location.x = float("nan")
+    bpy.context.view_layer.update()
+    check()
+    assert bone.name in str(enabling.problem_of(obj))
+    bone.location.x = 0.0
+    bpy.context.view_layer.update()
+    check()
+    assert enabling.problem_of(obj) is None
+
+
+@pytest.mark.parametrize("kind", ["VERTEX_WEIGHT_EDIT", "DATA_TRANSFER", "SUBSURF"])
+def test_what_changes_weights_or_vertices_before_is_refused(kind: str) -> None:
+    obj, _armature = enabled_character()
+    disable(obj)
+    modifier = obj.modifiers.new("Before", kind)
+    if kind == "DATA_TRANSFER":
+        modifier.use_vert_data = True
+        modifier.data_types_verts = {"VGROUP_WEIGHTS"}
+    obj.modifiers.move(1, 0)
+    select(obj)
+    with pytest.raises(RuntimeError, match="Before of Body changes the mesh"):
+        bpy.ops.dqc.enable()
