@@ -1,6 +1,6 @@
 """Run every check of the project, each under a heading, and sum up what passed in what time.
 
-    python3 scripts/run_tests.py [lint] [types] [test-5.2] [test-4.5] [test-4.2]     or all of them
+    python3 scripts/run_tests.py [lint] [types] [demo] [test-5.2] [test-4.5] [test-4.2]     or all
 
 Makes the environments that the checks need. Every check runs even when one before it failed; the
 exit code is 1 when any did. Standard library only, runs on Python 3.8 or newer.
@@ -44,6 +44,12 @@ def checks() -> list[Check]:
         # Window-less Blenders before 5.2 have a GPU only inside a render engine's render().
         *_older_blender_checks("4.2"),
         *_older_blender_checks("4.5"),
+        Check(
+            "demo",
+            "Demo",
+            ("5.2",),
+            (str(ENVIRONMENTS["5.2"].interpreter), "scripts/demo.py"),
+        ),
         # The tests of the package build the zip and install it into every Blender.
         Check(
             "test-5.2",
