@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import dq_compensation
+from dq_compensation.lifecycle import enabling
 from human_model import HumanArrays, Rig, build_human, load_human_arrays
 
 
@@ -19,6 +21,20 @@ def empty_file() -> Iterator[None]:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     yield
     bpy.ops.wm.read_factory_settings(use_empty=True)
+
+
+@pytest.fixture
+def addon(empty_file: None) -> Iterator[None]:
+    """The add-on, registered in an empty file."""
+    dq_compensation.register()
+    yield
+    dq_compensation.unregister()
+
+
+@pytest.fixture
+def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a session with a window: what has the GPU display is drawn by us."""
+    monkeypatch.setattr(enabling, "drawing_refusal", lambda: None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
@@ -16,29 +15,16 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.installation import our_modifier
 from dq_compensation.scene import enabled_objects
 from dq_compensation.scene.errors import BindingError
 from dq_compensation.scene.status import status_of
 from dq_compensation.viewport import camera_rays
 from human_poses import apply_pose, named_poses
+from tests.blender.enabled_scenes import ours, select
 
 from .conftest import Human
 
 Settings = dict[str, object]
-
-
-@pytest.fixture
-def addon(empty_file: None) -> Iterator[None]:
-    dq_compensation.register()
-    yield
-    dq_compensation.unregister()
-
-
-@pytest.fixture
-def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a session with a window: what is enabled is drawn by us."""
-    monkeypatch.setattr(enabling, "drawing_refusal", lambda: None)
 
 
 @pytest.fixture
@@ -49,12 +35,6 @@ def body(human: Human, request: pytest.FixtureRequest) -> bpy.types.Object:
     apply_pose(human.armature_object, named_poses("default")["elbow"].rotations)
     bpy.context.view_layer.update()
     return human.mesh_object
-
-
-def select(*objects: bpy.types.Object) -> None:
-    for obj in bpy.context.view_layer.objects:
-        obj.select_set(obj in objects)
-    bpy.context.view_layer.objects.active = objects[0] if objects else None
 
 
 def native_settings(obj: bpy.types.Object) -> Settings:
@@ -72,12 +52,6 @@ def native_settings(obj: bpy.types.Object) -> Settings:
     for changing in ("Armature.execution_time", "object.is_evaluated"):
         found.pop(changing, None)
     return found
-
-
-def ours(obj: bpy.types.Object) -> bpy.types.NodesModifier:
-    modifier = our_modifier(obj)
-    assert modifier is not None
-    return modifier
 
 
 def evaluated(obj: bpy.types.Object) -> NDArray[np.float32]:

@@ -6,7 +6,6 @@ float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import bpy
@@ -15,7 +14,6 @@ import pytest
 from mathutils import Euler
 from numpy.typing import NDArray
 
-import dq_compensation
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS
 from dq_compensation.lifecycle import enabling, replacement
@@ -50,17 +48,7 @@ from .conftest import Human
 TOLERANCE = 1e-4
 
 
-@pytest.fixture(autouse=True)
-def addon(empty_file: None) -> Iterator[None]:
-    dq_compensation.register()
-    yield
-    dq_compensation.unregister()
-
-
-@pytest.fixture
-def with_viewport(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a session with a window: what has the GPU display is drawn by us."""
-    monkeypatch.setattr(enabling, "drawing_refusal", lambda: None)
+pytestmark = pytest.mark.usefixtures("addon")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ Distances are in parts of the object's size; 1e-4 is what all evaluators promise
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
@@ -37,17 +36,7 @@ TOLERANCE = 1e-4
 DISPLAYS = ("MODIFIER", "GPU")
 
 
-@pytest.fixture(autouse=True)
-def addon(empty_file: None) -> Iterator[None]:
-    dq_compensation.register()
-    yield
-    dq_compensation.unregister()
-
-
-@pytest.fixture
-def with_viewport(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a session with a window: what has the GPU display is drawn by us."""
-    monkeypatch.setattr(enabling, "drawing_refusal", lambda: None)
+pytestmark = pytest.mark.usefixtures("addon")
 
 
 def save(path: Path) -> str:

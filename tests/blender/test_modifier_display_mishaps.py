@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import bpy
 import numpy as np
 import pytest
 
-import dq_compensation
 from dq_compensation.lifecycle import enabling
 from dq_compensation.scene import status
 from tests.blender.enabled_scenes import check, disable, enable, enabled_character, error, select
@@ -17,11 +14,7 @@ from tests.blender.scene_builders import add_grid, evaluated_positions, pose_at_
 TOLERANCE = 1e-4
 
 
-@pytest.fixture(autouse=True)
-def addon(empty_file: None) -> Iterator[None]:
-    dq_compensation.register()
-    yield
-    dq_compensation.unregister()
+pytestmark = pytest.mark.usefixtures("addon")
 
 
 def test_an_applied_modifier_is_not_added_again() -> None:
