@@ -235,7 +235,7 @@ def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) ->
         modifier_name=modifier.name,
         rest=rest,
         shape_keys=shape_keys,
-        influences=_influences(obj, armature, weights, skeleton),
+        influences=read_influences(obj, armature, weights, skeleton),
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,
@@ -246,13 +246,20 @@ def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) ->
     )
 
 
-def _influences(
+def read_influences(
     obj: bpy.types.Object,
     armature: bpy.types.Object,
     weights: VertexGroupWeights,
     skeleton: Skeleton,
 ) -> Influences:
-    """Weights by group as influences by bone: a group moves with the bone of its name."""
+    """Weights by group as influences by bone: a group moves with the bone of its name.
+
+    Args:
+        obj: the mesh object; its vertex groups name the bones.
+        armature: the armature object; bones that do not deform do not count.
+        weights: of the object's mesh.
+        skeleton: of the armature; the influences hold indices of its bones.
+    """
     deforming = deforming_bones(armature)
     place = {name: index for index, name in enumerate(skeleton.names) if name in deforming}
     # Weights of groups that were removed by a script can stay behind in a mesh: past the end.

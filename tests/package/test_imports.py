@@ -1,4 +1,4 @@
-"""Who may import whom: ui -> lifecycle -> viewport, modifier -> scene -> core -> numpy."""
+"""Who may import whom: ui -> checks -> lifecycle -> viewport, modifier, bake -> scene -> core."""
 
 import ast
 import sys
@@ -20,12 +20,12 @@ LAYERS: dict[str, int] = {
     "scene": 1,
     "viewport": 2,
     "modifier": 2,
-    "checks": 2,
     "bake": 2,
     "lifecycle": 3,
-    "ui": 4,
+    "checks": 4,
+    "ui": 5,
 }
-TOP = 5
+TOP = 6
 BELOW_ALL = frozenset({"registration"})
 
 

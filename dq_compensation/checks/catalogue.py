@@ -1,0 +1,23 @@
+"""All checks, in the order in which their findings are listed and mended."""
+
+from __future__ import annotations
+
+import bpy
+
+from .issue import Check, Issue
+from .subject import Subject
+
+CHECKS: tuple[Check, ...] = ()
+
+
+def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
+    """What the checks find in a character, the worst first.
+
+    Args:
+        obj: a mesh object, enabled or not, original.
+        depsgraph: evaluated.
+    """
+    subject = Subject(obj, depsgraph)
+    found = [issue for check in CHECKS for issue in check.find(subject)]
+    order = ("ERROR", "WARNING", "INFORMATION")
+    return sorted(found, key=lambda issue: order.index(issue.severity))
