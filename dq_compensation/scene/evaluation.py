@@ -42,16 +42,14 @@ class Settings:
         )
 
 
-def blend_weights(binding: Binding, settings: Settings) -> NDArray[np.float32] | None:
-    """How much of the method acts on each vertex against LINEAR.
+def acting_blend_group(binding: Binding, settings: Settings) -> str:
+    """The vertex group that blends to LINEAR; empty where the method acts alone.
 
-    Returns:
-        shape (n,), as painted; None where the method acts alone: without a group, with a name that
-        the object does not have, and for methods that do not blend.
+    It does without a group, with a name that the object does not have, and where the method is none
+    of `BLENDED_METHODS`.
     """
-    if settings.method not in BLENDED_METHODS or settings.blend_group not in binding.group_names:
-        return None
-    return binding.painted(settings.blend_group)
+    acts = settings.method in BLENDED_METHODS and settings.blend_group in binding.group_names
+    return settings.blend_group if acts else ""
 
 
 def evaluate(
@@ -84,6 +82,7 @@ def evaluate(
         amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
         if settings.curve == "MEASURED":
             measured = binding.measured(settings.limb_axis, to_armature)
+    blend_group = acting_blend_group(binding, settings)
     moved, _ = deform(
         settings.method,
         positions,
@@ -94,7 +93,7 @@ def evaluate(
         amounts=amounts,
         measured=measured,
         sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
-        blend=blend_weights(binding, settings),
+        blend=binding.painted(blend_group) if blend_group else None,
     )
     back = np.linalg.inv(to_armature)
     return (moved @ back[:3, :3].T + back[:3, 3]).astype(np.float32)
