@@ -9,7 +9,6 @@
 
 #include "quaternion.glsl"
 #include "palette.glsl"
-#include "influences.glsl"
 #include "object_space.glsl"
 #ifdef MEASURE
 #  include "measured_compensation.glsl"
@@ -17,23 +16,40 @@
 #  include "compensation.glsl"
 #endif
 
-#ifdef SCALED
-// Where the bone's matrix takes v.
-vec3 moved_by_bone(int bone, vec3 v)
+// What the dual quaternions add up to, for the vertex v; moved_linearly only with BLEND.
+struct Sums {
+  vec3 v;
+  vec4 real_part;
+  vec4 dual_part;
+  vec3 moved_linearly;
+};
+
+void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 {
+  vec4 rotation = bone_rotation(bone);
   int place = bone * PALETTE_STRIDE + 1;
-  return transform_by_rows(
-      palette_texel(place), palette_texel(place + 1), palette_texel(place + 2), vec4(v, 1.0));
+#ifdef SCALED
+  // The rigid transform which rotates by `rotation` and takes v where D takes it: then scale needs
+  // no matrix beside the dual quaternion, as in Blender's Preserve Volume.
+  vec3 moved = transform_by_rows(palette_texel(place),
+                                 palette_texel(place + 1),
+                                 palette_texel(place + 2),
+                                 vec4(sums.v, 1.0));
+  vec3 translation = moved - rotate_vector(rotation, sums.v);
+  vec4 dual = 0.5 * quaternion_product(vec4(0.0, translation), rotation);
+#  ifdef BLEND
+  sums.moved_linearly += weight * moved;
+#  endif
+#else
+  vec4 dual = palette_texel(place);
+#endif
+  // The sign that agrees with the sum so far.
+  float signed_weight = faces_away(rotation, sums.real_part, weight_sum) ? -weight : weight;
+  sums.real_part += signed_weight * rotation;
+  sums.dual_part += signed_weight * dual;
 }
 
-// The dual part of the rigid transform which rotates by `rotation` and takes v where D takes it, to
-// `moved`: then scale needs no matrix beside the dual quaternion, as in Blender's Preserve Volume.
-vec4 dual_between(vec4 rotation, vec3 v, vec3 moved)
-{
-  vec3 translation = moved - rotate_vector(rotation, v);
-  return 0.5 * quaternion_product(vec4(0.0, translation), rotation);
-}
-#endif
+#include "influence_loop.glsl"
 
 void main()
 {
@@ -45,49 +61,16 @@ void main()
     return;
   }
   vec3 v = armature_from_object(rest_vertex.xyz);
-  vec4 real_part = vec4(0.0);
-  vec4 dual_part = vec4(0.0);
-#ifdef BLEND
-  vec3 moved_linearly = vec3(0.0);
-#endif
-  int place = int(rest_vertex.w);
-  uint total = 0u;
-  uint before = 1u;
-  while (total < WEIGHT_SUM && total != before) {
-    before = total;
-    vec4 four = influence_texel(place);
-    place += 1;
-    for (int slot = 0; slot < 4; slot++) {
-      uint share = influence_weight(four[slot]);
-      if (share == 0u) {
-        break;
-      }
-      int bone = influence_bone(four[slot]);
-      vec4 rotation = bone_rotation(bone);
-      float weight = float(share) * WEIGHT_UNIT;
-#ifdef SCALED
-      vec3 moved_by_it = moved_by_bone(bone, v);
-      vec4 dual = dual_between(rotation, v, moved_by_it);
-#  ifdef BLEND
-      moved_linearly += weight * moved_by_it;
-#  endif
-#else
-      vec4 dual = palette_texel(bone * PALETTE_STRIDE + 1);
-#endif
-      // The sign that agrees with the sum so far.
-      if (faces_away(rotation, real_part, float(total) * WEIGHT_UNIT)) {
-        weight = -weight;
-      }
-      total += share;
-      real_part += weight * rotation;
-      dual_part += weight * dual;
-    }
-  }
-  float real_length = length(real_part);
+  Sums sums;
+  sums.v = v;
+  sums.real_part = sums.dual_part = vec4(0.0);
+  sums.moved_linearly = vec3(0.0);
+  add_influences(sums, int(rest_vertex.w));
+  float real_length = length(sums.real_part);
   vec3 moved = v;
   if (real_length > 0.0) {
-    vec4 r = real_part / real_length;
-    vec4 e = dual_part / real_length;
+    vec4 r = sums.real_part / real_length;
+    vec4 e = sums.dual_part / real_length;
     moved = rotate_vector(r, v) + 2.0 * (r.x * e.yzw - e.x * r.yzw + cross(r.yzw, e.yzw));
   }
 #ifdef MEASURE
@@ -111,7 +94,7 @@ void main()
   }
 #endif
 #ifdef BLEND
-  moved = mix(moved_linearly, moved, texelFetch(blend, texel, 0).x);
+  moved = mix(sums.moved_linearly, moved, texelFetch(blend, texel, 0).x);
 #endif
   imageStore(positions, texel, vec4(object_from_armature(moved), 1.0));
 }
