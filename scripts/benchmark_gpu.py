@@ -20,6 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmark_character import build_chain, build_grid
 from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Method
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
@@ -52,34 +53,18 @@ BYTES_TARGET = 64
 
 
 def build_armature() -> bpy.types.Object:
-    """A chain of 80 bones along X, each turned a little."""
-    armature = bpy.data.objects.new("Chain", bpy.data.armatures.new("Chain"))
-    bpy.context.scene.collection.objects.link(armature)
-    bpy.context.view_layer.objects.active = armature
-    bpy.ops.object.mode_set(mode="EDIT")
-    parent = None
-    for number in range(BONES):
-        bone = armature.data.edit_bones.new(f"bone {number}")
-        bone.head, bone.tail = (number / BONES, 0, 0), ((number + 1) / BONES, 0, 0)
-        bone.parent, parent = parent, bone
-    bpy.ops.object.mode_set(mode="OBJECT")
+    """A chain of bones along X, each turned a little."""
+    armature = build_chain(BONES)
     rng = np.random.default_rng(0)
     for bone in armature.pose.bones:
-        bone.rotation_mode = "QUATERNION"
         bone.rotation_quaternion = (1.0, *(0.05 * rng.normal(size=3)))
     bpy.context.view_layer.update()
     return armature
 
 
-def build_grid(side: int) -> tuple[np.ndarray, Topology]:
-    """A grid of side x side vertices with quads."""
-    mesh = bpy.data.meshes.new("Grid")
-    place = np.linspace(0.0, 1.0, side)
-    points = np.stack((*np.meshgrid(place, 0.2 * place), np.zeros((side, side))), axis=-1)
-    corner = np.arange(side * side).reshape(side, side)
-    quads = np.stack((corner[:-1, :-1], corner[:-1, 1:], corner[1:, 1:], corner[1:, :-1]), axis=-1)
-    mesh.from_pydata(points.reshape(-1, 3).tolist(), [], quads.reshape(-1, 4).tolist())
-    mesh.polygons.foreach_set("use_smooth", np.ones(len(mesh.polygons), np.bool_))
+def grid_surface(side: int) -> tuple[np.ndarray, Topology]:
+    """A grid of side x side vertices as arrays."""
+    mesh, _ = build_grid(side)
     rest = read_positions(mesh)
     return rest, topology(read_mesh_arrays(mesh, rest))
 
@@ -141,7 +126,7 @@ def kernel_times(
 def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, float]:
     """Seconds of Python per frame for one character, part by part; its mesh has four vertices."""
     order = pose_order(armature, skeleton)
-    rest, surface = build_grid(2)
+    rest, surface = grid_surface(2)
     deformed = make_deformed(rest, surface, skeleton)
     palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
     view = ViewUniforms()
@@ -183,7 +168,7 @@ def main() -> None:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     armature = build_armature()
     skeleton = read_skeleton(armature)
-    rest, surface = build_grid(SIDE)
+    rest, surface = grid_surface(SIDE)
     deformed = make_deformed(rest, surface, skeleton)
     palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
     matrices = pose_matrices(armature, pose_order(armature, skeleton))
