@@ -9,7 +9,7 @@ from __future__ import annotations
 import bpy
 
 from ..core.deform import BLENDED_METHODS
-from ..modifier.installation import has_moved, installation_problem
+from ..modifier.installation import has_moved, installation_problem, our_modifier
 from ..scene.binding import Binding, BindingCache
 from ..scene.enabled_objects import enabled_objects, forget
 from ..scene.errors import BindingError
@@ -203,7 +203,13 @@ def _flush_own_edit() -> None:
 def _notes(obj: bpy.types.Object) -> list[str]:
     settings = settings_of(obj)
     drawn = settings.display == "GPU"
-    found = notes(obj, replaced_modifier=settings.native.replaced_modifier, drawn=drawn)
+    ours = our_modifier(obj)
+    found = notes(
+        obj,
+        replaced_modifier=settings.native.replaced_modifier,
+        own_modifier=ours.name if ours is not None else "",
+        drawn=drawn,
+    )
     if is_fixed(obj) and has_moved(obj, Settings.of(obj)):
         found.append(
             f"{obj.name} has moved by its armature, but its mesh is linked: the compensation stays "
