@@ -8,6 +8,7 @@ compute in float32 through chains of bones: 1e-5 against Blender's own modifiers
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -29,6 +30,7 @@ from tests.blender.enabled_scenes import (
     error,
     ours,
     select,
+    without_addon,
 )
 from tests.blender.scene_builders import evaluated_positions
 from tests.blender.scene_builders import pose_at_random as pose_character
@@ -295,6 +297,21 @@ def test_undo_brings_the_group_and_the_shape_back() -> None:
     assert error(obj) <= TOLERANCE
     disable(obj)
     assert not bpy.data.node_groups
+
+
+def test_a_file_shows_the_blended_character_where_the_addon_is_not_installed(
+    tmp_path: Path,
+) -> None:
+    obj, armature = enabled_character()
+    pose_character(armature)
+    obj.vertex_groups.new(name=GROUP).add(list(range(18)), 0.25, "REPLACE")
+    whole = api.evaluate(obj)
+    obj.dq_compensation.blend_group = GROUP
+    expected = api.evaluate(obj)
+    assert distance(expected, whole) > 1e-3
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "blended.blend"))
+    found = without_addon(tmp_path / "blended.blend", f"shown({obj.name!r})")
+    assert distance(np.array(found), expected) <= TOLERANCE
 
 
 def test_objects_that_share_a_mesh_may_blend_differently() -> None:
