@@ -6,10 +6,15 @@ import logging
 
 import bpy
 
+from . import armature_modifier, stale_binding, topology_modifiers
 from .issue import Check, Issue
 from .subject import Subject
 
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (
+    armature_modifier.CHECK,
+    stale_binding.CHECK,
+    topology_modifiers.CHECK,
+)
 
 # The key of the issue that stands for a check that could not be made.
 FAILED = "failed"

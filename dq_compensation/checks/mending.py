@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 import bpy
 
 from ..lifecycle import enabling
+from ..scene.enabled_objects import enabled_objects
 from ..scene.errors import BindingError
-from ..scene.mesh import mesh_of
-from ..scene.object_settings import settings_of
 from ..scene.setup import armature_modifier
 from . import catalogue, findings
 from .issue import Check, Fix, FixError, Issue
@@ -123,7 +122,8 @@ def mend_all(obj: bpy.types.Object) -> Outcome:
         before = len(tried)
         for check in catalogue.CHECKS:
             _mend_by(check, obj, outcome, tried)
-    for issue in follow_up(obj).issues:
+    left = follow_up(obj) if outcome.done else findings.run(obj, _subject(obj).depsgraph)
+    for issue in left.issues:
         if not issue.fixes:
             outcome.unfixable += 1
         elif issue.fixes[0].question:
@@ -150,13 +150,12 @@ def follow_up(obj: bpy.types.Object) -> findings.Findings:
         obj: the character that was mended; those that share its mesh or armature follow.
     """
     bpy.context.view_layer.update()
-    for other in [obj, *_relatives(obj)]:
-        if settings_of(other).enabled and other.library is None:
-            try:
-                enabling.refresh(other, bpy.context.evaluated_depsgraph_get())
-            except BindingError:
-                # The main panel says so, as it does whenever a character stops being deformed.
-                continue
+    for other in _concerned(obj):
+        try:
+            enabling.refresh(other, bpy.context.evaluated_depsgraph_get())
+        except BindingError:
+            # The main panel says so, as it does whenever a character stops being deformed.
+            continue
     # What was written is evaluated now, so that it does not arrive as a change afterwards.
     bpy.context.view_layer.update()
     return findings.run(obj, bpy.context.evaluated_depsgraph_get())
@@ -195,16 +194,14 @@ def _issue(check: Check | None, subject: Subject, key: str) -> Issue | None:
     return next((issue for issue in check.find(subject) if issue.key == key), None)
 
 
-def _relatives(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The other mesh objects that share the mesh or the armature of an object."""
+def _concerned(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The enabled characters with the mesh or the armature of an object, itself among them."""
     modifier = armature_modifier(obj)
     armature = modifier.object if modifier is not None else None
     found = []
-    for other in bpy.data.objects:
-        if other == obj or other.type != "MESH":
-            continue
+    for other in enabled_objects():
         theirs = armature_modifier(other)
         same_rig = armature is not None and theirs is not None and theirs.object == armature
-        if same_rig or mesh_of(other) == mesh_of(obj):
+        if other.library is None and (same_rig or other.data == obj.data):
             found.append(other)
     return found

@@ -1,8 +1,9 @@
 """Every planted scene: what breaks a clean human so that a check finds it.
 
 Each check has its own in a file `plant_<check>.py` beside this one, which ends with
-`PLANTED = {"check/variant": function, ...}`; a function gets the human and breaks it. A variant
-whose name begins with `refuses_` is found, but its fix says why it cannot be made.
+`PLANTED = {"check/variant": function, ...}`; a function gets the human and breaks it. The first of
+each file can be planted on top of the first ones of the others. A variant whose name begins with
+`refuses_` is found, but its fix says why it cannot be made.
 """
 
 from __future__ import annotations

@@ -311,8 +311,8 @@ def test_hidden_bones_are_counted(
     select_issue(body, "BONES")
     assert "Selected 1 bones of Rig; 1 more are hidden" in capfd.readouterr().out
     assert selected_bones(armature) == ["Lower"]
-    armature.data.bones["Lower"].hide = True
-    armature.pose.bones["Lower"].hide = True
+    on_pose = "hide" in bpy.types.PoseBone.bl_rna.properties
+    (armature.pose if on_pose else armature.data).bones["Lower"].hide = True
     with pytest.raises(RuntimeError, match="bones of Rig are hidden: Lower, Root"):
         select_issue(body, "BONES")
 
