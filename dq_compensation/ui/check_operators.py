@@ -17,6 +17,7 @@ from ..registration import apply_in_order, undo_in_reverse
 from ..scene.setup import armature_modifier
 from ..scene.status import tag_redraw
 from ..scene.targets import target_meshes
+from .sentences import broken_lines, draw_lines
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import ObjectModeItems, OperatorReturnItems
@@ -25,6 +26,10 @@ _log = logging.getLogger(__name__)
 
 _NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
 _NO_LONGER_THERE = "This problem is no longer there"
+
+# Of the dialog that asks, in pixels at interface scale 1 and in letters of about 6 pixels.
+_DIALOG_WIDTH = 400
+_DIALOG_LETTERS = 58
 
 # Modes in which an undo step holds the whole file. In the others it holds the edited geometry
 # alone, so that what a fix changes elsewhere would not come back.
@@ -84,6 +89,8 @@ class DQC_OT_fix(Operator):
         name="Fix", description="Which of its fixes", options={"HIDDEN", "SKIP_SAVE"}
     )
 
+    _question = ""
+
     @classmethod
     def description(cls, context: Context, properties: OperatorProperties) -> str:
         fix = _known_fix(properties)
@@ -95,11 +102,18 @@ class DQC_OT_fix(Operator):
         fix = mending.fix_of(obj, self.check, self.key, self.fix) if obj is not None else None
         if fix is None or not fix.question:
             return self.execute(context)
-        return context.window_manager.invoke_confirm(
-            self, event, title=fix.label, message=fix.question, confirm_text=fix.label
+        self._question = fix.question
+        # Blender's own dialog for a yes or no has one line, and cuts off what is longer.
+        return context.window_manager.invoke_props_dialog(
+            self, width=_DIALOG_WIDTH, title=fix.label, confirm_text=fix.label
         )
 
+    def draw(self, context: Context) -> None:
+        if self.layout is not None and self._question:
+            draw_lines(self.layout, broken_lines(self._question, _DIALOG_LETTERS), "QUESTION")
+
     def execute(self, context: Context) -> "set[OperatorReturnItems]":
+        self._question = ""
         obj = bpy.data.objects.get(self.object_name)
         if obj is None or obj.type != "MESH":
             self.report({"INFO"}, _NO_LONGER_THERE)

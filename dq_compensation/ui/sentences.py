@@ -27,9 +27,14 @@ def draw_sentence(
     region = context.region
     # A letter of the interface font is about 6 pixels wide at scale 1.
     width = max(20, int((region.width / scale - margin) / 6)) if region else 40
+    draw_lines(layout, broken_lines(text, width), icon)
+
+
+def draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
+    """Lines close to each other, an icon before the first."""
     column = layout.column(align=True)
     column.scale_y = 0.8
-    for number, line in enumerate(broken_lines(text, width)):
+    for number, line in enumerate(lines):
         column.label(text=line, icon=icon if number == 0 else "BLANK1")
 
 
