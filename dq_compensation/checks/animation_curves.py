@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ..scene.attributes import read_property
 
-Source = Literal["ACTION", "NLA", "STORED"]
-"""ACTION: assigned to the datablock. NLA: in a strip of it. STORED: kept for it in the file."""
+Source = Literal["ACTION", "NLA", "CONSTRAINT", "STORED"]
+"""ACTION: assigned to the datablock. NLA: in a strip of it. CONSTRAINT: of an Action constraint of
+one of its bones. STORED: kept for it in the file."""
 
 _BONE_PATH = re.compile(r'^pose\.bones\["((?:[^"\\]|\\.)*)"\](?:\.(\w+)|\["(?:[^"\\]|\\.)*"\])$')
 _KEY_FIELDS = ("co", "handle_left", "handle_right")
@@ -102,6 +103,38 @@ def played_actions(owner: bpy.types.ID) -> list[PlayedAction]:
                 known.curves,
                 known.groups,
             )
+    return list(found.values())
+
+
+def constraint_actions(armature: bpy.types.Object) -> list[PlayedAction]:
+    """The actions that Action constraints of an armature's bones play, each slot once.
+
+    Args:
+        armature: an armature object.
+    """
+    found: dict[tuple[int, int], PlayedAction] = {}
+    for bone in armature.pose.bones if armature.pose is not None else ():
+        for constraint in bone.constraints:
+            action = getattr(constraint, "action", None)
+            if constraint.type == "ACTION" and action is not None:
+                handle = int(getattr(constraint, "action_slot_handle", 0))
+                for played in _with_slot(action, handle, "CONSTRAINT", ()):
+                    found[action.session_uid, handle] = played
+    return list(found.values())
+
+
+def all_actions(armature: bpy.types.Object) -> list[PlayedAction]:
+    """Everything that is made for the bones of an armature object, each slot once.
+
+    What it plays, what its Action constraints play, and what is stored for it.
+    """
+    found: dict[tuple[int, int], PlayedAction] = {}
+    for played in (
+        *played_actions(armature),
+        *constraint_actions(armature),
+        *stored_actions(armature),
+    ):
+        found.setdefault((played.action.session_uid, played.slot_handle), played)
     return list(found.values())
 
 
@@ -199,6 +232,16 @@ def multiply_values(curve: bpy.types.FCurve, factor: float) -> None:
     for field in _KEY_FIELDS:
         values = read_property(points, field, np.float32, (2,))
         values[:, 1] *= factor
+        points.foreach_set(field, values.reshape(-1))
+    curve.update()
+
+
+def set_values(curve: bpy.types.FCurve, value: float) -> None:
+    """Give all keys, their handles with them, one value."""
+    points: Any = curve.keyframe_points
+    for field in _KEY_FIELDS:
+        values = read_property(points, field, np.float32, (2,))
+        values[:, 1] = value
         points.foreach_set(field, values.reshape(-1))
     curve.update()
 

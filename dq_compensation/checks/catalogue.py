@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bpy
 
+from . import object_scale
 from .issue import Check, Issue
 from .subject import Subject
 
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (object_scale.CHECK,)
 
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
