@@ -35,9 +35,12 @@ def keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matr
     size = float(np.abs(np.diag(change)[:3]).mean())
     for _, constraint in _bone_constraints(obj):
         _scale_lengths(constraint, size)
-        if constraint.type == "CHILD_OF" and constraint.target == obj:
-            factor = bones.get(constraint.subtarget, change)
-            _multiply_inverse(constraint, "inverse_matrix", factor)
+        if constraint.type == "CHILD_OF":
+            # For bones Blender takes it from the armature's space to the target's.
+            factor = np.eye(4)
+            if constraint.target == obj:
+                factor = bones.get(constraint.subtarget, change)
+            _multiply_inverse(constraint, "inverse_matrix", factor, np.linalg.inv(change))
     for other in bpy.data.objects:
         if other.library is not None:
             continue
@@ -99,6 +102,8 @@ def _scale_lengths(constraint: Any, size: float) -> None:
         setattr(constraint, name, getattr(constraint, name) * size)
 
 
-def _multiply_inverse(owner: Any, name: str, factor: Matrix) -> None:
-    matrix = factor @ np.array(getattr(owner, name), np.float64)
+def _multiply_inverse(owner: Any, name: str, left: Matrix, right: Matrix | None = None) -> None:
+    matrix = left @ np.array(getattr(owner, name), np.float64)
+    if right is not None:
+        matrix = matrix @ right
     setattr(owner, name, matrix.T.tolist())  # Blender takes columns
