@@ -12,18 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix as BlenderMatrix
 from numpy.typing import NDArray
 
 from ..scene.armature import armature_of
 from ..scene.attributes import read_property
 from ..scene.setup import armature_modifier
 from .animation_curves import BoneCurve, all_actions, bone_curves, bone_drivers, multiply_values
-from .edit_bones import edit_bones, require_edit_mode
+from .edit_bones import require_edit_mode
 from .issue import FixError, listed
 from .mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale
 from .object_transforms import (
@@ -41,24 +40,18 @@ from .object_transforms import (
     require_own_action,
     scaled,
 )
+from .scaled_bones import (
+    LENGTHS,
+    MIRROR_SIGNS,
+    channel_factor,
+    is_at_rest,
+    is_plain,
+    mirrors,
+    scale_pose,
+    scale_rest_bones,
+)
 from .scaled_dependents import keep_dependents, unkept_dependents
 
-# Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
-# turned about as a mirror image is.
-_MIRROR_SIGNS: dict[str, tuple[float, ...]] = {
-    "location": (-1.0, 1.0, 1.0),
-    "rotation_quaternion": (1.0, 1.0, -1.0, -1.0),
-    "rotation_euler": (1.0, -1.0, -1.0),
-    "rotation_axis_angle": (1.0, 1.0, -1.0, -1.0),
-    "bbone_rollin": (-1.0,),
-    "bbone_rollout": (-1.0,),
-    "bbone_curveinx": (-1.0,),
-    "bbone_curveoutx": (-1.0,),
-}
-# The channels that are lengths.
-_LENGTHS = frozenset(
-    {"location", "bbone_curveinx", "bbone_curveoutx", "bbone_curveinz", "bbone_curveoutz"}
-)
 # Curve modifiers that act on times, or on whatever the keys give.
 _LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
 
@@ -124,7 +117,7 @@ def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
     scale = own_scale(obj)
     if is_nothing(scale):
         raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
-    if not _is_plain(scale):
+    if not is_plain(scale):
         require_edit_mode(obj)
     curves = list(_curves(obj, scale))
     for curve, _ in curves:
@@ -146,13 +139,13 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
         obj.data = armature_of(obj).copy()
         bpy.context.view_layer.update()
     before = _rest(obj)
-    _scale_bones(obj, scale)
+    scale_rest_bones(obj, scale)
     after = _rest(obj)
     change = scaled(scale)
     factors = {name: np.linalg.solve(after[name], change @ rest) for name, rest in before.items()}
     for curve, factor in plan.curves:
         multiply_values(curve.curve, factor)
-    _scale_pose(obj, scale, factors)
+    scale_pose(obj, scale, factors)
     clear_scale(obj)
     keep_children(obj, change, factors)
     keep_dependents(obj, change, factors)
@@ -160,15 +153,6 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
     meshes: list[MeshScalePlan] = [plan_mesh_scale(mesh) for mesh in plan.meshes]
     for mesh in meshes:
         apply_mesh_scale(mesh)
-
-
-def _is_plain(scale: NDArray[np.float64]) -> bool:
-    """Whether a scale is positive and equal along all axes."""
-    return is_equal(scale) and bool((scale > 0.0).all())
-
-
-def _mirrors(scale: NDArray[np.float64]) -> bool:
-    return bool(np.prod(np.sign(scale)) < 0.0)
 
 
 def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
@@ -179,21 +163,10 @@ def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
     }
 
 
-def _factor(channel: str, index: int, scale: NDArray[np.float64]) -> float:
-    """What a component of a bone's channel is multiplied by.
-
-    For an unequal scale a length takes the mean size: there is no right factor.
-    """
-    factor = float(np.abs(scale).mean()) if channel in _LENGTHS else 1.0
-    if _mirrors(scale) and channel in _MIRROR_SIGNS:
-        factor *= _MIRROR_SIGNS[channel][index]
-    return factor
-
-
 def _curves(obj: bpy.types.Object, scale: NDArray[np.float64]) -> Iterator[tuple[BoneCurve, float]]:
     for curve in bone_curves(all_actions(obj)):
-        if curve.channel in _LENGTHS or curve.channel in _MIRROR_SIGNS:
-            factor = _factor(curve.channel, curve.index, scale)
+        if curve.channel in LENGTHS or curve.channel in MIRROR_SIGNS:
+            factor = channel_factor(curve.channel, curve.index, scale)
             if factor != 1.0:
                 yield curve, factor
 
@@ -252,14 +225,14 @@ def _unkept(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[str]:
     found = []
     pose: Any = obj.pose
     if not is_equal(scale):
-        moved = [bone.name for bone in pose.bones if not _is_at_rest(bone)]
+        moved = [bone.name for bone in pose.bones if not is_at_rest(bone)]
         if moved or any(True for _ in bone_curves(all_actions(obj))):
             found.append(
                 "The scale differs along the axes: poses and animation will look different, for "
                 "bones cannot be sheared. Only the rest pose is kept."
             )
     constrained = [bone.name for bone in pose.bones if len(bone.constraints)]
-    if constrained and not _is_plain(scale):
+    if constrained and not is_plain(scale):
         found.append(
             f"The constraints of {listed(constrained)} may act differently: the axes of the "
             "bones are turned about."
@@ -268,68 +241,9 @@ def _unkept(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[str]:
         {
             curve.bone
             for curve in bone_drivers(obj)
-            if curve.channel in _LENGTHS or (_mirrors(scale) and curve.channel in _MIRROR_SIGNS)
+            if curve.channel in LENGTHS or (mirrors(scale) and curve.channel in MIRROR_SIGNS)
         }
     )
     if driven:
         found.append(f"Drivers still give the numbers of before for {listed(driven)}.")
     return found + unkept_dependents(obj)
-
-
-def _is_at_rest(bone: bpy.types.PoseBone) -> bool:
-    return bool(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() < 1e-6)
-
-
-def _scale_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
-    """Give the rest bones the scale: heads and tails, rolls, and every length that they have."""
-    armature = armature_of(obj)
-    size = float(np.abs(scale).mean())
-    curved = [name for name in _LENGTHS if name.startswith("bbone")]
-    if _is_plain(scale):
-        armature.transform(cast("BlenderMatrix", scaled(scale).tolist()))
-    else:
-        _scale_by_edit_mode(obj, scale)
-    for bone in armature.bones:
-        for name in (*curved, "bbone_rollin", "bbone_rollout"):
-            factor = _factor(name, 0, scale)
-            if factor != 1.0:
-                setattr(bone, name, getattr(bone, name) * factor)
-        if not _is_plain(scale):
-            for name in ("bbone_x", "bbone_z", "head_radius", "tail_radius", "envelope_distance"):
-                setattr(bone, name, getattr(bone, name) * size)
-
-
-def _scale_by_edit_mode(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
-    """Heads and tails where they were in the world, Z axes likewise; X axes as bones have them."""
-    matrix = BlenderMatrix(scaled(scale).tolist())
-    with edit_bones(obj) as bones:
-        places = [
-            (bone, matrix @ bone.head, matrix @ bone.tail, matrix @ bone.z_axis) for bone in bones
-        ]
-        for bone, head, tail, _ in places:
-            bone.head, bone.tail = head, tail
-        for bone, _, _, z_axis in places:
-            bone.align_roll(z_axis)
-
-
-def _scale_pose(
-    obj: bpy.types.Object, scale: NDArray[np.float64], factors: dict[str, Matrix]
-) -> None:
-    """Give the pose of now the scale."""
-    pose: Any = obj.pose
-    size = float(np.abs(scale).mean())
-    for bone in pose.bones:
-        location = factors[bone.name][:3, :3] @ np.array(bone.location)
-        bone.location = location.tolist()
-        for channel, signs in _MIRROR_SIGNS.items():
-            if channel.startswith("rotation") and _mirrors(scale):
-                values = np.array(getattr(bone, channel)) * signs
-                setattr(bone, channel, values.tolist())
-            elif channel.startswith("bbone"):
-                setattr(bone, channel, getattr(bone, channel) * _factor(channel, 0, scale))
-        for channel in ("bbone_curveinz", "bbone_curveoutz"):
-            setattr(bone, channel, getattr(bone, channel) * size)
-        # Custom shapes that are not drawn in bone lengths have a size of their own.
-        bone.custom_shape_translation = [size * v for v in bone.custom_shape_translation]
-        if not bone.use_custom_shape_bone_size:
-            bone.custom_shape_scale_xyz = [size * v for v in bone.custom_shape_scale_xyz]

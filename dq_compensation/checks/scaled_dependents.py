@@ -37,24 +37,29 @@ def keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matr
         _scale_lengths(constraint, size)
         if constraint.type == "CHILD_OF":
             # For bones Blender takes it from the armature's space to the target's.
-            factor = np.eye(4)
-            if constraint.target == obj:
-                factor = bones.get(constraint.subtarget, change)
+            ours = constraint.target == obj
+            factor = bones.get(constraint.subtarget, change) if ours else np.eye(4)
             _multiply_inverse(constraint, "inverse_matrix", factor, np.linalg.inv(change))
+    for follower, name in _followers(obj):
+        factor = bones.get(getattr(follower, "subtarget", ""), change)
+        _multiply_inverse(follower, name, factor)
+
+
+def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
+    """The constraints and modifiers of objects that hold an inverse of a place of an armature.
+
+    Yields:
+        each with the name of the matrix. Our own palettes are made anew and have none to keep.
+    """
     for other in bpy.data.objects:
-        if other.library is not None:
+        if other.library is not None or ARMATURE_PROPERTY in other:
             continue
         for constraint in other.constraints:
-            target = getattr(constraint, "target", None)
-            if constraint.type == "CHILD_OF" and target == obj:
-                factor = bones.get(getattr(constraint, "subtarget", ""), change)
-                _multiply_inverse(constraint, "inverse_matrix", factor)
-        if ARMATURE_PROPERTY in other:
-            continue
+            if constraint.type == "CHILD_OF" and getattr(constraint, "target", None) == obj:
+                yield constraint, "inverse_matrix"
         for modifier in other.modifiers:
             if modifier.type == "HOOK" and getattr(modifier, "object", None) == obj:
-                factor = bones.get(getattr(modifier, "subtarget", ""), change)
-                _multiply_inverse(modifier, "matrix_inverse", factor)
+                yield modifier, "matrix_inverse"
 
 
 def unkept_dependents(obj: bpy.types.Object) -> list[str]:
