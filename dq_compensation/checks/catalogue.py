@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import bpy
 
-from . import bone_scale, object_scale
+from . import bone_scale, object_scale, parenting
 from .issue import Check, Issue
 from .subject import Subject
 
-CHECKS: tuple[Check, ...] = (bone_scale.CHECK, object_scale.CHECK)
+CHECKS: tuple[Check, ...] = (bone_scale.CHECK, object_scale.CHECK, parenting.CHECK)
 
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
