@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import bpy
 
-from . import bone_scale, object_scale, parenting
+from . import bone_scale, object_scale, parenting, shape_keys
 from .issue import Check, Issue
 from .subject import Subject
 
-CHECKS: tuple[Check, ...] = (bone_scale.CHECK, object_scale.CHECK, parenting.CHECK)
+CHECKS: tuple[Check, ...] = (
+    bone_scale.CHECK,
+    object_scale.CHECK,
+    parenting.CHECK,
+    shape_keys.CHECK,
+)
 
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
