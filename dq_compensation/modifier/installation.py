@@ -91,15 +91,32 @@ def installation_problem(obj: bpy.types.Object) -> str | None:
         return None
     if obj.library is not None or mesh_of(obj).library is not None:
         return PROBLEM_LIBRARY.format(obj=obj.name)
-    for modifier in obj.modifiers:
-        if modifier == armature:
-            break
-        acts = modifier.show_viewport or modifier.show_render
-        if acts and (modifier.type not in _KEEP_VERTICES or _transfers_weights(modifier)):
-            return PROBLEM_MODIFIER_BEFORE.format(
-                modifier=modifier.name, obj=obj.name, armature=armature.name
-            )
-    return None
+    first = next(iter(modifiers_in_the_way(obj)), None)
+    if first is None:
+        return None
+    return PROBLEM_MODIFIER_BEFORE.format(modifier=first.name, obj=obj.name, armature=armature.name)
+
+
+def modifiers_in_the_way(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """Those before the Armature modifier that act and change vertices or weights, in their order.
+
+    The node modifier cannot follow them; empty when there is no Armature modifier.
+    """
+    armature = armature_modifier(obj)
+    if armature is None:
+        return []
+    before = list(obj.modifiers)[: list(obj.modifiers).index(armature)]
+    return [modifier for modifier in before if acts(modifier) and not keeps_vertices(modifier)]
+
+
+def acts(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier is turned on in the viewport or in renders."""
+    return modifier.show_viewport or modifier.show_render
+
+
+def keeps_vertices(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier leaves every vertex what it is, its weights too."""
+    return modifier.type in _KEEP_VERTICES and not _transfers_weights(modifier)
 
 
 def _transfers_weights(modifier: bpy.types.Modifier) -> bool:

@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.influences import Influences
 from ..scene.binding import Binding
 from ..scene.evaluation import Settings
 from .attribute_names import (
@@ -88,6 +89,30 @@ def write_attributes(
     if unused or written:
         mesh.update_tag()
     return TableSizes(set_count, pair_count)
+
+
+def holds_weights(mesh: bpy.types.Mesh, influences: Influences) -> bool:
+    """Whether the weights that were written into a mesh are these.
+
+    Args:
+        mesh: not in Edit Mode.
+        influences: of its vertices, of now.
+    """
+    _, weights = influences.in_blending_order()
+    used = weights.shape[1]
+    chunk = 0
+    while (attribute := mesh.attributes.get(numbered(WEIGHTS, chunk))) is not None:
+        expected = np.zeros((len(mesh.vertices), 3), np.float32)
+        expected[:, : max(0, min(3, used - 3 * chunk))] = weights[:, 3 * chunk : 3 * chunk + 3]
+        written = np.zeros_like(expected)
+        if len(attribute.data) != len(written):
+            return False
+        attribute.data.foreach_get("vector", written.reshape(-1))
+        if not np.array_equal(written, expected):
+            return False
+        chunk += 1
+    # The weight of the slot after the last is what is left of 1.
+    return used <= 3 * chunk + 1
 
 
 def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
