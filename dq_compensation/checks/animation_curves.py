@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import bpy
@@ -158,6 +159,7 @@ def stored_actions(armature: bpy.types.Object) -> list[PlayedAction]:
     return found
 
 
+@lru_cache(maxsize=4096)
 def bone_channel(data_path: str) -> tuple[str, str] | None:
     """The bone and the channel that a data path leads to; None for any other path.
 
@@ -182,7 +184,10 @@ def bone_curves(
     """
     for action in played:
         for curve in action.curves:
-            place = bone_channel(curve.data_path)
+            path = curve.data_path
+            if channel is not None and not path.endswith(channel):
+                continue
+            place = bone_channel(path)
             if place is None or (channel is not None and place[1] != channel):
                 continue
             if bone is None or place[0] == bone:

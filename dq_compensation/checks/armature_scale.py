@@ -120,8 +120,7 @@ def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
     if not is_plain(scale):
         require_edit_mode(obj)
     curves = list(_curves(obj, scale))
-    for curve, _ in curves:
-        _require_linear(curve, obj)
+    _require_linear(obj, [curve for curve, _ in curves])
     return ArmatureScalePlan(
         obj=obj,
         scale=scale,
@@ -164,43 +163,40 @@ def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
 
 
 def _curves(obj: bpy.types.Object, scale: NDArray[np.float64]) -> Iterator[tuple[BoneCurve, float]]:
+    factors: dict[tuple[str, int], float] = {}
     for curve in bone_curves(all_actions(obj)):
-        if curve.channel in LENGTHS or curve.channel in MIRROR_SIGNS:
-            factor = channel_factor(curve.channel, curve.index, scale)
-            if factor != 1.0:
-                yield curve, factor
+        key = (curve.channel, curve.index)
+        if key not in factors:
+            factors[key] = channel_factor(*key, scale)
+        if factors[key] != 1.0:
+            yield curve, factors[key]
 
 
-def _require_linear(curve: BoneCurve, obj: bpy.types.Object) -> None:
-    """Raise unless multiplying a curve's keys multiplies what is played, and nothing else.
+def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
+    """Raise unless multiplying the keys of curves multiplies what is played, and nothing else.
 
     Raises:
-        FixError: its action is shared, or it has modifiers or samples, or is multiplied in the NLA.
+        FixError: an action is shared or multiplied in the NLA, or a curve has modifiers or samples.
     """
-    played = curve.played
-    if played is None:
-        return
-    name = played.action.name
-    require_own_action(played.action, played.other_users(obj))
-    modifiers = [m.type for m in curve.curve.modifiers if m.type not in _LINEAR_MODIFIERS]
-    if modifiers or len(curve.curve.sampled_points):
-        what = "curve modifiers" if modifiers else "sampled curves"
-        raise FixError(
-            f"The action {name} has {what} on {curve.channel} of {curve.bone}, which cannot be "
-            "scaled. Bake them to keys first."
-        )
+    actions = {id(curve.played): curve.played for curve in curves if curve.played is not None}
     tracks = obj.animation_data.nla_tracks if obj.animation_data is not None else ()
-    multiplied = [
-        strip.name
-        for track in tracks
-        for strip in track.strips
-        if strip.action == played.action and strip.blend_type == "MULTIPLY"
-    ]
-    if multiplied:
-        raise FixError(
-            f"The NLA strip {multiplied[0]} multiplies {curve.channel} of {curve.bone}, which "
-            "cannot be scaled. Set its Blending to another mode first."
-        )
+    strips = [strip for track in tracks for strip in track.strips if strip.action is not None]
+    for played in actions.values():
+        require_own_action(played.action, played.other_users(obj))
+        for strip in strips:
+            if strip.action == played.action and strip.blend_type == "MULTIPLY":
+                raise FixError(
+                    f"The NLA strip {strip.name} multiplies locations of bones, which cannot be "
+                    "scaled. Set its Blending to another mode first."
+                )
+    for curve in curves:
+        modifiers = [m.type for m in curve.curve.modifiers if m.type not in _LINEAR_MODIFIERS]
+        if (modifiers or len(curve.curve.sampled_points)) and curve.played is not None:
+            what = "curve modifiers" if modifiers else "sampled curves"
+            raise FixError(
+                f"The action {curve.played.action.name} has {what} on {curve.channel} of "
+                f"{curve.bone}, which cannot be scaled. Bake them to keys first."
+            )
 
 
 def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[bpy.types.Object]:

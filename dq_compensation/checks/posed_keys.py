@@ -13,6 +13,8 @@ from ..scene.attributes import read_property
 _MOSTLY = 0.999
 # A bone counts with so many of them; fewer say nothing about how they turn.
 _LEAST_VERTICES = 12
+# No more of each are looked at, spread over all of them: a rigid piece is rigid everywhere.
+_MOST_VERTICES = 64
 # The pieces are turned by at least so much, against each other, too.
 _LEAST_ANGLE = np.radians(10.0)
 # What a rigid piece may leave unexplained, as a share of how far it is turned. A sculpted shape
@@ -65,11 +67,17 @@ def posed_keys(
 def _single_bone_vertices(
     influences: Influences,
 ) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-    """The vertices that follow one bone, and that bone, for bones that have enough of them."""
+    """Vertices that follow one bone, and that bone, for bones that have enough of them."""
     vertices = np.flatnonzero(influences.weights[:, 0] >= _MOSTLY)
+    by_bone = np.argsort(influences.bones[vertices, 0], kind="stable")
+    vertices = vertices[by_bone]
     bones = influences.bones[vertices, 0]
-    enough = np.bincount(bones)[bones] >= _LEAST_VERTICES if len(bones) else bones > 0
-    return vertices[enough], bones[enough]
+    count = np.bincount(bones)
+    rank = np.arange(len(bones)) - (np.cumsum(count) - count)[bones]
+    of_bone = count[bones]
+    keep = rank * _MOST_VERTICES % np.maximum(of_bone, _MOST_VERTICES) < _MOST_VERTICES
+    keep &= of_bone >= _LEAST_VERTICES
+    return vertices[keep], bones[keep]
 
 
 def _rigid_turns(
