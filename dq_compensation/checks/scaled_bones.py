@@ -64,6 +64,7 @@ def scale_rest_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
     curved = [name for name in LENGTHS if name.startswith("bbone")]
     if is_plain(scale):
         armature.transform(cast("BlenderMatrix", scaled(scale).tolist()))
+        armature.update_tag()  # which Blender leaves to us
     else:
         _scale_by_edit_mode(obj, scale)
     for bone in armature.bones:

@@ -18,7 +18,10 @@ TOLERANCE = 1e-5
 
 
 def animate(rig: bpy.types.Object, seed: int = 0) -> None:
-    """Key locations, rotations of every kind and scales of all bones, with curves in between."""
+    """Key locations, rotations of every kind and scales of all bones, with curves in between.
+
+    The scene is at frame 1 afterwards, in the pose of that frame.
+    """
     rng = np.random.default_rng(seed)
     for index, bone in enumerate(rig.pose.bones):
         bone.rotation_mode = ("QUATERNION", "XYZ", "AXIS_ANGLE", "ZYX")[index % 4]
@@ -36,6 +39,7 @@ def animate(rig: bpy.types.Object, seed: int = 0) -> None:
                 rotation = "rotation_euler"
             for channel in ("location", "scale", rotation):
                 bone.keyframe_insert(channel, frame=frame)
+    bpy.context.scene.frame_set(1)
 
 
 def subject_of(human: Human) -> Subject:

@@ -11,6 +11,7 @@ from tests.checks.animated_human import animate
 def _as_imported(human: Human) -> None:
     """As FBX files in centimetres come in: everything a hundred times too large, scaled back."""
     human.armature_object.data.transform(Matrix.Scale(100.0, 4))
+    human.armature_object.data.update_tag()  # Blender forgets to
     human.mesh_object.data.transform(Matrix.Scale(100.0, 4))
     human.armature_object.scale = (0.01, 0.01, 0.01)
 

@@ -68,8 +68,8 @@ def posed_key(human: Human) -> None:
 
 
 PLANTED = {
-    "shape_keys/absolute": _absolute,
     "shape_keys/unset": _unset,
+    "shape_keys/absolute": _absolute,
     "shape_keys/without_effect": _without_effect,
     "shape_keys/mismatched": _mismatched,
     "shape_keys/pinned": _pinned,
