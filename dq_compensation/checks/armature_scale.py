@@ -64,7 +64,7 @@ class ArmatureScalePlan:
         obj: the armature object.
         scale: shape (3,), its own.
         curves: the F-Curves of bones' channels to multiply, and by what.
-        meshes: the meshes parented to it that can take the scale over.
+        meshes: how the meshes that are parented to it take the scale over, those that can.
         shares_bones: whether other objects use the armature, so that this one gets a copy.
         unkept: sentences: what will look different.
     """
@@ -72,7 +72,7 @@ class ArmatureScalePlan:
     obj: bpy.types.Object
     scale: NDArray[np.float64]
     curves: list[tuple[BoneCurve, float]]
-    meshes: list[bpy.types.Object]
+    meshes: list[MeshScalePlan]
     shares_bones: bool
     unkept: list[str] = field(default_factory=list)
 
@@ -148,9 +148,7 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
     clear_scale(obj)
     keep_children(obj, change, factors)
     keep_dependents(obj, change, factors)
-    # Planned anew: the parent inverses that they have now hold the scale.
-    meshes: list[MeshScalePlan] = [plan_mesh_scale(mesh) for mesh in plan.meshes]
-    for mesh in meshes:
+    for mesh in plan.meshes:
         apply_mesh_scale(mesh)
 
 
@@ -199,9 +197,12 @@ def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
             )
 
 
-def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[bpy.types.Object]:
-    """The meshes that are parented to an armature and deformed by it, and can take its scale."""
-    found = []
+def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[MeshScalePlan]:
+    """For the meshes that are parented to an armature and deformed by it, and can take its scale.
+
+    Planned with the parent inverse that they will have when children have been kept in place.
+    """
+    found: list[MeshScalePlan] = []
     for child in kept_children(obj):
         modifier = armature_modifier(child) if child.type == "MESH" else None
         if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
@@ -212,7 +213,7 @@ def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[bpy.types
         except FixError:
             continue
         if not plan.question:
-            found.append(child)
+            found.append(plan)
     return found
 
 

@@ -134,8 +134,7 @@ def _posed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
         _NAME,
         _POSE,
         _severity(smallest),
-        f"{count} of {armature.name} scaled in the pose: {listed(scaling.posed)}. "
-        f"{_harm(smallest)}",
+        f"The pose of {armature.name} scales {count}: {listed(scaling.posed)}. {_harm(smallest)}",
         bones=tuple(scaling.posed),
         fixes=(
             Fix(

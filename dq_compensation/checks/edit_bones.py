@@ -35,6 +35,7 @@ def edit_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEditBo
     view_layer = bpy.context.view_layer
     active = view_layer.objects.active
     mode = active.mode if active is not None else "OBJECT"
+    own_mode = armature.mode  # Pose Mode, too, while its mesh is being painted
     selected = [obj for obj in view_layer.objects if obj.select_get()]
     if active is not None and mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
@@ -46,9 +47,9 @@ def edit_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEditBo
     try:
         yield armature_of(armature).edit_bones
     finally:
-        bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.ops.object.mode_set(mode="POSE" if own_mode == "POSE" else "OBJECT")
         for obj in selected:
             obj.select_set(True)
         view_layer.objects.active = active
-        if active is not None and mode != "OBJECT":
+        if active is not None and active.mode != mode:
             bpy.ops.object.mode_set(mode=mode)

@@ -131,6 +131,22 @@ def test_rolls_and_tails_are_mirrored_with_the_armature(human: Human) -> None:
         assert (flip @ axes[bone.name] - bone.matrix_local.to_3x3().col[2]).length < 1e-4
 
 
+def test_modes_and_selection_are_as_before(human: Human) -> None:
+    obj, rig = human.mesh_object, human.armature_object
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="POSE")
+    for one in (obj, rig):
+        one.select_set(True)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+    rig.scale = (-1.0, 1.0, 1.0)
+    fix(CHECK, human, "armature")
+    assert (obj.mode, rig.mode) == ("WEIGHT_PAINT", "POSE")
+    assert bpy.context.view_layer.objects.active == obj
+    assert obj.select_get()
+    assert rig.select_get()
+
+
 def test_an_unequal_scale_keeps_the_rest_pose_and_asks_when_posed(human: Human) -> None:
     human.armature_object.scale = (1.0, 1.1, 1.3)
     assert find(CHECK, human)["armature"].fixes[0].question == ""
