@@ -6,12 +6,24 @@ import logging
 
 import bpy
 
-from . import armature_modifier, stale_binding, topology_modifiers
+from . import (
+    armature_modifier,
+    bone_scale,
+    object_scale,
+    parenting,
+    shape_keys,
+    stale_binding,
+    topology_modifiers,
+)
 from .issue import Check, Issue
 from .subject import Subject
 
 CHECKS: tuple[Check, ...] = (
+    bone_scale.CHECK,
+    object_scale.CHECK,
+    parenting.CHECK,
     armature_modifier.CHECK,
+    shape_keys.CHECK,
     stale_binding.CHECK,
     topology_modifiers.CHECK,
 )
