@@ -43,22 +43,22 @@ def turn_pose(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
             or an unequal scale; see `needs_axes`.
     """
     axes = turn.axes
-    bone.location = _turned(turn, bone.location)
-    quaternion = bone.rotation_quaternion
-    bone.rotation_quaternion = Quaternion((quaternion.w, *_turned(turn, quaternion[1:])))
-    angle, *axis = bone.rotation_axis_angle
-    bone.rotation_axis_angle = (angle, *_turned(turn, axis))
-    mode = bone.rotation_mode
+    channels: Any = bone
+    channels.location = _turned(turn, channels.location)
+    channels.rotation_quaternion = _turned_quaternion(turn, channels.rotation_quaternion)
+    angle, *axis = channels.rotation_axis_angle
+    channels.rotation_axis_angle = (angle, *_turned(turn, axis))
+    mode = channels.rotation_mode
     if axes is not None:
-        euler = _turned(turn, bone.rotation_euler)
+        euler = _turned(turn, channels.rotation_euler)
         if mode not in {"QUATERNION", "AXIS_ANGLE"}:
-            bone.rotation_mode = turn.order(mode)
-        bone.rotation_euler = euler
+            channels.rotation_mode = turn.order(mode)
+        channels.rotation_euler = euler
         _turn_per_axis(bone, turn)
     elif mode not in {"QUATERNION", "AXIS_ANGLE"}:
-        turned = Euler(bone.rotation_euler, mode).to_quaternion()
-        turned = Quaternion((turned.w, *_turned(turn, turned[1:])))
-        bone.rotation_euler = turned.to_euler(mode, bone.rotation_euler)
+        before = Euler(channels.rotation_euler, mode)
+        turned = _turned_quaternion(turn, before.to_quaternion())
+        channels.rotation_euler = turned.to_euler(mode, before)
 
 
 def _turn_per_axis(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
@@ -133,6 +133,10 @@ def is_uneven(components: Components) -> bool:
 
 def _turned(turn: RestRotation, vector: Any) -> Vector:
     return Vector(turn.vectors(np.array(vector, np.float64)).tolist())
+
+
+def _turned_quaternion(turn: RestRotation, quaternion: Quaternion) -> Quaternion:
+    return Quaternion((quaternion.w, *_turned(turn, quaternion[1:])))
 
 
 def _move_components(

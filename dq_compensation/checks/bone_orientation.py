@@ -65,7 +65,7 @@ def find(subject: Subject) -> list[Issue]:
         return []
     names = _names(skeleton, turned)
     message = (
-        f"{len(names)} bones of {armature} do not point along their limbs ({listed(names)}). "
+        f"Not along their limbs in {armature}: {listed(names)}. "
         "Limb Axis AUTO takes the limbs from the hierarchy, so the deformation is right."
     )
     return [Issue("bone_orientation", "own_axes", "INFORMATION", message, names, fixes=(reorient,))]
@@ -102,18 +102,22 @@ def _message(
     if off.any():
         names = _names(axes.skeleton, off)
         parts.append(
-            f"Limb Axis {setting} is more than 30° off the limb in {len(names)} bones "
-            f"({listed(names)}); they are compensated in the wrong direction."
+            f"Limb Axis {setting} does not follow the limb of {_counted(len(names))} "
+            f"({listed(names)}): compensation goes the wrong way there."
         )
     if ends_off.any():
         names = _names(axes.skeleton, ends_off)
-        used = f"their own Y ({setting})" if setting == "AUTO" else setting
-        along = f"{axes.own_axis}" if axes.own_axis is not None else "another axis"
+        used = "Y" if setting == "AUTO" else setting
+        along = f"along their {axes.own_axis}" if axes.own_axis is not None else "elsewhere"
         parts.append(
-            f"{len(names)} bones at the ends of limbs ({listed(names)}) are taken to point along "
-            f"{used}, but the limbs of this armature run along {along} of the bones."
+            f"Limb Axis {setting} takes {used} of {_counted(len(names))} at the ends of limbs "
+            f"({listed(names)}) for the limb, but the limbs of these bones run {along}."
         )
     return " ".join(parts)
+
+
+def _counted(count: int) -> str:
+    return "1 bone" if count == 1 else f"{count} bones"
 
 
 def _names(skeleton: Skeleton, bones: NDArray[np.bool_]) -> tuple[str, ...]:

@@ -17,12 +17,9 @@ from .armature_actions import actions_of, objects_with
 from .bone_channels import channels_of, is_uneven, keeps_no_sum, turn_curves, turn_pose
 from .bone_dependents import axis_refusals, follow
 from .issue import FixError, listed
-from .limb_axes import LimbAxes, only_child_distances
+from .limb_axes import LARGEST_ANGLE, LimbAxes, only_child_distances
 from .rest_bones import edited_bones
 from .rest_rotation import RestRotation, nearest_axes, to_direction
-
-# As of the check: a change of places is good enough when it brings Y this near to the limb.
-_LARGEST_ANGLE = np.radians(30.0)
 
 
 def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:
@@ -82,7 +79,7 @@ def _turns(
         rotation = to_direction(direction)
         if name in bound:
             rotation = nearest_axes(direction)
-            if np.arccos(np.clip(rotation[:, 1] @ direction, -1.0, 1.0)) > _LARGEST_ANGLE:
+            if np.arccos(np.clip(rotation[:, 1] @ direction, -1.0, 1.0)) > LARGEST_ANGLE:
                 refused.append(f"{name} ({bound[name]})")
         bone = armature_of(armature).bones[name]
         shaped = armature.pose.bones[name].custom_shape is not None
