@@ -45,7 +45,9 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
     turns = _turns(armature, axes, off, [played for played, _owner in actions])
     _refuse(owners, actions, turns)
     lengths = {name: armature_of(armature).bones[name].length for name in turns}
+    rest = {name: _rest_axes(armature, name) for name in turns}
     loosened = _turn_rest(armature, turns)
+    turns = {name: _as_made(armature, turn, rest[name]) for name, turn in turns.items()}
     curves, sampled = 0, 0
     for played, owner in actions:
         changed, on_every_frame = turn_curves(played, turns, owner)
@@ -179,6 +181,20 @@ def _turn_rest(armature: bpy.types.Object, turns: dict[str, RestRotation]) -> li
             else:
                 loosened.append(bone.name)
     return loosened
+
+
+def _as_made(
+    armature: bpy.types.Object, turn: RestRotation, before: NDArray[np.float64]
+) -> RestRotation:
+    """The rotation that Blender made of the wanted one: its bones are rounded at about 1e-5."""
+    if turn.axes is not None:
+        return turn
+    left, _scales, right = np.linalg.svd(np.linalg.solve(before, _rest_axes(armature, turn.bone)))
+    return RestRotation(turn.bone, left @ right, turn.length)
+
+
+def _rest_axes(armature: bpy.types.Object, name: str) -> NDArray[np.float64]:
+    return np.array(armature_of(armature).bones[name].matrix_local, np.float64)[:3, :3]
 
 
 def _drop_dead_locations(played: PlayedAction, loosened: list[str]) -> None:
