@@ -13,8 +13,11 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.properties",
     ".ui.operators",
     ".ui.panels",
+    ".ui.check_operators",
+    ".ui.check_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
+    ".checks.watching",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""
 

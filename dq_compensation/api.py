@@ -13,13 +13,18 @@ import gpu
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks.catalogue import find_issues
+from .checks.issue import Issue
 from .core.deform import Method
 from .modifier.evaluation import evaluate_by_modifier
 from .scene.binding import bind
+from .scene.errors import BindingError
 from .scene.evaluation import Settings
 from .scene.evaluation import evaluate as evaluate_binding
-from .scene.setup import rig_of
+from .scene.setup import PROBLEM_NOT_A_MESH, rig_of
 from .viewport.characters import Characters
+
+__all__ = ["Evaluator", "Issue", "check", "evaluate"]
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 
@@ -72,3 +77,24 @@ def evaluate(
     if evaluator == "MODIFIER":
         return evaluate_by_modifier(obj, binding, settings)
     raise ValueError(f"Unknown evaluator {evaluator!r}: 'NUMPY', 'GPU' or 'MODIFIER'")
+
+
+def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None) -> list[Issue]:
+    """What Setup Check finds in an object, enabled or not; nothing is changed.
+
+    Args:
+        obj: a mesh object.
+        depsgraph: the state to look at; by default the current one.
+
+    Returns:
+        the issues, errors first, then warnings, then information; empty when all is well. Each has
+        a sentence for riggers, the names of the bones and the indices of the vertices that it is
+        about, and the fixes that the operator `dqc.fix` can carry out.
+
+    Raises:
+        BindingError: it is not a mesh.
+    """
+    obj = obj.original or obj
+    if obj.type != "MESH":
+        raise BindingError(PROBLEM_NOT_A_MESH.format(obj=obj.name))
+    return find_issues(obj, depsgraph or bpy.context.evaluated_depsgraph_get())

@@ -60,6 +60,7 @@ def checks() -> list[Check]:
                 "scripts/run_pytest.py",
                 "tests/core",
                 "tests/blender",
+                "tests/checks",
                 "tests/gpu",
                 "tests/package",
             ),
@@ -75,7 +76,7 @@ def _older_blender_checks(version: str) -> list[Check]:
             target,
             f"Blender {version}: scene",
             (version,),
-            (python, "scripts/run_pytest.py", "tests/blender"),
+            (python, "scripts/run_pytest.py", "tests/blender", "tests/checks"),
         ),
         Check(
             target,

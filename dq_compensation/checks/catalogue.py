@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import bpy
 
 from .issue import Check, Issue
@@ -9,15 +11,39 @@ from .subject import Subject
 
 CHECKS: tuple[Check, ...] = ()
 
+# The key of the issue that stands for a check that could not be made.
+FAILED = "failed"
+
+_log = logging.getLogger(__name__)
+_ORDER = ("ERROR", "WARNING", "INFORMATION")
+
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
     """What the checks find in a character, the worst first.
+
+    A check that fails becomes an issue itself: the others are still made.
 
     Args:
         obj: a mesh object, enabled or not, original.
         depsgraph: evaluated.
     """
     subject = Subject(obj, depsgraph)
-    found = [issue for check in CHECKS for issue in check.find(subject)]
-    order = ("ERROR", "WARNING", "INFORMATION")
-    return sorted(found, key=lambda issue: order.index(issue.severity))
+    found = [issue for check in CHECKS for issue in _found_by(check, subject)]
+    return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
+
+
+def check_named(name: str) -> Check | None:
+    """The check of that name; None when there is none."""
+    return next((check for check in CHECKS if check.name == name), None)
+
+
+def _found_by(check: Check, subject: Subject) -> list[Issue]:
+    try:
+        return check.find(subject)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are made
+        _log.exception("The check %s of %s failed", check.name, subject.obj.name)
+        message = (
+            f"{subject.obj.name} could not be checked for {check.name.replace('_', ' ')}: "
+            f"{str(error).rstrip('.')}. The console says more."
+        )
+        return [Issue(check.name, FAILED, "WARNING", message)]

@@ -1,0 +1,276 @@
+"""Setup Check's operators: check, fix, fix everything, select the culprits.
+
+The annotations here are Blender's property definitions, so they must not be postponed.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from bpy.props import EnumProperty, StringProperty
+from bpy.types import Context, Event, Object, Operator, OperatorProperties
+
+from ..checks import findings, mending
+from ..checks.issue import Fix, FixError, Issue
+from ..checks.selecting import SelectionError, select_bones, select_vertices
+from ..registration import apply_in_order, undo_in_reverse
+from ..scene.setup import armature_modifier
+from ..scene.status import tag_redraw
+from ..scene.targets import target_meshes
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import ObjectModeItems, OperatorReturnItems
+
+_log = logging.getLogger(__name__)
+
+_NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
+_NO_LONGER_THERE = "This problem is no longer there"
+
+# Modes in which an undo step holds the whole file. In the others it holds the edited geometry
+# alone, so that what a fix changes elsewhere would not come back.
+_MODES_FOR_MENDING = frozenset({"OBJECT", "POSE", "WEIGHT_PAINT", "VERTEX_PAINT"})
+
+
+def counted(issues: list[Issue]) -> str:
+    """How many issues of each severity there are: ``1 error, 3 warnings``."""
+    names = (("ERROR", "error"), ("WARNING", "warning"), ("INFORMATION", "hint"))
+    parts = []
+    for severity, name in names:
+        count = sum(issue.severity == severity for issue in issues)
+        if count:
+            parts.append(f"{count} {name}{'' if count == 1 else 's'}")
+    return ", ".join(parts) or "all is well"
+
+
+class DQC_OT_check(Operator):
+    """Look for what spoils the deformation of the selected characters. Nothing is changed"""
+
+    bl_idname = "dqc.check"
+    bl_label = "Check"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not target_meshes(context):
+            cls.poll_message_set(_NOTHING_SELECTED)
+            return False
+        return True
+
+    def execute(self, context: Context) -> "set[OperatorReturnItems]":
+        told = []
+        depsgraph = context.evaluated_depsgraph_get()
+        for obj in target_meshes(context):
+            found = findings.run(obj, depsgraph)
+            told.append(f"{obj.name}: {counted(found.issues)}")
+        tag_redraw()
+        self.report({"INFO"}, "; ".join(told))
+        return {"FINISHED"}
+
+
+class DQC_OT_fix(Operator):
+    """Mend this problem"""
+
+    bl_idname = "dqc.fix"
+    bl_label = "Fix"
+    bl_options = {"REGISTER", "UNDO"}
+
+    object_name: StringProperty(
+        name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    check: StringProperty(
+        name="Check", description="That has found it", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    key: StringProperty(name="Key", description="Of the problem", options={"HIDDEN", "SKIP_SAVE"})
+    fix: StringProperty(
+        name="Fix", description="Which of its fixes", options={"HIDDEN", "SKIP_SAVE"}
+    )
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        fix = _known_fix(properties)
+        return fix.description if fix is not None else ""
+
+    def invoke(self, context: Context, event: Event) -> "set[OperatorReturnItems]":
+        obj = bpy.data.objects.get(self.object_name)
+        # The question has numbers in it: those of now.
+        fix = mending.fix_of(obj, self.check, self.key, self.fix) if obj is not None else None
+        if fix is None or not fix.question:
+            return self.execute(context)
+        return context.window_manager.invoke_confirm(
+            self, event, title=fix.label, message=fix.question, confirm_text=fix.label
+        )
+
+    def execute(self, context: Context) -> "set[OperatorReturnItems]":
+        obj = bpy.data.objects.get(self.object_name)
+        if obj is None or obj.type != "MESH":
+            self.report({"INFO"}, _NO_LONGER_THERE)
+            return {"CANCELLED"}
+        name = obj.name
+        left = _leave_edit_mode(context)
+        try:
+            told = mending.mend(obj, self.check, self.key, self.fix)
+        except mending.NoLongerThereError as error:
+            self.report({"INFO"}, str(error))
+            return _nothing_done(left)
+        except FixError as error:
+            self.report({"ERROR"}, str(error))
+            return _nothing_done(left)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not stay half-done
+            return _take_back(self, context, name, error)
+        self.report({"INFO"}, told if name in told else f"{name}: {told}")
+        tag_redraw()
+        return {"FINISHED"}
+
+
+class DQC_OT_fix_all(Operator):
+    """Mend every problem of the selected characters that can be mended without changing how they \
+look and move. What has to be asked about is left to its own button"""
+
+    bl_idname = "dqc.fix_all"
+    bl_label = "Fix All"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        targets = target_meshes(context)
+        if not targets:
+            cls.poll_message_set(_NOTHING_SELECTED)
+            return False
+        reasons = [mending.refusal(obj) for obj in targets]
+        if all(reasons):
+            cls.poll_message_set(str(reasons[0]))
+            return False
+        return True
+
+    def execute(self, context: Context) -> "set[OperatorReturnItems]":
+        targets = target_meshes(context)
+        left = _leave_edit_mode(context)
+        all_of_it = mending.Outcome()
+        for obj in targets:
+            name = obj.name
+            try:
+                outcome = mending.mend_all(obj)
+            except FixError as error:
+                all_of_it.refused.append(str(error))
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, it must not stay half-done
+                return _take_back(self, context, name, error)
+            all_of_it.add(outcome)
+        tag_redraw()
+        self.report({"WARNING" if all_of_it.refused else "INFO"}, all_of_it.told())
+        return {"FINISHED"} if all_of_it.done else _nothing_done(left)
+
+
+class DQC_OT_select_issue(Operator):
+    """Select what this problem is about: vertices in Edit Mode, bones in Pose Mode"""
+
+    bl_idname = "dqc.select_issue"
+    bl_label = "Select"
+    bl_options = {"REGISTER", "UNDO"}
+
+    object_name: StringProperty(
+        name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    check: StringProperty(
+        name="Check", description="That has found it", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    key: StringProperty(name="Key", description="Of the problem", options={"HIDDEN", "SKIP_SAVE"})
+    what: EnumProperty(
+        name="What",
+        description="What to select",
+        items=(
+            ("VERTICES", "Vertices", "The vertices, in Edit Mode"),
+            ("BONES", "Bones", "The bones, in Pose Mode"),
+        ),
+        options={"HIDDEN", "SKIP_SAVE"},
+    )
+
+    def execute(self, context: Context) -> "set[OperatorReturnItems]":
+        obj = bpy.data.objects.get(self.object_name)
+        left = _leave_edit_mode(context)
+        issue = None
+        if obj is not None and obj.type == "MESH":
+            # The indices of vertices are those of now.
+            found = findings.run(obj, context.evaluated_depsgraph_get())
+            issue = found.issue(self.check, self.key)
+        if obj is None or issue is None:
+            self.report({"INFO"}, _NO_LONGER_THERE)
+            return _nothing_done(left)
+        modifier = armature_modifier(obj)
+        armature = modifier.object if modifier is not None else None
+        try:
+            if self.what == "VERTICES" and len(issue.vertices):
+                told = select_vertices(obj, issue.vertices, context)
+            elif self.what == "BONES" and issue.bones and armature is not None:
+                told = select_bones(armature, issue.bones, context)
+            else:
+                self.report({"INFO"}, f"This problem names no {self.what.lower()}")
+                return _nothing_done(left)
+        except SelectionError as error:
+            self.report({"ERROR"}, str(error))
+            return _nothing_done(left)
+        self.report({"INFO"}, told)
+        return {"FINISHED"}
+
+
+def _known_fix(properties: Any) -> Fix | None:
+    """The fix that a button stands for, as it was found last."""
+    obj = bpy.data.objects.get(properties.object_name)
+    found = findings.known(obj) if obj is not None else None
+    issue = found.issue(properties.check, properties.key) if found is not None else None
+    if issue is None:
+        return None
+    return next((fix for fix in issue.fixes if fix.name == properties.fix), None)
+
+
+def _leave_edit_mode(context: Context) -> "ObjectModeItems | None":
+    """Object Mode, where the active object is in a mode that keeps its data to itself.
+
+    Returns:
+        the mode that was left; None when it may stay.
+    """
+    active: Object | None = context.view_layer.objects.active
+    if active is None or active.mode in _MODES_FOR_MENDING:
+        return None
+    left = active.mode
+    bpy.ops.object.mode_set(mode="OBJECT")
+    return left
+
+
+def _nothing_done(left: "ObjectModeItems | None") -> "set[OperatorReturnItems]":
+    """Go back to the mode that was left, for nothing has changed."""
+    if left:
+        bpy.ops.object.mode_set(mode=left)
+    tag_redraw()
+    return {"CANCELLED"}
+
+
+def _take_back(
+    operator: Operator, context: Context, name: str, error: Exception
+) -> "set[OperatorReturnItems]":
+    """Leave nothing half-done after an error that nobody has foreseen.
+
+    A button's press starts from an undo step that holds the file as it was: back to that. A
+    script's call need not: then the step that follows is one that can be undone.
+    """
+    _log.exception("Mending %s failed", name)
+    message = f"Mending {name} failed: {str(error).rstrip('.')}. The console says more."
+    if operator.options.is_invoke and context.preferences.edit.use_global_undo:
+        bpy.ops.ed.undo_push(message=operator.bl_label)
+        bpy.ops.ed.undo()
+        operator.report({"ERROR"}, f"{message} Nothing has changed.")
+        return {"CANCELLED"}
+    operator.report({"ERROR"}, f"{message} Undo what it has done.")
+    return {"FINISHED"}
+
+
+CLASSES = (DQC_OT_check, DQC_OT_fix, DQC_OT_fix_all, DQC_OT_select_issue)
+
+
+def register() -> None:
+    """Register the classes."""
+    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
+
+
+def unregister() -> None:
+    """Unregister the classes."""
+    undo_in_reverse(CLASSES, bpy.utils.unregister_class)
