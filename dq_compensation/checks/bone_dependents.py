@@ -33,7 +33,7 @@ def axis_refusals(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple
     """
     yield from _own_refusals(armature, names)
     yield from _constraint_refusals(armature, names)
-    yield from _driver_refusals(armature, names)
+    yield from driver_refusals(armature, names)
     for obj in bpy.data.objects:
         for modifier in obj.modifiers:
             if modifier.type == "UV_WARP":
@@ -68,21 +68,22 @@ def _constraint_refusals(armature: bpy.types.Object, names: set[str]) -> Iterato
     for pose_bone in armature.pose.bones:
         for constraint in pose_bone.constraints:
             if constraint.type in {"IK", "SPLINE_IK"}:
-                for bone in _chain(pose_bone, constraint):
+                for bone in ik_chain(pose_bone, constraint):
                     if bone in names:
                         yield bone, f"it is in the chain of {constraint.name} of {pose_bone.name}"
             elif pose_bone.name in names and not _is_free_of_own_axes(constraint):
                 yield pose_bone.name, f"its constraint {constraint.name} works along its axes"
-    for owner, constraint in _all_constraints():
+    for owner, constraint in all_constraints():
         for target, bone, is_tied in _targets(constraint):
             if target == armature and bone in names and is_tied:
                 yield bone, f"the constraint {constraint.name} of {owner} looks at its axes"
 
 
-def _chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
-    starts_at_parent = constraint.type == "IK" and not constraint.use_tail
-    links = [each.name for each in ([] if starts_at_parent else [bone])]
-    links += [parent.name for parent in bone.parent_recursive]
+def ik_chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
+    """The names of the bones that inverse kinematics, or Spline IK, of a bone moves."""
+    links = [each.name for each in (bone, *bone.parent_recursive)]
+    if constraint.type == "IK" and not constraint.use_tail:
+        links = links[1:]
     return links[: constraint.chain_count] if constraint.chain_count else links
 
 
@@ -94,7 +95,8 @@ def _is_free_of_own_axes(constraint: Any) -> bool:
     )
 
 
-def _all_constraints() -> Iterator[tuple[str, Any]]:
+def all_constraints() -> Iterator[tuple[str, Any]]:
+    """The constraints of all objects and pose bones, with the names of their owners."""
     for obj in bpy.data.objects:
         for constraint in obj.constraints:
             yield obj.name, constraint
@@ -116,7 +118,7 @@ def _targets(constraint: Any) -> Iterator[tuple[bpy.types.Object | None, str, bo
         yield pole, constraint.pole_subtarget, False
 
 
-def _driver_refusals(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+def driver_refusals(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
     """Drivers anywhere that read channels or rotations of these bones."""
     channels = tuple(VECTOR_CHANNELS)
     for owner in _animated():
