@@ -6,10 +6,15 @@ import logging
 
 import bpy
 
+from . import bone_features, bone_hierarchy, bone_orientation
 from .issue import Check, Issue
 from .subject import Subject
 
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (
+    bone_orientation.CHECK,
+    bone_hierarchy.CHECK,
+    bone_features.CHECK,
+)
 
 # The key of the issue that stands for a check that could not be made.
 FAILED = "failed"
