@@ -13,6 +13,7 @@ from ..scene.weights_writing import WeightsError, write_groups, writing_refusal
 from .envelopes import envelope_factors, envelope_weights, without_bones
 from .issue import Check, Fix, FixError, Issue, listed
 from .subject import Subject
+from .wording import counted
 
 _CHECK = "bone_features"
 
@@ -57,7 +58,7 @@ def _envelopes(subject: Subject) -> Issue | None:
         return None
     what = "without weights " if modifier.use_vertex_groups else ""
     message = (
-        f"{len(moved)} vertices {what}of {subject.obj.name} follow bone envelopes in Blender "
+        f"Bone envelopes move {len(moved)} vertices {what}of {subject.obj.name} in Blender "
         f"({modifier.name}, Bone Envelopes). Here only vertex groups count: they stay behind."
     )
     fix = Fix(
@@ -168,7 +169,7 @@ def _straighten_bones(subject: Subject, issue: Issue) -> str:
     armature = _own_armature(subject)
     for name in issue.bones:
         armature.bones[name].bbone_segments = 1
-    return f"{len(issue.bones)} bones have one segment now"
+    return f"{counted(len(issue.bones), 'bone')} with one segment now: {listed(issue.bones)}"
 
 
 def _envelopes_to_weights(subject: Subject, issue: Issue) -> str:
@@ -193,7 +194,7 @@ def _envelopes_to_weights(subject: Subject, issue: Issue) -> str:
     except WeightsError as error:
         raise FixError(str(error)) from error
     modifier.use_vertex_groups, modifier.use_bone_envelopes = True, False
-    return f"{len(issue.vertices)} vertices got weights from envelopes, in {len(groups)} groups"
+    return f"{len(issue.vertices)} vertices got weights from envelopes in {len(groups)} groups"
 
 
 def _multiply_weights(subject: Subject, issue: Issue) -> str:
@@ -219,7 +220,7 @@ def _multiply_weights(subject: Subject, issue: Issue) -> str:
             _multiply_weights_of(one, issue.bones)
     for name in issue.bones:
         armature.bones[name].use_envelope_multiply = False
-    return f"Envelopes are in the weights of {len(issue.bones)} bones now, on {len(meshes)} meshes"
+    return f"Envelopes are in the weights of {listed(issue.bones)} now, in {len(meshes)} objects"
 
 
 def _multiply_weights_of(subject: Subject, names: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from .issue import Check, Fix, Issue, listed
 from .limb_axes import LimbAxes
 from .reorient import reorient_bones
 from .subject import Subject
+from .wording import counted
 
 _REORIENT = Fix(
     "reorient_bones",
@@ -102,7 +103,7 @@ def _message(
     if off.any():
         names = _names(axes.skeleton, off)
         parts.append(
-            f"Limb Axis {setting} does not follow the limb of {_counted(len(names))} "
+            f"Limb Axis {setting} does not follow the limb of {counted(len(names), 'bone')} "
             f"({listed(names)}): compensation goes the wrong way there."
         )
     if ends_off.any():
@@ -110,14 +111,10 @@ def _message(
         used = "Y" if setting == "AUTO" else setting
         along = f"along their {axes.own_axis}" if axes.own_axis is not None else "elsewhere"
         parts.append(
-            f"Limb Axis {setting} takes {used} of {_counted(len(names))} at the ends of limbs "
-            f"({listed(names)}) for the limb, but the limbs of these bones run {along}."
+            f"Limb Axis {setting} takes {used} of {counted(len(names), 'bone')} at the ends of "
+            f"limbs ({listed(names)}) for the limb, but the limbs of these bones run {along}."
         )
     return " ".join(parts)
-
-
-def _counted(count: int) -> str:
-    return "1 bone" if count == 1 else f"{count} bones"
 
 
 def _names(skeleton: Skeleton, bones: NDArray[np.bool_]) -> tuple[str, ...]:
@@ -130,7 +127,8 @@ def _set_limb_axis(subject: Subject, issue: Issue) -> str:
     settings = settings_of(subject.obj)
     before = settings.limb_axis
     settings.limb_axis = axes.best_axis() if axes is not None else "AUTO"
-    return f"Limb Axis is {settings.limb_axis} now, it was {before}: {len(issue.bones)} bones"
+    count = counted(len(issue.bones), "bone")
+    return f"Limb Axis is {settings.limb_axis} now, it was {before}: {count}"
 
 
 def _reorient(subject: Subject, _issue: Issue) -> str:

@@ -26,6 +26,20 @@ def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> N
         shape (n,), 0 to 1.
     """
     head, tail = np.array(bone.head_local), np.array(bone.tail_local)
+    reach = max(bone.head_radius, bone.tail_radius) + max(bone.envelope_distance, 0.0)
+    low, high = np.minimum(head, tail) - reach, np.maximum(head, tail) + reach
+    near = np.flatnonzero(((positions >= low) & (positions <= high)).all(axis=1))
+    factors = np.zeros(len(positions))
+    factors[near] = _factors_within(bone, positions[near], head, tail)
+    return factors
+
+
+def _factors_within(
+    bone: bpy.types.Bone,
+    positions: NDArray[np.floating],
+    head: NDArray[np.float64],
+    tail: NDArray[np.float64],
+) -> NDArray[np.float64]:
     length = float(np.linalg.norm(tail - head))
     along = (positions - head) @ ((tail - head) / max(length, 1e-12))
     share = np.clip(along / max(length, 1e-12), 0.0, 1.0)

@@ -20,6 +20,7 @@ from .issue import FixError, listed
 from .limb_axes import LARGEST_ANGLE, LimbAxes, only_child_distances
 from .rest_bones import edited_bones
 from .rest_rotation import RestRotation, nearest_axes, to_direction
+from .wording import counted
 
 
 def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:
@@ -152,7 +153,7 @@ def _refuse(
     if reasons:
         told = dict(reversed(reasons))
         shown = listed([f"{name}: {reason}" for name, reason in told.items()])
-        raise FixError(f"{len(told)} bones cannot be turned ({shown}).")
+        raise FixError(f"{counted(len(told), 'bone')} cannot be turned ({shown}).")
 
 
 def _is_bound_by_modifiers(curve: bpy.types.FCurve, turn: RestRotation) -> bool:
@@ -219,11 +220,14 @@ def _reset_limb_axis(owners: list[bpy.types.Object]) -> list[str]:
 
 
 def _summary(bones: int, curves: int, sampled: int, loosened: list[str], reset: list[str]) -> str:
-    said = [f"Turned {bones} bones along their limbs and rewrote {curves} animation curves"]
+    said = [
+        f"Turned {counted(bones, 'bone')} along the limb and rewrote "
+        f"{counted(curves, 'animation curve')}"
+    ]
     if sampled:
-        said.append(f"{sampled} channels are keyed on every frame now")
+        said.append(f"{counted(sampled, 'channel')} keyed on every frame")
     if loosened:
-        said.append(f"{len(loosened)} bones are not connected any more ({listed(loosened)})")
+        said.append(f"no longer connected: {listed(loosened)}")
     if reset:
         said.append(f"Limb Axis is AUTO now for {listed(reset)}")
     return "; ".join(said)

@@ -1,4 +1,4 @@
-"""What tests of bones share: keyed poses, what they make of the mesh, and files of other programs."""
+"""What tests of bones share: keyed poses, what the mesh looks like, files of other programs."""
 
 from __future__ import annotations
 
