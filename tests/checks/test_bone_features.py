@@ -11,7 +11,6 @@ import pytest
 from dq_compensation.checks.bone_features import CHECK
 from dq_compensation.checks.envelopes import envelope_factors
 from dq_compensation.checks.issue import FixError
-
 from human_model import Rig
 
 from .conftest import Human
