@@ -52,14 +52,12 @@ def find_gaps(
         influences: of every vertex.
         skeleton: the bones at rest.
     """
-    pairs = _shared_vertices(influences, skeleton.bone_count)
+    pairs = _shared_vertices(influences, skeleton)
     used = np.zeros(skeleton.bone_count, np.bool_)
     used[influences.bones[influences.weights > 0.0]] = True
     has_parent = _has_ancestor(skeleton, used)
     best: dict[int, Gap] = {}
     for (one, other), vertices in pairs.items():
-        if skeleton.kinship(np.array([one]), np.array([other]))[0] != 0:
-            continue
         centre = positions[vertices].mean(axis=0)
         for child, parent in ((one, other), (other, one)):
             nearness = _nearness(skeleton, child, parent, centre)
@@ -78,27 +76,36 @@ def _rank(gap: Gap) -> tuple[bool, float]:
 
 
 def _shared_vertices(
-    influences: Influences, bone_count: int
+    influences: Influences, skeleton: Skeleton
 ) -> dict[tuple[int, int], NDArray[np.int32]]:
-    """The vertices of each pair of bones that share enough of them, the smaller index first."""
-    codes, rows = [], []
-    columns = [np.flatnonzero(column >= _SHARE) for column in influences.weights.T]
-    for second, vertices in enumerate(columns):
-        for first in range(second):
-            bones = influences.bones[vertices][:, [first, second]]
-            codes.append(bones.min(axis=1).astype(np.int64) * bone_count + bones.max(axis=1))
-            rows.append(vertices)
-    if not codes:
-        return {}
-    code, row = np.concatenate(codes), np.concatenate(rows).astype(np.int32)
-    order = np.argsort(code, kind="stable")
-    code, row = code[order], row[order]
-    values, starts, counts = np.unique(code, return_index=True, return_counts=True)
+    """The vertices of unrelated bones that share enough of them, the smaller index first."""
+    count = skeleton.bone_count
+    codes, rows = _pairs(influences, count)
+    frequent = np.flatnonzero(np.bincount(codes, minlength=1) >= _VERTICES)
+    unrelated = frequent[skeleton.kinship(frequent // count, frequent % count) == 0]
+    wanted = np.zeros(count * count, np.bool_)
+    wanted[unrelated] = True
+    chosen = np.flatnonzero(wanted[codes])
+    chosen = chosen[np.argsort(codes[chosen], kind="stable")]
+    ends = np.searchsorted(codes[chosen], unrelated, side="right")
+    vertices = np.split(rows[chosen], ends[:-1]) if len(unrelated) else []
     return {
-        (int(value // bone_count), int(value % bone_count)): row[start : start + count]
-        for value, start, count in zip(values, starts, counts, strict=True)
-        if count >= _VERTICES
+        (int(code // count), int(code % count)): of_pair
+        for code, of_pair in zip(unrelated, vertices, strict=True)
     }
+
+
+def _pairs(influences: Influences, bone_count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Each pair of bones that count on a vertex: smaller index times B plus larger; the vertex."""
+    codes, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+    for second in range(1, influences.weights.shape[1]):
+        vertices = np.flatnonzero(influences.weights[:, second] >= _SHARE).astype(np.int32)
+        others = influences.bones[vertices, second].astype(np.int64)
+        for first in range(second):  # the stronger ones: they count, too
+            bones = influences.bones[vertices, first].astype(np.int64)
+            codes.append(np.minimum(bones, others) * bone_count + np.maximum(bones, others))
+            rows.append(vertices)
+    return np.concatenate(codes), np.concatenate(rows)
 
 
 def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
