@@ -8,6 +8,9 @@ import bpy
 
 from . import (
     armature_modifier,
+    bone_features,
+    bone_hierarchy,
+    bone_orientation,
     bone_scale,
     object_scale,
     parenting,
@@ -22,7 +25,10 @@ CHECKS: tuple[Check, ...] = (
     bone_scale.CHECK,
     object_scale.CHECK,
     parenting.CHECK,
+    bone_orientation.CHECK,
+    bone_hierarchy.CHECK,
     armature_modifier.CHECK,
+    bone_features.CHECK,
     shape_keys.CHECK,
     stale_binding.CHECK,
     topology_modifiers.CHECK,

@@ -1,0 +1,265 @@
+"""Check: features of bones and of the Armature modifier that count in Blender but not here."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scene.armature import armature_of
+from ..scene.object_settings import settings_of
+from ..scene.setup import armature_modifier
+from ..scene.weights_writing import WeightsError, write_groups, writing_refusal
+from .envelopes import envelope_factors, envelope_weights, without_bones
+from .issue import Check, Fix, FixError, Issue, listed
+from .subject import Subject
+from .wording import counted
+
+_CHECK = "bone_features"
+
+
+def find(subject: Subject) -> list[Issue]:
+    """Bendy bones, envelopes, masks and mixed modifiers."""
+    found = (
+        _bendy_bones(subject),
+        _envelopes(subject),
+        _multiplied_weights(subject),
+        _mask(subject),
+        _mixed_modifiers(subject),
+    )
+    return [issue for issue in found if issue is not None]
+
+
+def _bendy_bones(subject: Subject) -> Issue | None:
+    names = tuple(bone.name for bone in _used(subject) if bone.bbone_segments > 1)
+    if not names or subject.armature is None:
+        return None
+    message = (
+        f"Bendy bones of {subject.armature.name} deform {subject.obj.name}: {listed(names)}. "
+        "Each moves as one straight bone here, without its curve and its twist along the bone."
+    )
+    fix = Fix(
+        "straighten_bones",
+        "Segments to 1",
+        "Make the bendy bones straight ones, so that Blender shows them as they move here",
+        f"{len(names)} bones of {subject.armature.name} get one segment. What their curves did to "
+        "this and other meshes is gone, in Blender's own deformation as well.",
+    )
+    return Issue(_CHECK, "bendy_bones", "WARNING", message, names, fixes=(fix,))
+
+
+def _envelopes(subject: Subject) -> Issue | None:
+    modifier = subject.modifier
+    if modifier is None or subject.armature is None or not modifier.use_bone_envelopes:
+        return None
+    vertices, weights = _enveloped(subject, modifier)
+    moved = vertices[weights.max(axis=1, initial=0.0) > 0.0]
+    if not len(moved):
+        return None
+    what = "without weights " if modifier.use_vertex_groups else ""
+    message = (
+        f"Bone envelopes move {len(moved)} vertices {what}of {subject.obj.name} in Blender "
+        f"({modifier.name}, Bone Envelopes). Here only vertex groups count: they stay behind."
+    )
+    fix = Fix(
+        "envelopes_to_weights",
+        "Envelopes to Weights",
+        "Write the envelopes into vertex groups of the bones and turn Bone Envelopes off",
+        f"{len(moved)} vertices of {subject.obj.name} get weights from the envelopes"
+        + ("." if modifier.use_vertex_groups else ", in place of those that they may have.")
+        + " From then on the envelopes of the bones do nothing to it.",
+    )
+    return Issue(_CHECK, "envelopes", "ERROR", message, vertices=moved, fixes=(fix,))
+
+
+def _multiplied_weights(subject: Subject) -> Issue | None:
+    names = tuple(bone.name for bone in _used(subject) if bone.use_envelope_multiply)
+    if not names or subject.armature is None:
+        return None
+    message = (
+        f"Envelopes multiply the weights of {listed(names)} in Blender (Deform, Envelope "
+        "Multiply). Here the weights count as they are painted."
+    )
+    fix = Fix(
+        "multiply_weights",
+        "Apply to Weights",
+        "Multiply the painted weights by the envelopes and turn Envelope Multiply off",
+        f"The weights of {len(names)} bones change for good, on every mesh that "
+        f"{subject.armature.name} deforms.",
+    )
+    return Issue(_CHECK, "multiplied_weights", "ERROR", message, names, fixes=(fix,))
+
+
+def _mask(subject: Subject) -> Issue | None:
+    modifier = subject.modifier
+    settings = settings_of(subject.obj)
+    if modifier is None or not modifier.vertex_group or settings.display != "GPU":
+        return None
+    message = (
+        f"{modifier.name} is limited to the vertex group {modifier.vertex_group}, which the GPU "
+        f"display does not know: it deforms all of {subject.obj.name}. Renders are right."
+    )
+    fix = Fix(
+        "use_modifier_display",
+        "Modifier Display",
+        "Show this object by the node modifier, which keeps to the vertex group",
+        "The viewport may become slower.",
+    )
+    return Issue(_CHECK, "mask", "WARNING", message, fixes=(fix,))
+
+
+def _mixed_modifiers(subject: Subject) -> Issue | None:
+    names = [
+        modifier.name
+        for modifier in subject.obj.modifiers
+        if isinstance(modifier, bpy.types.ArmatureModifier)
+        and modifier != subject.modifier
+        and modifier.use_multi_modifier
+        and modifier.show_viewport
+    ]
+    if not names:
+        return None
+    message = (
+        f"{listed(names)} of {subject.obj.name} mixes its result with the Armature modifier "
+        "before it (Multi Modifier). That one is replaced here, so it deforms the result a second "
+        "time instead. Merge the two armatures, or turn it off."
+    )
+    return Issue(_CHECK, "multi_modifier", "WARNING", message)
+
+
+def _used(subject: Subject) -> list[bpy.types.Bone]:
+    """The bones that move any vertex of the mesh."""
+    skeleton, influences = subject.skeleton, subject.influences
+    if skeleton is None or influences is None or subject.armature is None:
+        return []
+    used = np.zeros(skeleton.bone_count, np.bool_)
+    used[influences.bones[influences.weights > 0.0]] = True
+    bones = armature_of(subject.armature).bones
+    return [bones[skeleton.names[int(index)]] for index in np.flatnonzero(used)]
+
+
+def _enveloped(
+    subject: Subject, modifier: bpy.types.ArmatureModifier
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The vertices that Blender leaves to envelopes, and their weights on the deforming bones."""
+    bones, positions = _deforming(subject), _in_armature_space(subject)
+    if modifier.use_vertex_groups:
+        vertices = without_bones(subject.weights, subject.group_names, subject.deforming_bones)
+    else:
+        vertices = np.arange(len(positions), dtype=np.int32)
+    return vertices, envelope_weights(bones, positions[vertices])
+
+
+def _deforming(subject: Subject) -> list[bpy.types.Bone]:
+    if subject.armature is None:
+        return []
+    return [bone for bone in armature_of(subject.armature).bones if bone.use_deform]
+
+
+def _in_armature_space(subject: Subject) -> NDArray[np.float64]:
+    """Shape (n, 3): the rest shape."""
+    to_armature = subject.object_to_armature
+    if to_armature is None:
+        return subject.rest.astype(np.float64)
+    return subject.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
+
+
+def _straighten_bones(subject: Subject, issue: Issue) -> str:
+    """Give the bendy bones one segment."""
+    armature = _own_armature(subject)
+    for name in issue.bones:
+        armature.bones[name].bbone_segments = 1
+    return f"{counted(len(issue.bones), 'bone')} with one segment now: {listed(issue.bones)}"
+
+
+def _envelopes_to_weights(subject: Subject, issue: Issue) -> str:
+    """Write envelopes into vertex groups."""
+    modifier = subject.modifier
+    if modifier is None:
+        raise FixError(f"{subject.obj.name} has no Armature modifier any more.")
+    vertices, weights = _enveloped(subject, modifier)
+    multiplied = [bone.name for bone in _deforming(subject) if bone.use_envelope_multiply]
+    if multiplied:
+        raise FixError(
+            f"Envelope Multiply of {listed(multiplied)} would multiply the new weights once more. "
+            "Turn it off in the bones (Deform) first."
+        )
+    groups = {
+        bone.name: weights[:, column]
+        for column, bone in enumerate(_deforming(subject))
+        if bone.name in subject.group_names or weights[:, column].any()
+    }
+    try:
+        write_groups(subject.obj, groups, vertices)
+    except WeightsError as error:
+        raise FixError(str(error)) from error
+    modifier.use_vertex_groups, modifier.use_bone_envelopes = True, False
+    return f"{len(issue.vertices)} vertices got weights from envelopes in {len(groups)} groups"
+
+
+def _multiply_weights(subject: Subject, issue: Issue) -> str:
+    """Multiply weights by envelopes, on every mesh of the armature."""
+    armature = _own_armature(subject)
+    meshes = [
+        Subject(obj, subject.depsgraph)
+        for obj in bpy.data.objects
+        if obj.type == "MESH"
+        and (modifier := armature_modifier(obj)) is not None
+        and modifier.object is not None
+        and modifier.object.data == armature
+        and any(name in obj.vertex_groups for name in issue.bones)
+    ]
+    for one in meshes:
+        refusal = writing_refusal(one.obj, issue.bones)
+        if refusal is not None:
+            raise FixError(refusal)
+    written = set()
+    for one in meshes:
+        if one.obj.data not in written:
+            written.add(one.obj.data)
+            _multiply_weights_of(one, issue.bones)
+    for name in issue.bones:
+        armature.bones[name].use_envelope_multiply = False
+    return f"Envelopes are in the weights of {listed(issue.bones)} now, in {len(meshes)} objects"
+
+
+def _multiply_weights_of(subject: Subject, names: tuple[str, ...]) -> None:
+    positions = _in_armature_space(subject)
+    for bone in _deforming(subject):
+        if bone.name in names and bone.name in subject.group_names:
+            painted = subject.weights.of_group(subject.group_names.index(bone.name))
+            write_groups(subject.obj, {bone.name: painted * envelope_factors(bone, positions)})
+
+
+def _use_modifier_display(subject: Subject, _issue: Issue) -> str:
+    """Show the object by the node modifier."""
+    settings_of(subject.obj).display = "MODIFIER"
+    return f"{subject.obj.name} is shown by the node modifier now"
+
+
+def _own_armature(subject: Subject) -> bpy.types.Armature:
+    """The armature, if it can be changed.
+
+    Raises:
+        FixError: it cannot.
+    """
+    if subject.armature is None:
+        raise FixError(f"{subject.obj.name} has no armature any more.")
+    armature = armature_of(subject.armature)
+    if armature.library is not None:
+        raise FixError(f"{armature.name} is linked from another file. Mend it there.")
+    if armature.is_editmode:
+        raise FixError(f"{subject.armature.name} is in Edit Mode. Leave it (Tab) and try again.")
+    return armature
+
+
+CHECK = Check(
+    _CHECK,
+    find,
+    {
+        "straighten_bones": _straighten_bones,
+        "envelopes_to_weights": _envelopes_to_weights,
+        "multiply_weights": _multiply_weights,
+        "use_modifier_display": _use_modifier_display,
+    },
+)

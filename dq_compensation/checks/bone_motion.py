@@ -1,0 +1,132 @@
+"""Where forward kinematics takes bones, computed from their channels and curves for many frames."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scene.armature import armature_of
+from .animation_curves import PlayedAction, bone_channel
+
+_CHANNELS = {
+    "location": 3,
+    "rotation_quaternion": 4,
+    "rotation_axis_angle": 4,
+    "rotation_euler": 3,
+    "scale": 3,
+}
+Curves = dict[tuple[str, str, int], bpy.types.FCurve]
+
+
+class BoneMotion:
+    """The pose matrices of bones of one armature object, as an action plays them.
+
+    For bones that nothing but their channels moves: no constraints, the usual inheritance.
+
+    Args:
+        armature: the armature object; channels without a curve have its values of now.
+        frames: shape (f,).
+        played: None: the pose of now, whatever the frames.
+    """
+
+    def __init__(
+        self,
+        armature: bpy.types.Object,
+        frames: NDArray[np.floating],
+        played: PlayedAction | None,
+    ) -> None:
+        self._armature = armature
+        self._frames = frames
+        self._curves: Curves = curves_by_channel(played) if played is not None else {}
+        self._poses: dict[str, NDArray[np.float64]] = {}
+
+    def skinning(self, bone: str | None) -> NDArray[np.float64]:
+        """Shape (f, 4, 4): D = B A^-1, armature space; identities for None, a root's parent."""
+        if bone is None:
+            return np.tile(np.eye(4), (len(self._frames), 1, 1))
+        return self.pose(bone) @ np.linalg.inv(self._rest(bone))
+
+    def pose(self, bone: str) -> NDArray[np.float64]:
+        """Shape (f, 4, 4): B, armature space."""
+        if bone not in self._poses:
+            parent = armature_of(self._armature).bones[bone].parent
+            above = self.skinning(parent.name if parent is not None else None)
+            self._poses[bone] = above @ self._rest(bone) @ self.basis(bone)
+        return self._poses[bone]
+
+    def basis(self, bone: str) -> NDArray[np.float64]:
+        """Shape (f, 4, 4): M, what the bone's own channels do."""
+        pose_bone = self._armature.pose.bones[bone]
+        matrices = np.tile(np.eye(4), (len(self._frames), 1, 1))
+        rotations = self._rotations(pose_bone)
+        matrices[:, :3, :3] = rotations * self._values(pose_bone, "scale")[:, None, :]
+        if not pose_bone.bone.use_connect:  # Blender plays no location of connected bones
+            matrices[:, :3, 3] = self._values(pose_bone, "location")
+        return matrices
+
+    def _rest(self, bone: str) -> NDArray[np.float64]:
+        return np.array(armature_of(self._armature).bones[bone].matrix_local, np.float64)
+
+    def _rotations(self, bone: bpy.types.PoseBone) -> NDArray[np.float64]:
+        if bone.rotation_mode == "QUATERNION":
+            return _from_quaternions(self._values(bone, "rotation_quaternion"))
+        if bone.rotation_mode == "AXIS_ANGLE":
+            values = self._values(bone, "rotation_axis_angle")
+            lengths = np.linalg.norm(values[:, 1:], axis=1, keepdims=True)
+            axes = values[:, 1:] / np.where(lengths > 0.0, lengths, 1.0)
+            half = 0.5 * values[:, :1]
+            return _from_quaternions(np.hstack([np.cos(half), np.sin(half) * axes]))
+        angles = self._values(bone, "rotation_euler")
+        total = np.tile(np.eye(3), (len(angles), 1, 1))
+        for letter in bone.rotation_mode:  # XYZ: about X first
+            index = "XYZ".index(letter)
+            quaternions = np.zeros((len(angles), 4))
+            quaternions[:, 0] = np.cos(0.5 * angles[:, index])
+            quaternions[:, 1 + index] = np.sin(0.5 * angles[:, index])
+            total = _from_quaternions(quaternions) @ total
+        return total
+
+    def _values(self, bone: bpy.types.PoseBone, channel: str) -> NDArray[np.float64]:
+        now: Any = getattr(bone, channel)
+        values = np.tile(np.array(now, np.float64), (len(self._frames), 1))
+        for index in range(_CHANNELS[channel]):
+            curve = self._curves.get((bone.name, channel, index))
+            if curve is not None:
+                values[:, index] = [curve.evaluate(float(frame)) for frame in self._frames]
+        return values
+
+
+def curves_by_channel(played: PlayedAction) -> Curves:
+    """The curves of bones in an action, by bone, channel and component."""
+    found: Curves = {}
+    for curve in played.curves:
+        place = bone_channel(curve.data_path)
+        if place is not None and place[1] in _CHANNELS:
+            found[(*place, curve.array_index)] = curve
+    return found
+
+
+def path_of(bone: str, channel: str) -> str:
+    """The data path of a bone's channel."""
+    return f'pose.bones["{bpy.utils.escape_identifier(bone)}"].{channel}'
+
+
+def rotation_channel(bone: bpy.types.PoseBone) -> str:
+    """The channel that rotates this bone."""
+    channels = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+    return channels.get(cast("str", bone.rotation_mode), "rotation_euler")
+
+
+def _from_quaternions(quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shape (f, 3, 3), of (f, 4) quaternions (w, x, y, z), which need not be unit."""
+    lengths = np.linalg.norm(quaternions, axis=1, keepdims=True)
+    w, x, y, z = (quaternions / np.where(lengths > 0.0, lengths, 1.0)).T
+    rows = [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)
