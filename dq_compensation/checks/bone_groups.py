@@ -154,10 +154,10 @@ def _bones_without_group(subject: Subject, armature: bpy.types.Object) -> Issue 
     if not without:
         return None
     names = tuple(bone.name for bone in armature_of(armature).bones if bone.name in without)
-    does = "moves" if len(names) == 1 else "move"
+    does, them, their = ("moves", "it", "its") if len(names) == 1 else ("move", "them", "their")
     message = (
         f"{counted(len(names), 'deforming bone')} of {armature.name} {does} no vertex: "
-        f"{listed(names)}. Weight them, or turn their Deform off: exporters write them too."
+        f"{listed(names)}. Weight {them}, or turn {their} Deform off: exporters write {them} too."
     )
     return Issue(CHECK.name, "no_group", "INFORMATION", message, names)
 

@@ -8,8 +8,8 @@ from mathutils.kdtree import KDTree
 from numpy.typing import NDArray
 
 from ..core.weight_spreading import (
+    averaged_weights,
     islands,
-    smoothed_weights,
     spread_weights,
     strongest_weights,
 )
@@ -24,8 +24,8 @@ from .weight_changes import (
     sharing_question,
 )
 
-# Rings over which weights of a loose part, taken vertex by vertex from elsewhere, are evened out.
-_LOOSE_RINGS = 3
+# How often the weights of a loose part, taken vertex by vertex from elsewhere, are averaged.
+_LOOSE_ROUNDS = 12
 
 
 def find(subject: Subject) -> list[Issue]:
@@ -132,12 +132,11 @@ def weight_from_nearest(subject: Subject, issue: Issue) -> str:
     is_loose = np.zeros(len(deforming.sums), np.bool_)
     is_loose[issue.vertices] = True
     edges = subject.edges[is_loose[subject.edges].all(axis=1)]
-    weights = smoothed_weights(
+    weights = averaged_weights(
         weights,
-        np.ones(len(issue.vertices), np.bool_),
         np.searchsorted(issue.vertices, edges),
         subject.rest[issue.vertices].astype(np.float64),
-        _LOOSE_RINGS,
+        _LOOSE_ROUNDS,
     )
     return _write(subject, deforming, issue.vertices, groups, weights)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# How often the filled vertices are averaged with their neighbours: several times for each ring
-# that the weights had to cross, but not endlessly in a large area.
-_ROUNDS_PER_RING = 4
-_MOST_ROUNDS = 60
+# Conjugate gradients end when they change no weight by more than this, or after so many rounds.
+_STILL = 1e-5
+_MOST_ROUNDS = 300
+# Rows of edges times groups that are held in memory at once.
+_MOST_NUMBERS = 4_000_000
 
 
 def islands(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.int64]:
@@ -55,11 +56,20 @@ class _Neighbours:
     def where(self, keep: NDArray[np.bool_]) -> _Neighbours:
         return _Neighbours(self.of[keep], self.others[keep], self.pulls[keep])
 
-    def means(self, values: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
-        """The vertices, and the means (v, g) of their neighbours' rows, the nearer the heavier."""
-        vertices, starts = np.unique(self.of, return_index=True)
-        sums = np.add.reduceat(values[self.others] * self.pulls[:, None], starts, axis=0)
-        return vertices, sums / np.add.reduceat(self.pulls, starts)[:, None]
+    def vertices(self) -> NDArray[np.int64]:
+        """Shape (v,), the distinct vertices, rising."""
+        return np.unique(self.of)
+
+    def sums(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+        """For each of `vertices` the sum (v, g) of its neighbours' rows times the pulls."""
+        return np.add.reduceat(values[self.others] * self.pulls[:, None], self._starts(), axis=0)
+
+    def degrees(self) -> NDArray[np.floating]:
+        """For each of `vertices` the sum (v, 1) of the pulls."""
+        return np.add.reduceat(self.pulls, self._starts())[:, None]
+
+    def _starts(self) -> NDArray[np.intp]:
+        return np.unique(self.of, return_index=True)[1]
 
 
 def spread_weights(
@@ -71,8 +81,8 @@ def spread_weights(
     """Fill in the weights of vertices from those that edges connect them with, smoothly.
 
     Ring by ring each vertex takes the mean of the neighbours that have weights, the nearer ones
-    counting more. Then the filled ones are averaged with their neighbours, the others held: towards
-    the harmonic function, which has no steps. A sum of 1 in the known rows stays 1.
+    counting more. From there conjugate gradients find the harmonic function: every filled vertex
+    is the mean of all its neighbours. A sum of 1 in the known rows stays 1.
 
     Args:
         weights: shape (n, g); rows of vertices that are not known do not count.
@@ -84,49 +94,84 @@ def spread_weights(
         shape (n, g), the known rows as they were, and shape (n,), which rows are filled now: a
         vertex that no edges lead to from a known one stays 0 and unfilled.
     """
-    filled = known.copy()
-    result = np.where(known[:, None], weights, weights.dtype.type(0.0))
     neighbours = _neighbours_of(~known, edges, positions)
-    rings, left = 0, neighbours
+    start = np.where(known[:, None], weights, 0.0)
+    columns = max(1, _MOST_NUMBERS // max(1, len(neighbours.of)))
+    parts = [start[:, first : first + columns] for first in range(0, start.shape[1], columns)]
+    filled = known.copy()
+    results = []
+    for part in parts:
+        result, filled = _ring_by_ring(part, known, neighbours)
+        results.append(_harmonic(result, neighbours.where(filled[neighbours.of])))
+    return (np.concatenate(results, axis=1) if results else start), filled
+
+
+def _ring_by_ring(
+    weights: NDArray[np.floating], known: NDArray[np.bool_], neighbours: _Neighbours
+) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+    result, filled, left = weights.copy(), known.copy(), neighbours
     while True:
         reached = filled[left.others]
         if not reached.any():
-            break
-        vertices, means = left.where(reached).means(result)
-        result[vertices] = means
+            return result, filled
+        ring = left.where(reached)
+        vertices = ring.vertices()
+        result[vertices] = ring.sums(result) / ring.degrees()
         filled[vertices] = True
         left = left.where(~filled[left.of])
-        rings += 1
-    return smoothed_weights(result, filled & ~known, edges, positions, rings), filled
 
 
-def smoothed_weights(
+def _harmonic(weights: NDArray[np.floating], neighbours: _Neighbours) -> NDArray[np.floating]:
+    """Solve degree x - sum of pulls x' = 0 for the rows that `neighbours` are of; others stay."""
+    if not len(neighbours.of):
+        return weights
+    result, vertices, degrees = weights.copy(), neighbours.vertices(), neighbours.degrees()
+    residual = neighbours.sums(result) - degrees * result[vertices]
+    step = residual / degrees
+    size = (residual * step).sum(axis=0)
+    along = np.zeros_like(result)
+    along[vertices] = step
+    for _ in range(_MOST_ROUNDS):
+        turned = degrees * along[vertices] - neighbours.sums(along)
+        curvature = (along[vertices] * turned).sum(axis=0)
+        lengths = np.where(curvature > 0.0, size / np.where(curvature > 0.0, curvature, 1.0), 0.0)
+        change = lengths * along[vertices]
+        result[vertices] += change
+        if np.abs(change).max() < _STILL:
+            break
+        residual = residual - lengths * turned
+        step = residual / degrees
+        new_size = (residual * step).sum(axis=0)
+        along[vertices] = step + along[vertices] * new_size / np.where(size > 0.0, size, 1.0)
+        size = new_size
+    return np.maximum(result, 0.0)
+
+
+def averaged_weights(
     weights: NDArray[np.floating],
-    free: NDArray[np.bool_],
     edges: NDArray[np.integer],
     positions: NDArray[np.floating],
-    rings: int,
+    rounds: int,
 ) -> NDArray[np.floating]:
-    """Average some vertices with their neighbours, again and again.
+    """Average all vertices with their neighbours, some times.
 
     Args:
         weights: shape (n, g).
-        free: shape (n,); the others are held.
         edges: shape (m, 2), vertices.
         positions: shape (n, 3).
-        rings: how far the averaging should reach; 0 leaves everything as it is.
+        rounds: how often.
 
     Returns:
         shape (n, g).
     """
     result = weights.copy()
-    neighbours = _neighbours_of(free, edges, positions)
+    neighbours = _neighbours_of(np.ones(len(weights), np.bool_), edges, positions)
     if not len(neighbours.of):
         return result
-    for _ in range(min(_ROUNDS_PER_RING * rings, _MOST_ROUNDS)):
-        vertices, means = neighbours.means(result)
+    vertices, degrees = neighbours.vertices(), neighbours.degrees()
+    for _ in range(rounds):
         # Half of the way: a checkerboard would swing for ever.
-        result[vertices] = 0.5 * (result[vertices] + means)
+        result[vertices] = 0.5 * (result[vertices] + neighbours.sums(result) / degrees)
     return result
 
 

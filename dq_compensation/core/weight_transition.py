@@ -1,4 +1,4 @@
-"""How wide the weights cross over at a joint, and where: measured, and brought to a given width.
+"""How wide the weights of two bones cross over at their joint, and where: measured.
 
 The model is that of the published compensation (Rudenko 2020): along the limb the child's share is
 a unit step smoothed by a Gaussian, w_c / (w_p + w_c) = 1/2 (1 + erf((z - z0) / (c r sqrt 2))), with
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from .influences import Influences
 from .skeleton import LimbAxis, Skeleton
 
-# The width to which the published curves were fitted.
-BEST_WIDTH = 0.63
 # Which shares of the child are measured: nearer to 0 and 1 painting and cleaning decide.
-_LEAST_SHARE = 0.1
+LEAST_SHARE = 0.1
 # How much of a vertex the two bones must move together.
-_LEAST_TOGETHER = 0.6
+LEAST_TOGETHER = 0.6
 # Residuals, in standard deviations, from which a vertex is left out of the second fit.
 _OUTLIER = 2.5
+# How far from the joint along the limb the thickness of its two sides is compared, in radii.
+_SIDES = (0.4, 1.6)
 # The cosine from which on one bone continues another at rest: a limb, and not a branch.
 _CONTINUES = 0.5
 
@@ -132,30 +132,37 @@ def measure_transitions(
         influences: of the n vertices.
         joints: between the bones that the influences name.
     """
-    bone_count = len(joints.parents)
     if influences.width < 2 or not len(positions):
-        return _fitted(np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.intp), joints)
+        return fitted_transitions(np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.intp), joints)
     first, second = influences.bones[:, 0], influences.bones[:, 1]
     w1, w2 = influences.weights[:, 0], influences.weights[:, 1]
     together = w1 + w2
     child_is_second = joints.parents[second] == first
     child_is_first = joints.parents[first] == second
-    measured = (child_is_second | child_is_first) & (together >= _LEAST_TOGETHER)
-    measured &= w2 >= _LEAST_SHARE * together
+    measured = (child_is_second | child_is_first) & (together >= LEAST_TOGETHER)
+    measured &= w2 >= LEAST_SHARE * together
     rows = np.flatnonzero(measured)
     children = np.where(child_is_second[rows], second[rows], first[rows])
     weights = np.where(child_is_second[rows], w2[rows], w1[rows]).astype(np.float64)
-    assert len(children) == 0 or children.max() < bone_count
-    return _fitted(positions[rows], weights / together[rows], children.astype(np.intp), joints)
+    return fitted_transitions(
+        positions[rows], weights / together[rows], children.astype(np.intp), joints
+    )
 
 
-def _fitted(
+def fitted_transitions(
     positions: NDArray[np.floating],
     shares: NDArray[np.floating],
     children: NDArray[np.intp],
     joints: TransitionJoints,
 ) -> Transitions:
-    """The lines of all joints from their vertices: positions (m, 3), shares and joints (m,)."""
+    """Fit the lines of all joints.
+
+    Args:
+        positions: shape (m, 3), armature space, at rest; vertices of one joint each.
+        shares: shape (m,), of the child bone.
+        children: shape (m,), the child bones.
+        joints: between the bones.
+    """
     size = len(joints.parents)
     from_joint = positions - joints.heads[children]
     along = joints.along[children]
@@ -210,104 +217,31 @@ def _means(
     return np.bincount(groups, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Reshaped:
-    """Other shares of the child at one joint.
-
-    Attributes:
-        vertices: shape (k,), those whose share changes.
-        shares: shape (k,), float64; the child's part of what the two bones have together.
-        width: in radii, as `measure_transitions` would measure it then.
-        shift: in radii, likewise.
-    """
-
-    vertices: NDArray[np.intp]
-    shares: NDArray[np.float64]
-    width: float
-    shift: float
-
-
-def reshape_transition(
+def thickness_ratio(
     positions: NDArray[np.floating],
     influences: Influences,
     joints: TransitionJoints,
     measured: Transitions,
     joint: int,
-    width: float = BEST_WIDTH,
-) -> Reshaped:
-    """Let the weights of two bones cross over at their joint, and that wide.
+) -> float:
+    """How thick the child's limb is near a joint, compared with the parent's.
 
-    Where the share q of a vertex (as a quantile) differs from the fitted line by e, in length along
-    the limb, that stays: q' = (z + e) / (c' r), so that what was painted round the limb survives. e
-    is at most 0.3 r, and fades where the share is nearly 0 or 1 and tells nothing of it. What the
-    two bones have together stays at every vertex. Far from the joint, along the limb or beside it,
-    nothing changes. c' is tried until the width that is measured is the wanted one.
+    Taken from the vertices that one of the two bones moves most, 0.4 to 1.6 radii from the joint: a
+    head on a neck has about 2, an upper arm at a chest much less than 1.
 
-    Args:
-        positions: shape (n, 3), armature space, at rest.
-        influences: of the n vertices.
-        joints: between the bones.
-        measured: at the joints, of the same vertices.
-        joint: the child bone.
-        width: wanted, in radii.
+    Returns:
+        the ratio of the mean distances from the middle; 1 where a side has too few vertices.
     """
-    parent = int(joints.parents[joint])
-    of_parent, of_child, third = _weights_of_pair(influences, parent, joint)
-    together = of_parent + of_child
-    vertices = np.flatnonzero(together > 0.0)
-    together, third = together[vertices], third[vertices]
-    shares = of_child[vertices] / together
-    radius = float(measured.radii[joint])
-    from_joint = (positions[vertices] - joints.heads[joint]) / radius
+    strongest = influences.bones[:, 0]
+    mine = (strongest == joint) | (strongest == joints.parents[joint])
+    rows = np.flatnonzero(mine & (influences.weights[:, 0] > 0.0))
+    from_joint = (positions[rows] - joints.heads[joint]) / measured.radii[joint]
     z = from_joint @ joints.along[joint]
-    quantiles = quantile_of_share(shares)
-    old_width, old_shift = float(measured.widths[joint]), float(measured.shifts[joint])
-    painted = np.clip(quantiles * old_width + old_shift - z, -0.3, 0.3)
-    painted *= 1.0 - _smooth(np.abs(quantiles), 1.2, 2.0)
-    reach = 1.7 + abs(old_shift)
     across = from_joint - z[:, None] * joints.along[joint]
-    across -= across[np.abs(quantiles) < 1.0].mean(axis=0)
-    near = 1.0 - _smooth(np.abs(z), reach, reach + 0.5)
-    near *= 1.0 - _smooth(np.linalg.norm(across, axis=1), 2.0, 2.5)
-
-    asked, result = width, shares
-    new_width = new_shift = 0.0
-    for _ in range(4):
-        wanted = (z + painted) / asked
-        wanted = np.where(np.abs(wanted) < 2.6, share_of_quantile(wanted), wanted > 0.0)
-        result = shares + near * (wanted - shares)
-        weaker = np.minimum(result, 1.0 - result)
-        counts = (together >= _LEAST_TOGETHER) & (weaker >= _LEAST_SHARE)
-        counts &= weaker * together >= third
-        again = _fitted(
-            positions[vertices[counts]],
-            result[counts],
-            np.full(int(counts.sum()), joint, np.intp),
-            joints,
-        )
-        new_width, new_shift = float(again.widths[joint]), float(again.shifts[joint])
-        if new_width <= 0.0:
-            break
-        asked = float(np.clip(asked * width / new_width, 0.5 * width, 2.0 * width))
-    changed = np.abs(result - shares) * together > 1e-4
-    return Reshaped(vertices[changed], result[changed], new_width, new_shift)
-
-
-def _weights_of_pair(
-    influences: Influences, parent: int, child: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Shapes (n,): the weights of two bones, and the largest of any other bone."""
-    weights = influences.weights.astype(np.float64)
-    is_parent, is_child = influences.bones == parent, influences.bones == child
-    others = np.where(is_parent | is_child, 0.0, weights)
-    return (
-        np.where(is_parent, weights, 0.0).sum(axis=1),
-        np.where(is_child, weights, 0.0).sum(axis=1),
-        others.max(axis=1),
-    )
-
-
-def _smooth(values: NDArray[np.floating], start: float, end: float) -> NDArray[np.floating]:
-    """0 up to `start`, 1 from `end`, smooth between."""
-    t = np.clip((values - start) / (end - start), 0.0, 1.0)
-    return t * t * (3.0 - 2.0 * t)
+    radii = []
+    for side in (z, -z):
+        points = across[(side > _SIDES[0]) & (side < _SIDES[1])]
+        if len(points) < 4:
+            return 1.0
+        radii.append(float(np.linalg.norm(points - points.mean(axis=0), axis=1).mean()))
+    return radii[0] / max(radii[1], 1e-9)

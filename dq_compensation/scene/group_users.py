@@ -99,7 +99,7 @@ def _strings_in_nodes(tree: bpy.types.NodeTree, seen: set[bpy.types.NodeTree]) -
     for node in tree.nodes:
         if isinstance(node, bpy.types.ShaderNodeAttribute):
             yield node.attribute_name
-        for socket in node.inputs:
+        for socket in node.inputs or ():
             if socket.type == "STRING":
                 yield getattr(socket, "default_value", "")
         inner = getattr(node, "node_tree", None)
