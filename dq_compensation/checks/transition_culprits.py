@@ -32,7 +32,10 @@ _OUTSIDE = 1.0
 # the weights, must be in the wrong place; in radii.
 _FAR = 1.5
 # How much the vertices may scatter about the model, in radii.
-_SCATTERED = 0.3
+_SCATTERED = 0.22
+# How far the plane in which they cross over may be tilted: 0.4 is 22 degrees. Necks and chins have
+# more; fingers, elbows and knees up to 0.35.
+_TILTED = 0.4
 # What is right, and what a fix has to come to: the width, and the distance from the joint.
 _RIGHT_WIDTHS, _RIGHT_SHIFT = (0.5, 0.8), 0.15
 # How much thicker one side of the joint may be than the other.
@@ -76,7 +79,7 @@ class MeasuredTransitions:
         measured = measure_transitions(positions, influences, joints)
         sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
         sound &= joints.lengths >= _LONG * measured.radii
-        sound &= measured.spreads <= _SCATTERED
+        sound &= (measured.spreads <= _SCATTERED) & (measured.tilts <= _TILTED)
         return cls(skeleton.names, positions, joints, measured, sound)
 
     @property

@@ -78,7 +78,7 @@ def reshape_transition(
     painted *= 1.0 - _smooth(np.abs(quantiles), 1.2, 2.0)
     reach = max(1.7, abs(old_shift) + 2.6 * old_width)
     across = from_joint - z[:, None] * joints.along[joint]
-    across -= across[np.abs(quantiles) < 1.0].mean(axis=0)
+    across -= across[np.abs(quantiles) < 1.3].mean(axis=0)
     near = 1.0 - _smooth(np.abs(z), reach, reach + 0.5)
     near *= 1.0 - _smooth(np.linalg.norm(across, axis=1), 2.0, 2.5)
 

@@ -107,6 +107,8 @@ class Transitions:
         shifts: shape (B,), in radii; z0 / r, where both bones weigh the same, from the joint
             towards the child.
         offsets: shape (B,), in radii; how far beside the middle of the limb the joint lies.
+        tilts: shape (B,); the tangent of the angle between the plane in which the weights cross
+            over and the limb's cross-section.
         spreads: shape (B,), in radii; root mean square distance along the limb from the model.
     """
 
@@ -115,6 +117,7 @@ class Transitions:
     widths: NDArray[np.float64]
     shifts: NDArray[np.float64]
     offsets: NDArray[np.float64]
+    tilts: NDArray[np.float64]
     spreads: NDArray[np.float64]
 
 
@@ -124,8 +127,10 @@ def measure_transitions(
     """Measure every joint.
 
     A vertex counts where a bone and its deforming parent are its two strongest bones, have 0.6 of
-    its weights together, and neither less than a tenth of that. The line z = c r q + z0, with q the
-    quantile of the share, is fitted by least squares, once more without the outliers.
+    its weight together, and neither less than a tenth of that. z = c r q + z0 + a x + b y, with q
+    the quantile of the share and x, y across the limb from its middle, is fitted by least squares,
+    once more without the outliers: weights often cross over in a plane that is tilted, which must
+    not be taken for width.
 
     Args:
         positions: shape (n, 3), armature space, at rest and without shape keys.
@@ -173,42 +178,58 @@ def fitted_transitions(
         [_means(across[:, axis], children, counts) for axis in range(3)], axis=1
     ).reshape(size, 3)
     radii = _means(np.linalg.norm(across - middles[children], axis=1), children, counts)
-    quantiles = quantile_of_share(shares)
+    units = np.where(radii > 0.0, radii, 1.0)
+    beside = (across - middles[children]) / units[children, None]
+    first, second = _across(joints.along)
+    features = np.stack(
+        (
+            quantile_of_share(shares),
+            np.ones(len(z)),
+            np.einsum("mi,mi->m", beside, first[children]),
+            np.einsum("mi,mi->m", beside, second[children]),
+        )
+    )
+    z /= units[children]
     everyone = np.ones(len(z))
-    slopes, starts = _lines(quantiles, z, children, everyone, size)
-    residuals = z - slopes[children] * quantiles - starts[children]
+    fits = _planes(features, z, children, everyone, size)
+    residuals = z - np.einsum("fm,mf->m", features, fits[children])
     spreads = np.sqrt(_means(residuals**2, children, counts))
     inliers = (np.abs(residuals) <= _OUTLIER * spreads[children] + 1e-12).astype(np.float64)
-    slopes, starts = _lines(quantiles, z, children, inliers, size)
-    units = np.where(radii > 0.0, radii, 1.0)
-    return Transitions(
-        counts,
-        radii,
-        slopes / units,
-        starts / units,
-        np.linalg.norm(middles, axis=1) / units,
-        spreads / units,
-    )
+    fits = _planes(features, z, children, inliers, size)
+    offsets = np.linalg.norm(middles, axis=1) / units
+    tilts = np.hypot(fits[:, 2], fits[:, 3])
+    return Transitions(counts, radii, fits[:, 0], fits[:, 1], offsets, tilts, spreads)
 
 
-def _lines(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
+def _planes(
+    features: NDArray[np.float64],
+    values: NDArray[np.float64],
     groups: NDArray[np.intp],
     weights: NDArray[np.float64],
     size: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The least-squares line y = slope x + start of every group; zeros where x does not vary."""
+) -> NDArray[np.float64]:
+    """The least-squares coefficients (size, f) of every group: values (m,) by features (f, m)."""
+    count = len(features)
+    normal, right = np.zeros((size, count, count)), np.zeros((size, count))
 
-    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(groups, weights=values * weights, minlength=size)
+    def sums(products: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(groups, weights=products * weights, minlength=size)
 
-    counts = np.maximum(sums(np.ones(len(x))), 1.0)
-    mean_x, mean_y = sums(x) / counts, sums(y) / counts
-    dx = x - mean_x[groups]
-    variances = sums(dx * dx)
-    slopes = sums(dx * (y - mean_y[groups])) / np.where(variances > 1e-9, variances, np.inf)
-    return slopes, mean_y - slopes * mean_x
+    for row in range(count):
+        right[:, row] = sums(features[row] * values)
+        for column in range(row, count):
+            normal[:, row, column] = normal[:, column, row] = sums(features[row] * features[column])
+    # What does not vary in a group has no coefficient.
+    normal += (1e-6 * np.trace(normal, axis1=1, axis2=2) + 1e-12)[:, None, None] * np.eye(count)
+    return np.linalg.solve(normal, right[:, :, None])[:, :, 0]
+
+
+def _across(along: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two unit vectors (B, 3) each, at right angles to unit vectors (B, 3) and to each other."""
+    least = np.eye(3)[np.abs(along).argmin(axis=1)]
+    first = np.cross(along, least)
+    first /= np.maximum(np.linalg.norm(first, axis=1, keepdims=True), 1e-12)
+    return first, np.cross(along, first)
 
 
 def _means(
