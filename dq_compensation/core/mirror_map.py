@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
-# The grids in which partners are looked for, in parts of the tolerance, the finest first: most
-# meshes are symmetric to the last bit, and in a fine grid nobody is mistaken for the neighbour.
+# The cells of the grids in which partners are looked for, in parts of the tolerance, the finest
+# first: most meshes are symmetric to the last bit, and in a fine grid nobody is mistaken for the
+# neighbour. Whatever is within half a cell is found.
 _CELLS = (0.02, 0.3, 2.0)
 _KEY_FACTORS = np.array([73856093, 19349663, 83492791], np.int64)
 
@@ -26,32 +29,24 @@ def mirror_partners(positions: NDArray[np.floating], tolerance: float) -> NDArra
     partners = np.full(len(positions), -1, np.int32)
     left = np.arange(len(positions))
     for cell in _CELLS:
+        if not len(left):
+            break
         size = max(cell * tolerance, 1e-30)
-        # A point and its mirror image can fall on either side of the border of two cells: then
-        # they are in one cell of a grid that is shifted by half a cell along some of the axes.
-        for shift in np.ndindex(2, 2, 2):
-            if not len(left):
-                return partners
-            found = _in_same_cell(positions, mirrored[left], size, 0.5 * np.array(shift))
+        keys = _keys(positions / size)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        # The cell of the point itself, then those that touch the nearest corner of it.
+        for shift in ((0.0, 0.0, 0.0), *itertools.product((-0.5, 0.5), repeat=3)):
+            wanted = _keys(mirrored[left] / size + np.array(shift))
+            places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            found = order[places]
             apart = np.linalg.norm(positions[found] - mirrored[left], axis=1)
-            near = (found >= 0) & (apart <= tolerance)
+            near = (keys[places] == wanted) & (apart <= tolerance)
             partners[left[near]] = found[near]
             left = left[~near]
     return partners
 
 
-def _in_same_cell(
-    positions: NDArray[np.float64],
-    wanted: NDArray[np.float64],
-    size: float,
-    shift: NDArray[np.float64],
-) -> NDArray[np.intp]:
-    """For each wanted point (m, 3) one of the positions (n, 3) in its cell of a grid, or -1."""
-    keys, wanted_keys = (
-        (np.floor(points / size + shift).astype(np.int64) * _KEY_FACTORS).sum(axis=1)
-        for points in (positions, wanted)
-    )
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    places = np.minimum(np.searchsorted(keys, wanted_keys), max(len(keys) - 1, 0))
-    return np.where(keys[places] == wanted_keys, order[places], -1)
+def _keys(cells: NDArray[np.float64]) -> NDArray[np.int64]:
+    """One number for each cell (m, 3) of a grid; seldom the same one for two."""
+    return (np.floor(cells).astype(np.int64) * _KEY_FACTORS).sum(axis=1)

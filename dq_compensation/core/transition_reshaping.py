@@ -64,11 +64,9 @@ def reshape_transition(
         width: wanted, in radii.
     """
     parent = int(joints.parents[joint])
-    of_parent, of_child, third = _weights_of_pair(influences, parent, joint)
+    vertices, of_parent, of_child, third = _weights_of_pair(influences, parent, joint)
     together = of_parent + of_child
-    vertices = np.flatnonzero(together > 0.0)
-    together, third = together[vertices], third[vertices]
-    shares = of_child[vertices] / together
+    shares = of_child / together
     radius = float(measured.radii[joint])
     from_joint = (positions[vertices] - joints.heads[joint]) / radius
     z = from_joint @ joints.along[joint]
@@ -107,15 +105,17 @@ def reshape_transition(
 
 def _weights_of_pair(
     influences: Influences, parent: int, child: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Shapes (n,): the weights of two bones, and the largest of any other bone."""
-    weights = influences.weights.astype(np.float64)
-    is_parent, is_child = influences.bones == parent, influences.bones == child
-    others = np.where(is_parent | is_child, 0.0, weights)
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The vertices (k,) that two bones move, the weights of both, and the largest of any other."""
+    used = influences.weights > 0.0
+    of_either = ((influences.bones == parent) | (influences.bones == child)) & used
+    vertices = np.flatnonzero(of_either.any(axis=1))
+    bones, weights = influences.bones[vertices], influences.weights[vertices].astype(np.float64)
     return (
-        np.where(is_parent, weights, 0.0).sum(axis=1),
-        np.where(is_child, weights, 0.0).sum(axis=1),
-        others.max(axis=1),
+        vertices,
+        np.where(bones == parent, weights, 0.0).sum(axis=1),
+        np.where(bones == child, weights, 0.0).sum(axis=1),
+        np.where(of_either[vertices], 0.0, weights).max(axis=1),
     )
 
 

@@ -14,6 +14,8 @@ from dq_compensation.checks.transition_culprits import MeasuredTransitions
 from dq_compensation.checks.weight_transition import CHECK
 from human_model import Rig
 from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import check, enable, error
+from tests.blender.scene_builders import evaluated_positions
 from tests.checks.plant_weight_transition import cylinder, narrow
 from tests.checks.test_unweighted_vertices import dense_weights, subject_of
 
@@ -200,3 +202,15 @@ def test_broken_set_ups_are_left_to_other_checks() -> None:
     assert found_in(limb) == {}
     limb.modifiers.clear()
     assert found_in(limb) == {}
+
+
+def test_an_enabled_character_shows_the_new_weights() -> None:
+    """The node modifier gives what NumPy computes from them: 1e-4 of the size, as ever."""
+    limb, rig = cylinder(0.25)
+    enable(limb)
+    rig.pose.bones["lower"].rotation_quaternion = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
+    before = evaluated_positions(limb)
+    CHECK.fixes["reshape"](subject_of(limb), found_in(limb)["lower"])
+    check()
+    assert np.abs(evaluated_positions(limb) - before).max() > 0.001
+    assert error(limb) < 1e-4
