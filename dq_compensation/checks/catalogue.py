@@ -9,14 +9,21 @@ import bpy
 from . import (
     armature_modifier,
     bone_features,
+    bone_groups,
     bone_hierarchy,
     bone_orientation,
     bone_scale,
+    mirrored_weights,
     object_scale,
     parenting,
     shape_keys,
+    shared_joints,
     stale_binding,
+    tiny_influences,
     topology_modifiers,
+    unweighted_vertices,
+    weight_sums,
+    weight_transition,
 )
 from .issue import Check, Issue
 from .subject import Subject
@@ -28,29 +35,18 @@ CHECKS: tuple[Check, ...] = (
     bone_orientation.CHECK,
     bone_hierarchy.CHECK,
     armature_modifier.CHECK,
+    unweighted_vertices.CHECK,
+    weight_sums.CHECK,
+    bone_groups.CHECK,
+    tiny_influences.CHECK,
+    shared_joints.CHECK,
+    weight_transition.CHECK,
     bone_features.CHECK,
     shape_keys.CHECK,
     stale_binding.CHECK,
     topology_modifiers.CHECK,
+    mirrored_weights.CHECK,
 )
-
-# The key of the issue that stands for a check that could not be made.
-FAILED = "failed"
-
-_log = logging.getLogger(__name__)
-_ORDER = ("ERROR", "WARNING", "INFORMATION")
-
-
-def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
-    """What the checks find in a character, the worst first.
-
-    A check that fails becomes an issue itself: the others are still made.
-
-    Args:
-        obj: a mesh object, enabled or not, original.
-        depsgraph: evaluated.
-    """
-    subject = Subject(obj, depsgraph)
     found = [issue for check in CHECKS for issue in _found_by(check, subject)]
     return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
 

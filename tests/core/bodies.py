@@ -94,8 +94,8 @@ def random_influences(
 class Cylinder:
     """A cylinder of radius 1 about Z, from -4 to 4, with two bones that meet at the origin.
 
-    The share of the upper bone is 1/2 (1 + erf(z / (c sqrt 2))): a step smoothed by a Gaussian of
-    the width c.
+    The share of the upper bone is 1/2 (1 + erf((z - z0) / (c sqrt 2))): a step at z0, the shift,
+    smoothed by a Gaussian of the width c.
     """
 
     rows: int
@@ -106,14 +106,17 @@ class Cylinder:
     skeleton: Skeleton
 
     @classmethod
-    def with_transition(cls, width: float, rows: int = 161, columns: int = 64) -> Cylinder:
+    def with_transition(
+        cls, width: float, rows: int = 161, columns: int = 64, shift: float = 0.0
+    ) -> Cylinder:
         heights = np.linspace(-4.0, 4.0, rows)
         around = 2.0 * np.pi * np.arange(columns) / columns
         z, angles = np.meshgrid(heights, around, indexing="ij")
         normals = np.stack((np.cos(angles), np.sin(angles), np.zeros_like(z)), axis=-1)
         positions = normals + z[:, :, None] * [0.0, 0.0, 1.0]
         count = rows * columns
-        upper = np.array([0.5 * (1.0 + math.erf(h / (width * math.sqrt(2.0)))) for h in heights])
+        steps = (heights - shift) / (width * math.sqrt(2.0))
+        upper = np.array([0.5 * (1.0 + math.erf(step)) for step in steps])
         upper = np.repeat(upper, columns)
         influences = Influences.from_triples(
             np.tile(np.arange(count), 2),

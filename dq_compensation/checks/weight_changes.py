@@ -1,0 +1,88 @@
+"""What the checks of weights share: which weights move a vertex, and leave to change them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.influences import MIN_WEIGHT_SUM
+from ..scene.mesh import VertexGroupWeights, mesh_of
+from ..scene.weights_writing import writing_refusal
+from .issue import FixError
+from .subject import Subject
+
+
+@dataclass(frozen=True, eq=False)
+class DeformingWeights:
+    """The weights of the groups that deforming bones move, one row per (vertex, group) pair.
+
+    Attributes:
+        rows: shape (m,), indices into the subject's `weights`.
+        vertices: shape (m,), int32, rising.
+        groups: shape (m,), int32.
+        weights: shape (m,), float64, 0 or more; what is not a number counts as 0, as in the
+            deformation.
+        sums: shape (n,), float64, of every vertex.
+        moved: shape (n,), bool; whether Blender moves the vertex: where the sum is above 1e-4.
+    """
+
+    rows: NDArray[np.intp]
+    vertices: NDArray[np.int32]
+    groups: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    moved: NDArray[np.bool_]
+
+
+def deforming_weights(subject: Subject) -> DeformingWeights:
+    """Of a character; without an armature no vertex has any."""
+    every = subject.weights
+    names = subject.group_names
+    deforms = np.zeros(group_table_size(every, len(names)), np.bool_)
+    deforms[: len(names)] = [name in subject.deforming_bones for name in names]
+    rows = np.flatnonzero(deforms[every.groups])
+    vertices = every.vertices[rows]
+    weights = every.weights[rows].astype(np.float64)
+    weights = np.where(np.isfinite(weights) & (weights > 0.0), weights, 0.0)
+    sums = np.bincount(vertices, weights=weights, minlength=every.vertex_count)
+    return DeformingWeights(
+        rows, vertices, every.groups[rows], weights, sums, sums > MIN_WEIGHT_SUM
+    )
+
+
+def group_table_size(weights: VertexGroupWeights, group_count: int) -> int:
+    """How long a table by group must be.
+
+    Weights of groups that were removed by a script can stay behind in a mesh: past the end.
+    """
+    return max(group_count, int(weights.groups.max(initial=-1)) + 1)
+
+
+def require_writable(obj: bpy.types.Object, groups: list[str]) -> None:
+    """See that the weights of these groups can be written.
+
+    Raises:
+        FixError: they cannot.
+    """
+    refusal = writing_refusal(obj, groups)
+    if refusal is not None:
+        raise FixError(refusal)
+
+
+def sharing_question(obj: bpy.types.Object) -> str:
+    """What a change of weights does to other objects, to be asked; empty when it does nothing."""
+    mesh = mesh_of(obj)
+    others = mesh.users - int(mesh.use_fake_user) - 1
+    if others <= 0:
+        return ""
+    objects = "1 other object" if others == 1 else f"{others} other objects"
+    return f"{mesh.name} is shared with {objects}, whose weights change as well."
+
+
+def counted(count: int, singular: str) -> str:
+    """A number with its noun: ``1 vertex``, ``2,000 vertices``."""
+    plural = singular[:-2] + "ices" if singular.endswith("ex") else singular + "s"
+    return f"{count:,} {singular if count == 1 else plural}"

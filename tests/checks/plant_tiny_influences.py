@@ -1,0 +1,22 @@
+"""Influences of the human that are too weak to see."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dq_compensation.scene.weights_writing import write_group
+from tests.blender.conftest import Human
+
+
+def sprinkled(human: Human) -> None:
+    """Every vertex of the left thigh also has a trace of the pelvis, which hardly moves."""
+    obj = human.mesh_object
+    index = obj.vertex_groups["upperleg02.L"].index
+    vertices = np.unique(human.arrays.weight_vertex[human.arrays.weight_bone == index])
+    pelvis = obj.vertex_groups["spine05"].index
+    has_pelvis = human.arrays.weight_vertex[human.arrays.weight_bone == pelvis]
+    vertices = np.setdiff1d(vertices, has_pelvis)
+    write_group(obj, "spine05", np.full(len(vertices), 2e-6), vertices)
+
+
+PLANTED = {"tiny_influences/sprinkled": sprinkled}

@@ -1,0 +1,216 @@
+"""Transitions are measured on real limbs, judged by the curve, and brought to the joint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from dq_compensation.checks.issue import FixError, Issue
+from dq_compensation.checks.transition_culprits import MeasuredTransitions
+from dq_compensation.checks.weight_transition import CHECK
+from human_model import Rig
+from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import check, enable, error
+from tests.blender.scene_builders import evaluated_positions
+from tests.checks.plant_weight_transition import cylinder, narrow
+from tests.checks.test_unweighted_vertices import dense_weights, subject_of
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+# The parent, the child of elbow and knee in each rig.
+LIMBS: list[tuple[Rig, str, str]] = [
+    ("default", "upperarm02.L", "lowerarm01.L"),
+    ("default", "upperleg02.R", "lowerleg01.R"),
+    ("game_engine", "upperarm_l", "lowerarm_l"),
+    ("cmu_mb", "RightUpLeg", "RightLeg"),
+]
+
+
+def found_in(obj: bpy.types.Object) -> dict[str, Issue]:
+    return {issue.key: issue for issue in CHECK.find(subject_of(obj))}
+
+
+def measured(obj: bpy.types.Object, child: str) -> tuple[float, float]:
+    """The width and the shift at the head of a bone, in radii."""
+    all_of_them = MeasuredTransitions.of(subject_of(obj))
+    assert all_of_them is not None
+    joint = all_of_them.names.index(child)
+    transitions = all_of_them.transitions
+    return float(transitions.widths[joint]), float(transitions.shifts[joint])
+
+
+def bend_error(limb: bpy.types.Object, rig: bpy.types.Object) -> float:
+    """Bent by 90 degrees: the distance from two capsules, outer half, % of the radius, signed."""
+    rig.pose.bones["lower"].rotation_mode = "QUATERNION"
+    bone = rig.pose.bones["lower"]
+    bone.rotation_quaternion = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
+    bpy.context.view_layer.update()
+    points = api.evaluate(limb).astype(np.float64)
+    rest = np.array([vertex.co for vertex in limb.data.vertices])
+    ways = [np.array([0.0, 0.0, -1.0]), np.array(bone.vector.normalized())]
+    distances = []
+    for way in ways:
+        along = np.maximum(points @ way, 0.0)
+        distances.append(np.linalg.norm(points - along[:, None] * way, axis=1))
+    errors = 1000.0 * (np.minimum(*distances) - 0.1)
+    bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    outside = rest @ ways[1] <= 1e-6
+    return float(max(errors[outside].min(), errors[outside].max(), key=abs))
+
+
+@pytest.mark.parametrize("width", [0.5, 0.63, 0.8])
+def test_a_right_width_at_the_joint_is_no_issue(width: float) -> None:
+    limb, _ = cylinder(width)
+    assert found_in(limb) == {}
+
+
+@pytest.mark.parametrize(("width", "shift"), [(0.25, 0.0), (1.1, 0.0), (0.63, 0.6), (0.63, -0.6)])
+def test_what_it_expects_is_what_the_bend_shows(width: float, shift: float) -> None:
+    """Within 2 % of the radius: the table is interpolated, the cylinder coarser than its model."""
+    limb, rig = cylinder(width, shift)
+    issue = found_in(limb)["lower"]
+    assert issue.severity == "WARNING"
+    error = bend_error(limb, rig)
+    said = "bulges by" if error > 0.0 else "is pressed in by"
+    percent = int(issue.message.split(f"{said} about ")[1].split(" %")[0])
+    assert percent == pytest.approx(abs(error), abs=2.0)
+
+
+@pytest.mark.parametrize(("width", "shift"), [(0.25, 0.0), (1.1, 0.0), (0.3, 1.0), (0.63, -0.6)])
+def test_the_fix_keeps_its_word(width: float, shift: float) -> None:
+    limb, rig = cylinder(width, shift)
+    third = limb.vertex_groups.new(name="third")
+    third.add(list(range(100)), 0.5, "REPLACE")
+    before, error = dense_weights(limb), bend_error(limb, rig)
+    issue = found_in(limb)["lower"]
+    (fix,) = issue.fixes
+    said = CHECK.fixes["reshape"](subject_of(limb), issue)
+    new_width, new_shift = measured(limb, "lower")
+    assert f"width {width:.2f} -> {new_width:.2f}" in fix.question
+    assert f"{new_width:.2f} radii" in said
+    assert new_width == pytest.approx(0.63, abs=0.03)
+    assert new_shift == pytest.approx(0.0, abs=0.05)
+    assert found_in(limb) == {}
+    assert abs(bend_error(limb, rig)) < min(4.0, abs(error))
+    after = dense_weights(limb)
+    np.testing.assert_array_equal(after[:, 2], before[:, 2])
+    np.testing.assert_allclose(after[:, :2].sum(axis=1), before[:, :2].sum(axis=1), atol=1e-6)
+    changed = np.flatnonzero((after != before).any(axis=1))
+    assert set(changed.tolist()) <= set(issue.vertices.tolist())
+
+
+def test_the_measured_curve_minds_only_what_is_extreme() -> None:
+    """The width hardly matters for it; a transition that is a radius away from the joint does."""
+    limb, _ = cylinder(0.25)
+    limb.dq_compensation.curve = "MEASURED"
+    assert found_in(limb) == {}
+    limb, _ = cylinder(0.63, 1.2)
+    limb.dq_compensation.curve = "MEASURED"
+    assert found_in(limb)["lower"].severity == "INFORMATION"
+
+
+@pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION", "SPHERICAL_JOINT"])
+def test_methods_without_a_curve_have_no_width(method: str) -> None:
+    limb, _ = cylinder(0.25)
+    limb.dq_compensation.method = method
+    assert found_in(limb) == {}
+
+
+def test_a_joint_beside_the_limb_is_no_matter_of_weights() -> None:
+    limb, _ = cylinder(0.63, beside=1.6)
+    issue = found_in(limb)["outside"]
+    assert (issue.severity, issue.bones, issue.fixes) == ("WARNING", ("lower",), ())
+    assert "lower (1.6 radii)" in issue.message
+
+
+@pytest.mark.parametrize(("rig", "parent", "child"), LIMBS)
+def test_elbows_and_knees_of_the_human_come_out_right(
+    human_with_rig: Callable[[Rig], Human], rig: Rig, parent: str, child: str
+) -> None:
+    """They are as wide as they should be, but 0.8 and 1.2 radii beside the joint."""
+    human = human_with_rig(rig)
+    obj = human.mesh_object
+    obj.dq_compensation.curve = "FITTED"
+    width, shift = measured(obj, child)
+    assert 0.6 < width < 0.8
+    assert 0.7 < abs(shift) < 1.3
+    before = dense_weights(obj)
+    issue = next(issue for issue in found_in(obj).values() if child in issue.bones and issue.fixes)
+    assert parent in issue.bones
+    assert issue.severity == "WARNING"
+    CHECK.fixes["reshape"](subject_of(obj), issue)
+    width, shift = measured(obj, child)
+    assert 0.5 <= width <= 0.8
+    assert abs(shift) <= 0.15
+    assert issue.key not in found_in(obj)
+    after = dense_weights(obj)
+    groups = obj.vertex_groups
+    pairs = [tuple(groups[name].index for name in issue.bones[i : i + 2]) for i in (0, 2)]
+    for pair in pairs:
+        np.testing.assert_allclose(
+            after[:, pair].sum(axis=1), before[:, pair].sum(axis=1), atol=1e-6
+        )
+    others = np.setdiff1d(np.arange(len(groups)), np.array(pairs).ravel())
+    np.testing.assert_array_equal(after[:, others], before[:, others])
+
+
+def test_knees_that_were_made_narrow_are_found_and_mended(human: Human) -> None:
+    narrow(human)
+    obj = human.mesh_object
+    assert measured(obj, "lowerleg01.L")[0] < 0.35
+    issue = found_in(obj)["lowerleg01.L"]
+    assert set(issue.bones) == {
+        f"{bone}.{side}" for bone in ("upperleg02", "lowerleg01") for side in "LR"
+    }
+    CHECK.fixes["reshape"](subject_of(obj), issue)
+    assert "lowerleg01.L" not in found_in(obj)
+    assert measured(obj, "lowerleg01.R")[0] == pytest.approx(0.63, abs=0.1)
+
+
+def test_joints_of_the_human_outside_of_its_skin_are_named(human: Human) -> None:
+    """Its fingers' bones are centimetres away from the skin that is weighted to them."""
+    issue = found_in(human.mesh_object)["outside"]
+    assert {"finger2-2.L", "finger5-3.R"} <= set(issue.bones)
+    assert "lowerleg01.L" not in issue.bones
+    arrays = human.arrays
+    for name in ("finger2-2.L", "finger3-2.R", "finger5-3.L"):
+        bone = arrays.names.index(name)
+        skin = arrays.vertices[arrays.weight_vertex[arrays.weight_bone == bone]]
+        assert np.linalg.norm(skin - arrays.heads[bone], axis=1).min() > 0.02
+
+
+def test_locked_groups_and_shared_meshes() -> None:
+    limb, _ = cylinder(0.25)
+    bpy.context.scene.collection.objects.link(limb.copy())
+    issue = found_in(limb)["lower"]
+    assert "shared with 1 other object" in issue.fixes[0].question
+    limb.vertex_groups["lower"].lock_weight = True
+    before = dense_weights(limb)
+    with pytest.raises(FixError, match="lower"):
+        CHECK.fixes["reshape"](subject_of(limb), issue)
+    np.testing.assert_array_equal(dense_weights(limb), before)
+
+
+def test_broken_set_ups_are_left_to_other_checks() -> None:
+    limb, rig = cylinder(0.25)
+    rig.scale = (0.0, 1.0, 1.0)
+    assert found_in(limb) == {}
+    limb.modifiers.clear()
+    assert found_in(limb) == {}
+
+
+def test_an_enabled_character_shows_the_new_weights() -> None:
+    """The node modifier gives what NumPy computes from them: 1e-4 of the size, as ever."""
+    limb, rig = cylinder(0.25)
+    enable(limb)
+    rig.pose.bones["lower"].rotation_quaternion = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
+    before = evaluated_positions(limb)
+    CHECK.fixes["reshape"](subject_of(limb), found_in(limb)["lower"])
+    check()
+    assert np.abs(evaluated_positions(limb) - before).max() > 0.001
+    assert error(limb) < 1e-4
