@@ -13,6 +13,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.properties",
     ".ui.operators",
     ".ui.panels",
+    ".ui.paint_operators",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
 )
