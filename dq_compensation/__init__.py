@@ -14,6 +14,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.operators",
     ".ui.panels",
     ".ui.paint_operators",
+    ".ui.paint_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
 )

@@ -1,4 +1,4 @@
-"""What is done to painted weights: smoothing them, and mirroring them from one side to the other."""
+"""What is done to painted weights: smoothing, and mirroring from one side to the other."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def transition_weights(
     and 0 where the two strongest bones are unrelated: nothing is compensated there. The joint of a
     vertex and the nearer one of its two limbs are those of `MeasuredJoints`. In the pose the limbs
     leave the joint along r' (the nearer one) and s'; the inside of the bend, seen from the nearer
-    limb, is m' = s' - (s' . r') r', turned back to rest by that limb's bone. With the vertex at rest
-    a = v - J - max(0, (v - J) . r) r from the limb and c = a . m / (|a| |m|),
+    limb, is m' = s' - (s' . r') r', and m is that turned back to rest by the limb's bone. With the
+    vertex at rest a = v - J - max(0, (v - J) . r) r from the limb and c = a . m / (|a| |m|),
 
         side = 1 - S(beta, 5, 20 degrees) S(c, 0, 0.5),    |r' + s'| = 2 sin(beta / 2)
 

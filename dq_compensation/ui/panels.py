@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import bpy
 from bpy.types import Context, Object, Panel, UILayout
 
@@ -11,9 +9,7 @@ from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
 from ..scene.targets import deformed_meshes
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import IconItems
+from .sentences import draw_sentence
 
 
 class VIEW3D_PT_dq_compensation(Panel):
@@ -32,12 +28,12 @@ class VIEW3D_PT_dq_compensation(Panel):
         layout.use_property_decorate = False
         active = context.active_object
         if active is None or active.type not in {"MESH", "ARMATURE"}:
-            _sentence(layout, context, "Select a character's mesh or its armature.", "INFO")
+            draw_sentence(layout, context, "Select a character's mesh or its armature.", "INFO")
             return
         meshes = [active] if active.type == "MESH" else deformed_meshes(active, context.view_layer)
         if not meshes:
             text = f"{active.name} deforms no mesh. Parent one to it (Ctrl P, Armature Deform)."
-            _sentence(layout, context, text, "INFO")
+            draw_sentence(layout, context, text, "INFO")
             return
         enabled = [settings_of(obj).enabled for obj in meshes]
         row = layout.row(align=True)
@@ -74,33 +70,15 @@ def _status(layout: UILayout, context: Context, obj: Object) -> None:
     if not settings_of(obj).enabled:
         layout.row().prop(settings_of(obj), "display", expand=True)
         if reason := enabling.refusal(obj):
-            _sentence(layout, context, reason, "ERROR")
+            draw_sentence(layout, context, reason, "ERROR")
         return
     if reason := enabling.problem_of(obj):
-        _sentence(layout, context, reason, "ERROR")
+        draw_sentence(layout, context, reason, "ERROR")
         layout.operator("dqc.refresh", icon="FILE_REFRESH")
         return
     for note in enabling.notes_of(obj):
-        _sentence(layout, context, note, "INFO")
+        draw_sentence(layout, context, note, "INFO")
     layout.operator("dqc.refresh", icon="FILE_REFRESH")
-
-
-def _sentence(layout: UILayout, context: Context, text: str, icon: IconItems) -> None:
-    """A sentence, broken into as many lines as the sidebar's width asks for."""
-    scale = context.preferences.system.ui_scale
-    region = context.region
-    # A letter of the interface font is about 6 pixels wide at scale 1; the icon takes 60.
-    width = max(20, int((region.width / scale - 60) / 6)) if region else 40
-    lines: list[str] = []
-    for word in text.split():
-        if lines and len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] = f"{lines[-1]} {word}"
-        else:
-            lines.append(word)
-    column = layout.column(align=True)
-    column.scale_y = 0.8
-    for number, line in enumerate(lines):
-        column.label(text=line, icon=icon if number == 0 else "BLANK1")
 
 
 CLASSES = (VIEW3D_PT_dq_compensation,)
