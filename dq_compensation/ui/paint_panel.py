@@ -72,10 +72,11 @@ def _weights(layout: UILayout, obj: Object) -> None:
 def _kind_in_hand(obj: Object) -> PaintedKind:
     """Which group the buttons are for: the one that is the object's active group, or the first."""
     active = obj.vertex_groups.active
-    kinds = list(PAINTED_GROUPS)
-    return next(
-        (k for k in kinds if active is not None and painted_group(obj, k) == active), kinds[0]
-    )
+    kinds: list[PaintedKind] = list(PAINTED_GROUPS)
+    for kind in kinds:
+        if active is not None and painted_group(obj, kind) == active:
+            return kind
+    return kinds[0]
 
 
 def _overlay(layout: UILayout, context: Context, obj: Object) -> None:
