@@ -9,12 +9,11 @@ from .dual_quaternion import quaternion_conjugate, rotate_vectors
 from .influences import Influences
 from .measured_joints import MeasuredJoints, from_ray, smooth_step
 from .pose import Pose
-from .skeleton import Skeleton
 
 # The share of the weaker of two bones from which a vertex belongs to their transition in full.
 _IN_TRANSITION = 0.05
-# 1 - w3 / w2 from which a third bone does not count.
-_NO_THIRD = 0.5
+# The amount of compensation from which it is to act in full.
+_COMPENSATED = 0.25
 # Angles between two limbs below which their joint has no inner side, and above which it has one.
 _STRAIGHT, _BENT = np.radians((5.0, 20.0))
 # Cosine of the angle to the inside of the bend from which skin is on its inner side: 60 degrees.
@@ -24,22 +23,23 @@ _INNER = 0.5
 def transition_weights(
     positions: NDArray[np.floating],
     influences: Influences,
-    skeleton: Skeleton,
     measured: MeasuredJoints,
     pose: Pose,
 ) -> NDArray[np.float32]:
     """1 on the outer sides of the joints, 0 on their inner sides and where a third bone takes over.
 
-    With w1 >= w2 >= w3 the strongest weights of a vertex and S(x, a, b) rising smoothly from 0 at a
-    to 1 at b (3 t^2 - 2 t^3), the weight is
+    With w1 >= w2 the strongest weights of a vertex, m its amount of MEASURED compensation (see
+    `MeasuredJoints`: it fades out where a third bone takes over, far from the joint and where the
+    two bones are no limb with a joint) and S(x, a, b) rising smoothly from 0 at a to 1 at b
+    (3 t^2 - 2 t^3), the weight is
 
-        side S(w2 / (w1 + w2), 0, 0.05) S(1 - w3 / w2, 0, 0.5)
+        side S(w2 / (w1 + w2), 0, 0.05) S(m, 0, 0.25)
 
-    and 0 where the two strongest bones are unrelated: nothing is compensated there. The joint of a
-    vertex and the nearer one of its two limbs are those of `MeasuredJoints`. In the pose the limbs
-    leave the joint along r' (the nearer one) and s'; the inside of the bend, seen from the nearer
-    limb, is m' = s' - (s' . r') r', and m is that turned back to rest by the limb's bone. With the
-    vertex at rest a = v - J - max(0, (v - J) . r) r from the limb and c = a . m / (|a| |m|),
+    The joint J of a vertex and the nearer of its two limbs are those of `MeasuredJoints`. In the
+    pose the limbs leave the joint along r' (the nearer one) and s'; the inside of the bend, seen
+    from the nearer limb, is i' = s' - (s' . r') r', and i is that turned back to rest by the limb's
+    bone. With the vertex at rest a = v - J - max(0, (v - J) . r) r from the limb and
+    c = a . i / (|a| |i|),
 
         side = 1 - S(beta, 5, 20 degrees) S(c, 0, 0.5),    |r' + s'| = 2 sin(beta / 2)
 
@@ -48,8 +48,7 @@ def transition_weights(
     Args:
         positions: shape (n, 3), armature space, at rest.
         influences: of the n vertices.
-        skeleton: the bones.
-        measured: of the same positions; what its curve compensates does not matter.
+        measured: of the same positions.
         pose: says which side of a joint is the outer one; the rest pose has bends, too.
 
     Returns:
@@ -59,12 +58,10 @@ def transition_weights(
     weights = np.zeros(count, np.float32)
     if influences.width < 2 or not count:
         return weights
-    kinship = skeleton.kinship(influences.bones[:, 0], influences.bones[:, 1])
-    rows = np.flatnonzero((kinship != 0) & (influences.weights[:, 1] > 0.0))
+    rows = measured.rows
     w1, w2 = influences.weights[rows, 0], influences.weights[rows, 1]
-    w3 = influences.weights[rows, 2] if influences.width > 2 else np.zeros(len(rows), np.float32)
     shares = smooth_step(w2 / (w1 + w2), 0.0, _IN_TRANSITION)
-    shares *= smooth_step(1.0 - w3 / w2, 0.0, _NO_THIRD)
+    shares *= smooth_step(measured.amounts[rows], 0.0, _COMPENSATED)
     weights[rows] = shares * _outer_sides(positions[rows], measured, rows, pose)
     return weights
 

@@ -248,7 +248,7 @@ def weights_from_transition(
     pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
     measured = binding.measured(settings_of(obj).limb_axis, to_armature)
     positions = binding.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
-    start = transition_weights(positions, binding.influences, binding.skeleton, measured, pose)
+    start = transition_weights(positions, binding.influences, measured, pose)
     ensure_group(obj, kind)
     return _change(obj, kind, lambda _weights: start)
 
