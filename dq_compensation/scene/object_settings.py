@@ -36,6 +36,7 @@ class ObjectSettings(Protocol):
     factor: float
     curve: Curve
     vertex_group: str
+    blend_group: str
     limb_axis: LimbAxis
     overlay: Overlay
     overlay_maximum: float
