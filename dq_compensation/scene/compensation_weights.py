@@ -33,7 +33,7 @@ NOT_A_MESH = "Select a mesh that DQ Compensation deforms, or its armature"
 NOT_ENABLED = "{obj} is not deformed by DQ Compensation. Press Enable first"
 NO_GROUP = "{obj} has no vertex group for the {meaning} yet. Press Paint Weights first"
 
-PaintedKind = Literal["COMPENSATION"]
+PaintedKind = Literal["COMPENSATION", "BLEND"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,13 @@ PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
         "Compensation",
         "compensation",
         "How much of the compensation acts: 0 is plain dual quaternions, 1 all of it",
+    ),
+    "BLEND": PaintedGroup(
+        "blend_group",
+        "Blend",
+        "Blend to Linear",
+        "blend to linear",
+        "What acts at all: 0 is the plain Armature modifier's linear skinning, 1 the method",
     ),
 }
 

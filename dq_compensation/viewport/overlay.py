@@ -30,7 +30,7 @@ def reference_settings(settings: Settings, overlay: Overlay) -> Settings:
         return replace(settings, factor=0.0)
     if overlay == "LINEAR":
         return replace(settings, method="LINEAR")
-    return replace(settings, method="DUAL_QUATERNION")
+    return replace(settings, method="DUAL_QUATERNION", blend_group="")
 
 
 class ColouredCharacter:

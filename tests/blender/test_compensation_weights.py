@@ -87,6 +87,22 @@ def test_painting_starts_on_a_group_that_changes_nothing_yet(
     assert distance(evaluated_positions(body), before) < 1e-6  # metres; float32
 
 
+def test_the_blend_to_linear_is_painted_in_a_group_of_its_own(
+    enabled_tube: bpy.types.Object,
+) -> None:
+    body = enabled_tube
+    bpy.ops.dqc.paint_weights()
+    bpy.ops.dqc.paint_weights(group="BLEND")
+    assert body.dq_compensation.vertex_group == "Compensation"
+    assert body.dq_compensation.blend_group == "Blend"
+    assert body.vertex_groups.active.name == "Blend"
+    _bend(body, 80.0)
+    bpy.ops.dqc.weights_fill(group="BLEND", value=0.0)
+    assert (_weights(body) == 1.0).all()
+    linear = api.evaluate(body, method="LINEAR")
+    assert distance(evaluated_positions(body), linear) < TOLERANCE * 2.0
+
+
 def test_a_group_that_is_there_is_painted_on_as_it_is(enabled_tube: bpy.types.Object) -> None:
     body = enabled_tube
     body.vertex_groups.new(name="Mine").add([7], 0.25, "REPLACE")

@@ -103,5 +103,5 @@ def test_one_side_is_written_and_the_other_and_the_middle_stay(
     weights = np.array([0.1, 0.2, 0.5, 0.9, 0.8], np.float32)
     partners = np.array([1, 0, 2, -1, -1])
     found, unmatched = mirrored_weights(weights, positions, partners, from_positive=from_positive)
-    np.testing.assert_array_equal(found, np.float32(expected))
+    np.testing.assert_array_equal(found, np.array(expected, np.float32))
     assert unmatched.tolist() == ([4] if from_positive else [3])

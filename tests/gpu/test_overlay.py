@@ -116,6 +116,28 @@ def test_the_distances_are_those_between_the_evaluators(
         assert expected.max() > 10.0 * TOLERANCE * size
 
 
+def test_a_blend_to_linear_counts_as_no_compensation(bent_human: Scene) -> None:
+    body, _ = bent_human
+    count = len(body.data.vertices)
+    # The upper half of the body is linear.
+    linear = [v for v in range(count) if body.data.vertices[v].co.z > 0.0]
+    group = body.vertex_groups.new(name="Blend")
+    group.add(range(count), 1.0, "REPLACE")
+    group.remove(linear)
+    plain = api.evaluate(body, method="DUAL_QUATERNION")
+    body.dq_compensation.blend_group = "Blend"
+    found = {
+        kind: _coloured(body, kind).read_distances()
+        for kind in ("COMPENSATION", "LINEAR", "DUAL_QUATERNION")
+    }
+    size = float(np.ptp(plain, axis=0).max())
+    assert found["COMPENSATION"][linear].max() <= TOLERANCE * size
+    assert found["LINEAR"][linear].max() <= TOLERANCE * size
+    expected = np.linalg.norm(api.evaluate(body) - plain, axis=1)
+    assert expected[linear].max() > 10.0 * TOLERANCE * size
+    assert np.abs(found["DUAL_QUATERNION"] - expected).max() <= TOLERANCE * size
+
+
 def test_nothing_is_computed_twice(bent_human: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     body, rig = bent_human
     depsgraph = bpy.context.evaluated_depsgraph_get()
