@@ -15,6 +15,8 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.panels",
     ".ui.check_operators",
     ".ui.check_panel",
+    ".ui.paint_operators",
+    ".ui.paint_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
     ".checks.watching",

@@ -47,6 +47,24 @@ CHECKS: tuple[Check, ...] = (
     topology_modifiers.CHECK,
     mirrored_weights.CHECK,
 )
+
+# The key of the issue that stands for a check that could not be made.
+FAILED = "failed"
+
+_log = logging.getLogger(__name__)
+_ORDER = ("ERROR", "WARNING", "INFORMATION")
+
+
+def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
+    """What the checks find in a character, the worst first.
+
+    A check that fails becomes an issue itself: the others are still made.
+
+    Args:
+        obj: a mesh object, enabled or not, original.
+        depsgraph: evaluated.
+    """
+    subject = Subject(obj, depsgraph)
     found = [issue for check in CHECKS for issue in _found_by(check, subject)]
     return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
 

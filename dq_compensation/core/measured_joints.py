@@ -75,7 +75,7 @@ class LimbJoints:
         if limb_axis == "AUTO":
             before = np.where(long[:, None], ways / np.where(long, lengths, 1.0)[:, None], before)
         continues = np.minimum(_dots(before, forth), _dots(before, forth[parents]))
-        holds = np.where(is_child & long, _smooth(continues, _ANOTHER_PART, _SAME_LIMB), 0.0)
+        holds = np.where(is_child & long, smooth_step(continues, _ANOTHER_PART, _SAME_LIMB), 0.0)
         own = np.zeros(count)
         np.maximum.at(own, parents[is_child], lengths[is_child])
         own = np.where(own > 0.0, own, np.linalg.norm(skeleton.tails - heads, axis=1))
@@ -178,12 +178,12 @@ class MeasuredJoints:
         chains = _Chains(skeleton, limbs, np.where(below, second, first))
         nearest, distances, holds = chains.nearest(positions[rows], np.where(below, first, second))
         lengths = np.maximum(limbs.lengths[nearest], 1e-30)
-        near = 1.0 - _smooth(distances / lengths, _NEAR, _FAR)
+        near = 1.0 - smooth_step(distances / lengths, _NEAR, _FAR)
         from_joint = positions[rows] - limbs.heads[nearest]
-        to_forth = np.linalg.norm(_from_ray(from_joint, limbs.forth[nearest]), axis=1)
-        to_back = np.linalg.norm(_from_ray(from_joint, limbs.back[nearest]), axis=1)
+        to_forth = np.linalg.norm(from_ray(from_joint, limbs.forth[nearest]), axis=1)
+        to_back = np.linalg.norm(from_ray(from_joint, limbs.back[nearest]), axis=1)
         beside_child = to_forth <= to_back
-        together = _smooth(w2 / (w1 + w2), 0.0, _TOGETHER)
+        together = smooth_step(w2 / (w1 + w2), 0.0, _TOGETHER)
         together = np.where(beside_child == below, 1.0, together)
         joints[rows] = nearest
         bones[rows] = np.where(beside_child, nearest, limbs.parents[nearest])
@@ -302,9 +302,9 @@ def measured_displacements(
 
     sizes, gaps = of_joints(posed.sizes), of_joints(posed.gaps)
     from_joint = rest - of_joints(limbs.heads)
-    kept = np.linalg.norm(_from_ray(from_joint, rays), axis=1)
+    kept = np.linalg.norm(from_ray(from_joint, rays), axis=1)
     room = sizes * (np.linalg.norm(from_joint, axis=1) - kept)
-    away = _from_ray(deformed - of_joints(posed.heads), posed_rays)
+    away = from_ray(deformed - of_joints(posed.heads), posed_rays)
     distances = np.linalg.norm(away, axis=1)
     too_far = np.clip(distances - sizes * kept - gaps, 0.0, np.maximum(room, 0.0))
     return ((too_far / np.maximum(distances, dtype.type(_TINY)))[:, None] * away).astype(
@@ -312,12 +312,12 @@ def measured_displacements(
     )
 
 
-def _from_ray(from_joint: NDArray[np.floating], ray: NDArray[np.floating]) -> NDArray[np.floating]:
+def from_ray(from_joint: NDArray[np.floating], ray: NDArray[np.floating]) -> NDArray[np.floating]:
     """The vectors (m, 3) from the nearest points of rays to points."""
     return from_joint - np.maximum(_dots(from_joint, ray), 0.0)[:, None] * ray
 
 
-def _smooth(values: NDArray[np.floating], start: float, end: float) -> NDArray[np.floating]:
+def smooth_step(values: NDArray[np.floating], start: float, end: float) -> NDArray[np.floating]:
     """0 up to `start`, 1 from `end`, smooth between."""
     t = np.clip((values - start) / (end - start), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)

@@ -139,7 +139,8 @@ def check(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, edited: bool
             moved = needs_measuring(obj)
             if moved:
                 _bindings.discard(obj.session_uid)
-            drawn = settings_of(obj).display == "GPU"
+            settings = settings_of(obj)
+            drawn = settings.display == "GPU" or settings.overlay != "NONE"
             if moved or edited or drawn or not replaces_truly(obj):
                 status.binding = _bindings.get(obj, depsgraph)
             if obj.library is None and status.binding is not None:

@@ -11,6 +11,7 @@ from ..core.deform import Method
 from ..core.skeleton import LimbAxis
 
 Display = Literal["MODIFIER", "GPU"]
+Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION"]
 
 
 class NativeState(Protocol):
@@ -37,6 +38,8 @@ class ObjectSettings(Protocol):
     vertex_group: str
     blend_group: str
     limb_axis: LimbAxis
+    overlay: Overlay
+    overlay_maximum: float
 
     @property
     def enabled(self) -> bool:

@@ -22,6 +22,10 @@ CHECK_AFTER = 0.1
 
 FAILED = "Deforming {name} failed: {error}. Press Refresh to try again; the console says more."
 
+OVERLAY_FAILED = (
+    "The overlay of {name} failed: {error}. Press Refresh to try again; the console says more."
+)
+
 
 @dataclass
 class Status:
@@ -33,6 +37,8 @@ class Status:
         problem: why the object is not deformed by us, a sentence for the panel.
         failure: an error of drawing it; it is not tried again before a refresh.
         pose_problem: why the picture does not follow the pose.
+        overlay_failure: an error of colouring it; it is not tried again before a refresh.
+        overlay_maximum: the upper end of the colours as drawn last, in millimetres; 0 before.
         notes: what our deformation leaves out.
         key_values: shape (m,), the shape keys' values at the last check.
         carried_to: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
@@ -43,6 +49,8 @@ class Status:
     problem: str | None = None
     failure: str | None = None
     pose_problem: str | None = None
+    overlay_failure: str | None = None
+    overlay_maximum: float = 0.0
     notes: list[str] = field(default_factory=list)
     key_values: NDArray[np.float32] | None = None
     carried_to: NDArray[np.float64] | None = None
@@ -88,10 +96,31 @@ def is_drawn(obj: bpy.types.Object) -> bool:
     )
 
 
+def is_coloured(obj: bpy.types.Object) -> bool:
+    """Whether an enabled object gets the overlay: it is on, Object Mode, nothing wrong."""
+    status = status_of(obj)
+    return (
+        settings_of(obj).overlay != "NONE"
+        and obj.mode == "OBJECT"
+        and status.binding is not None
+        and status.failure is None
+        and status.problem is None
+        and status.overlay_failure is None
+    )
+
+
 def fail(obj: bpy.types.Object, error: Exception) -> None:
     """Leave an object alone after an error; the panel says so."""
     _log.exception("Deforming %s failed", obj.name)
     status_of(obj).failure = FAILED.format(name=obj.name, error=str(error).rstrip("."))
+
+
+def fail_overlay(obj: bpy.types.Object, error: Exception) -> None:
+    """Leave an object without its overlay after an error; the panel says so."""
+    _log.exception("The overlay of %s failed", obj.name)
+    status_of(obj).overlay_failure = OVERLAY_FAILED.format(
+        name=obj.name, error=str(error).rstrip(".")
+    )
 
 
 def set_check(check: Callable[[], float | None] | None) -> None:

@@ -76,6 +76,17 @@ LIMB_AXES = (
     ("-Z", "-Z", "The limb runs against the bones' Z axis"),
 )
 
+OVERLAYS = (
+    ("NONE", "None", "The character as it is"),
+    ("COMPENSATION", "Compensation", "How far the compensation moves each vertex"),
+    ("LINEAR", "From Linear", "How far each vertex is from the plain Armature modifier's result"),
+    (
+        "DUAL_QUATERNION",
+        "From Dual Quaternion",
+        "How far each vertex is from the result of the Armature modifier with Preserve Volume",
+    ),
+)
+
 
 def _changed(settings: PropertyGroup, context: bpy.types.Context) -> None:
     owner = settings.id_data
@@ -162,6 +173,25 @@ class DQCompensationSettings(PropertyGroup):
         "of an imported rig bulge more instead of less",
         items=LIMB_AXES,
         default="AUTO",
+        update=_changed,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    overlay: EnumProperty(
+        name="Overlay",
+        description="What the character is coloured by in Object Mode and Pose Mode",
+        items=OVERLAYS,
+        default="NONE",
+        update=_changed,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    overlay_maximum: FloatProperty(
+        name="Maximum",
+        description="The distance at the upper end of the colours, in millimetres; 0 follows the "
+        "largest one that there is",
+        default=0.0,
+        min=0.0,
+        soft_max=100.0,
+        precision=1,
         update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )

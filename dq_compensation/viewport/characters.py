@@ -28,11 +28,12 @@ class Character:
     Attributes:
         binding: what the textures hold.
         deformed: the deformed vertices and normals.
-        palette: of its armature; shared.
+        revision: rises whenever the mesh is deformed again.
     """
 
     binding: Binding
     deformed: DeformedMesh
+    revision: int = 0
     _settings: Settings | None = None
     _amounts: NDArray[np.float32] | None = None
     _painted_group: str = ""
@@ -41,6 +42,10 @@ class Character:
     _pose_number: int = -1
     _to_armature: NDArray[np.float64] | None = None
     _world: tuple[Matrix, Matrix] | None = None
+
+    def twin(self) -> Character:
+        """The same binding, to be deformed otherwise; what is static is shared."""
+        return Character(self.binding, DeformedMesh(self.deformed.mesh))
 
     @classmethod
     def of(cls, binding: Binding) -> Character:
@@ -90,6 +95,7 @@ class Character:
             self._settings = settings
             self._to_armature = to_armature
             self._pose, self._pose_number = shared, shared.number
+            self.revision += 1
         return changed
 
     def _object_to_armature(
@@ -177,6 +183,7 @@ class Characters:
 
     def __init__(self) -> None:
         self._characters: dict[int, Character] = {}
+        self._references: dict[int, Character] = {}
         self._poses: dict[tuple[int, str], SharedPose] = {}
 
     def update(
@@ -210,6 +217,30 @@ class Characters:
         character.update(evaluated, armature, settings, shared)
         return character
 
+    def reference(
+        self, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, settings: Settings
+    ) -> Character:
+        """The same object deformed by other settings, in the pose of the last `update`.
+
+        Args:
+            obj: the original mesh object; `update` has been called for it.
+            depsgraph: evaluated.
+            settings: how to deform.
+        """
+        character = self._characters[obj.session_uid]
+        reference = self._references.get(obj.session_uid)
+        if reference is None or reference.binding is not character.binding:
+            reference = self._references[obj.session_uid] = character.twin()
+        armature = rig_of(obj).evaluated_get(depsgraph)
+        shared = self._shared_pose(character.binding, settings)
+        reference.update(obj.evaluated_get(depsgraph), armature, settings, shared)
+        return reference
+
+    def drop_references(self, kept_uids: set[int]) -> None:
+        """Free the references of other objects than these."""
+        for uid in [uid for uid in self._references if uid not in kept_uids]:
+            del self._references[uid]
+
     def last(self, binding: Binding) -> Character | None:
         """The character as it was deformed last, if it was."""
         return self._characters.get(binding.object_uid)
@@ -218,6 +249,7 @@ class Characters:
         """Free what belongs to other objects."""
         for uid in [uid for uid in self._characters if uid not in object_uids]:
             del self._characters[uid]
+        self.drop_references(object_uids)
         armatures = {character.binding.armature_uid for character in self._characters.values()}
         for key in [key for key in self._poses if key[0] not in armatures]:
             del self._poses[key]
@@ -225,6 +257,7 @@ class Characters:
     def clear(self) -> None:
         """Free everything."""
         self._characters.clear()
+        self._references.clear()
         self._poses.clear()
 
     def _shared_pose(self, binding: Binding, settings: Settings) -> SharedPose:

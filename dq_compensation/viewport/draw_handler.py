@@ -1,20 +1,34 @@
-"""Draws the enabled objects into every 3D viewport region."""
+"""Draws the enabled objects and their overlays into every 3D viewport region."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import bpy
 import gpu
 import numpy as np
+from gpu.types import GPUUniformBuf
 
 from ..core.pose import PoseError
 from ..scene.enabled_objects import enabled_objects
 from ..scene.errors import BindingError
+from ..scene.evaluation import Settings
 from ..scene.object_settings import settings_of
-from ..scene.status import check_soon, fail, is_drawn, status_of
+from ..scene.status import (
+    check_soon,
+    fail,
+    fail_overlay,
+    is_coloured,
+    is_drawn,
+    status_of,
+    tag_redraw,
+)
 from .camera_rays import follows_viewports
+from .capability import drawing_refusal
 from .characters import Character, Characters
+from .legend import Legend, draw_legends
+from .overlay import ColouredCharacter, colour_block, reference_settings
 from .shaders import free_shaders
 from .studio_light import studio_lights, surface_materials, wire_colour
 from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
@@ -26,26 +40,55 @@ class _Session:
 
     characters: Characters
     view: ViewUniforms
+    colours: GPUUniformBuf
+    coloured: dict[int, ColouredCharacter] = field(default_factory=dict)
+    # Of the region that is being drawn: its legends come after its view.
+    legends: list[Legend] = field(default_factory=list)
 
 
 _session: _Session | None = None
-_handle: object | None = None
+_handles: list[object] = []
 
 
 def draw() -> None:
     """Draw the enabled objects that are visible in the region that is being drawn."""
     context = bpy.context
-    space = context.space_data
     enabled = enabled_objects()
     if _session is not None:
-        _session.characters.keep_only({obj.session_uid for obj in enabled})
+        _session.legends.clear()
+        _keep_only_drawn(_session, enabled)
     objects = [obj for obj in enabled if _is_shown(obj, context)]
-    if not objects:
+    coloured = [obj for obj in enabled if _is_shown_coloured(obj, context)]
+    if not objects and not coloured:
         return
     if not all(map(follows_viewports, objects)):
         check_soon()
     depsgraph = context.evaluated_depsgraph_get()
     session = _get_session()
+    _update_view(session, context.space_data)
+    for obj in objects:
+        try:
+            character = _up_to_date(session.characters, obj, depsgraph)
+            if character is not None:
+                _draw_object(character, session.view, obj.evaluated_get(depsgraph), context)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
+            fail(obj, error)
+            check_soon()
+    for obj in coloured:
+        try:
+            _draw_overlay(session, obj, depsgraph, context.scene)
+        except Exception as error:  # noqa: BLE001 - the character itself is shown all the same
+            fail_overlay(obj, error)
+            check_soon()
+
+
+def draw_over() -> None:
+    """Draw the legends of the region whose view has just been drawn."""
+    if _session is not None and _session.legends:
+        draw_legends(_session.legends, bpy.context)
+
+
+def _update_view(session: _Session, space: Any) -> None:
     shading = space.shading
     view_matrix = gpu.matrix.get_model_view_matrix()
     lights, ambient = studio_lights(shading, view_matrix)
@@ -59,35 +102,53 @@ def draw() -> None:
     if shading.type in {"MATERIAL", "RENDERED"} and not space.overlay.show_overlays:
         # Nobody has put the scene's depth there: what is there is not a depth at all.
         gpu.state.active_framebuffer_get().clear(depth=1.0)
-    for obj in objects:
-        try:
-            character = _up_to_date(session.characters, obj, depsgraph)
-            if character is not None:
-                _draw_object(character, session.view, obj.evaluated_get(depsgraph), context)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
-            fail(obj, error)
-            check_soon()
 
 
 def free() -> None:
     """Free what is on the GPU and belongs to objects; the next drawing uploads it again."""
     if _session is not None:
         _session.characters.clear()
+        _session.coloured.clear()
+        _session.legends.clear()
 
 
 def _get_session() -> _Session:
     global _session
     if _session is None:
-        _session = _Session(Characters(), ViewUniforms())
+        _session = _Session(Characters(), ViewUniforms(), colour_block())
     return _session
+
+
+def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None:
+    """Free what belongs to objects that are neither drawn by us nor coloured, in any region."""
+    coloured = {obj.session_uid for obj in enabled if settings_of(obj).overlay != "NONE"}
+    drawn = {obj.session_uid for obj in enabled if settings_of(obj).display == "GPU"}
+    session.characters.keep_only(drawn | coloured)
+    session.characters.drop_references(coloured)
+    for uid in [uid for uid in session.coloured if uid not in coloured]:
+        del session.coloured[uid]
 
 
 def _is_shown(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
     """Whether the region shows an object, and shows it by us."""
+    return settings_of(obj).native.hidden and is_drawn(obj) and _is_visible(obj, context)
+
+
+def _is_shown_coloured(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+    """Whether the region shows an object with our overlay."""
+    space = context.space_data
     return (
-        settings_of(obj).native.hidden
-        and is_drawn(obj)
-        and context.view_layer.objects.get(obj.name) == obj
+        is_coloured(obj)
+        and space.overlay.show_overlays
+        and space.shading.type != "WIREFRAME"
+        and drawing_refusal() is None
+        and _is_visible(obj, context)
+    )
+
+
+def _is_visible(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+    return (
+        context.view_layer.objects.get(obj.name) == obj
         and obj.visible_get(view_layer=context.view_layer, viewport=context.space_data)
         and obj.visible_in_viewport_get(context.space_data)
     )
@@ -146,17 +207,55 @@ def _draw_object(
             draw_wire(deformed, view, matrix, (*colour, 1.0))
 
 
+def _draw_overlay(
+    session: _Session,
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    scene: bpy.types.Scene,
+) -> None:
+    """Draw the overlay of one object, and note its legend."""
+    character = _up_to_date(session.characters, obj, depsgraph)
+    if character is None:
+        return
+    evaluated = obj.evaluated_get(depsgraph)
+    chosen, matrix = settings_of(evaluated), np.array(evaluated.matrix_world)
+    coloured = session.coloured.get(obj.session_uid)
+    if coloured is None or coloured.mesh is not character.deformed.mesh:
+        coloured = session.coloured[obj.session_uid] = ColouredCharacter(character)
+    wanted = reference_settings(Settings.of(evaluated), chosen.overlay)
+    reference = session.characters.reference(obj, depsgraph, wanted)
+    coloured.update(character, reference, matrix)
+    millimetres = millimetres_per_unit(scene)
+    maximum = chosen.overlay_maximum or coloured.automatic_maximum(millimetres)
+    with drawing_state():
+        coloured.draw(
+            character.deformed, session.view, session.colours, matrix, maximum / millimetres
+        )
+    session.legends.append(Legend(obj.name, chosen.overlay, maximum))
+    status = status_of(obj)
+    if status.overlay_maximum != maximum:
+        # The panel tells it.
+        status.overlay_maximum = maximum
+        tag_redraw()
+
+
+def millimetres_per_unit(scene: bpy.types.Scene) -> float:
+    """How many millimetres a unit of the world is."""
+    units = scene.unit_settings
+    return 1000.0 * (units.scale_length if units.system != "NONE" else 1.0)
+
+
 def register() -> None:
     """Start drawing."""
-    global _handle
-    _handle = bpy.types.SpaceView3D.draw_handler_add(draw, (), "WINDOW", "POST_VIEW")
+    for function, kind in ((draw, "POST_VIEW"), (draw_over, "POST_PIXEL")):
+        _handles.append(bpy.types.SpaceView3D.draw_handler_add(function, (), "WINDOW", kind))
 
 
 def unregister() -> None:
     """Stop drawing and free the GPU."""
-    global _handle, _session
-    if _handle is not None:
-        bpy.types.SpaceView3D.draw_handler_remove(_handle, "WINDOW")
-        _handle = None
+    global _session
+    for handle in _handles:
+        bpy.types.SpaceView3D.draw_handler_remove(handle, "WINDOW")
+    _handles.clear()
     _session = None
     free_shaders()

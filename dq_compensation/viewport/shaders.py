@@ -25,6 +25,7 @@ PALETTE_BLOCK_TEXELS = 1024
 KEY_VALUES_TEXELS = 1024
 OBJECT_SPACE_TEXELS = 7
 VIEW_TEXELS = 21
+COLOUR_STOPS = 10
 
 
 class ShaderError(RuntimeError):
@@ -230,6 +231,37 @@ def wire_shader() -> GPUShader:
     )
 
 
+@cache
+def overlay_distances_shader() -> GPUShader:
+    """The pass that finds how far two deformations of a mesh are apart."""
+    return _compute_shader(
+        "overlay_distances",
+        Bindings(
+            samplers=("positions", "reference"),
+            images=(("distances", "R32F"),),
+            push_constants=(("MAT4", "object_matrix"),),
+        ),
+    )
+
+
+@cache
+def overlay_shader() -> GPUShader:
+    """Draws the deformed surface in the colours of distances."""
+    interface = new_stage_interface("overlay_interface")
+    interface.smooth("VEC3", "view_normal")
+    interface.smooth("VEC3", "view_position")
+    interface.smooth("FLOAT", "share")
+    return _draw_shader(
+        "overlay",
+        Bindings(
+            samplers=("positions", "normals", "groups", "distances"),
+            blocks=(("view", VIEW_TEXELS), ("colours", COLOUR_STOPS)),
+            push_constants=(("MAT4", "object_matrix"), ("FLOAT", "maximum"), ("FLOAT", "lift")),
+        ),
+        interface,
+    )
+
+
 def free_shaders() -> None:
     """Forget the compiled shaders; the next use compiles them again."""
     for cached in (
@@ -239,6 +271,8 @@ def free_shaders() -> None:
         normals_shader,
         surface_shader,
         wire_shader,
+        overlay_distances_shader,
+        overlay_shader,
     ):
         cached.cache_clear()
 

@@ -1,0 +1,141 @@
+"""Colours a character by how far its deformation is from another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gpu
+import numpy as np
+from gpu.types import GPUTexture, GPUUniformBuf
+from numpy.typing import NDArray
+
+from ..scene.evaluation import Settings
+from ..scene.object_settings import Overlay
+from . import shaders
+from .characters import Character
+from .colour_scale import COLOURS_SRGB, AutomaticMaximum
+from .gpu_objects import new_uniform_buffer, set_matrix
+from .skinning import DeformedMesh
+from .surface import ViewUniforms
+from .textures import array_from_texture, dispatch, empty_texture
+
+# In parts of the object's size, towards the eye: more than two evaluators differ, and still nothing
+# that could be seen through the skin.
+_LIFT = 4e-4
+
+
+def reference_settings(settings: Settings, overlay: Overlay) -> Settings:
+    """What an overlay compares with: the same without compensation, or another method alone."""
+    if overlay == "COMPENSATION":
+        return replace(settings, factor=0.0)
+    if overlay == "LINEAR":
+        return replace(settings, method="LINEAR")
+    return replace(settings, method="DUAL_QUATERNION", blend_group="")
+
+
+class ColouredCharacter:
+    """The overlay of one object on the GPU.
+
+    Attributes:
+        mesh: that is coloured.
+        distances: R32F texture; how far vertex i is from where the reference has it, world units.
+        maximum: the automatic upper end of the colours.
+    """
+
+    def __init__(self, character: Character) -> None:
+        self.mesh = character.deformed.mesh
+        self.distances: GPUTexture = empty_texture(self.mesh.vertex_count, "R32F")
+        self.maximum = AutomaticMaximum()
+        self._extent = _largest_extent(character)
+        self._of: tuple[object, ...] | None = None
+        self._size = 0.0
+
+    def update(
+        self, character: Character, reference: Character, object_matrix: NDArray[np.floating]
+    ) -> None:
+        """Find the distances, if anything has changed since the last call.
+
+        Args:
+            character: as it is shown.
+            reference: a twin of it, deformed by `reference_settings` in the same pose.
+            object_matrix: shape (4, 4), object to world.
+        """
+        of = (reference, character.revision, reference.revision, object_matrix.tobytes())
+        if of == self._of or not self.mesh.vertex_count:
+            return
+        self._size = self._extent * float(np.linalg.norm(object_matrix[:3, :3], ord=2))
+        shader = shaders.overlay_distances_shader()
+        try:
+            shader.bind()
+            shader.uniform_sampler("positions", character.deformed.positions)
+            shader.uniform_sampler("reference", reference.deformed.positions)
+            set_matrix(shader, "object_matrix", object_matrix)
+            shader.image("distances", self.distances)
+            dispatch(shader, self.mesh.vertex_count)
+        finally:
+            gpu.shader.unbind()
+        self._of = of
+
+    def read_distances(self) -> NDArray[np.float32]:
+        """Shape (n,), world units. Waits for the GPU."""
+        return array_from_texture(self.distances, self.mesh.vertex_count)[:, 0]
+
+    def automatic_maximum(self, millimetres: float) -> float:
+        """The upper end of the colours for the distances of now, in millimetres.
+
+        Args:
+            millimetres: in one world unit.
+        """
+        return self.maximum.update(
+            (self._of, millimetres),
+            millimetres * self._size,
+            lambda: millimetres * float(self.read_distances().max(initial=0.0)),
+        )
+
+    def draw(
+        self,
+        deformed: DeformedMesh,
+        view: ViewUniforms,
+        colours: GPUUniformBuf,
+        object_matrix: NDArray[np.floating],
+        maximum: float,
+    ) -> None:
+        """Draw the surface in its colours, over what is drawn there already.
+
+        Args:
+            deformed: as it is shown, with normals.
+            view: of the region.
+            colours: of `colour_block`.
+            object_matrix: shape (4, 4), object to world.
+            maximum: the distance at the upper end of the colours, world units.
+        """
+        batch = self.mesh.triangle_batch
+        if batch is None or deformed.normals is None or maximum <= 0.0:
+            return
+        shader = shaders.overlay_shader()
+        try:
+            shader.bind()
+            shader.uniform_block("view", view.block)
+            shader.uniform_block("colours", colours)
+            shader.uniform_sampler("positions", deformed.positions)
+            shader.uniform_sampler("normals", deformed.normals)
+            shader.uniform_sampler("groups", self.mesh.groups)
+            shader.uniform_sampler("distances", self.distances)
+            set_matrix(shader, "object_matrix", object_matrix)
+            shader.uniform_float("maximum", maximum)
+            shader.uniform_float("lift", _LIFT * self._size)
+            batch.draw(shader)
+        finally:
+            gpu.shader.unbind()
+
+
+def colour_block() -> GPUUniformBuf:
+    """The colours for `ColouredCharacter.draw`."""
+    texels = np.ones((shaders.COLOUR_STOPS, 4), np.float32)
+    texels[:, :3] = COLOURS_SRGB
+    return new_uniform_buffer(texels)
+
+
+def _largest_extent(character: Character) -> float:
+    rest = character.binding.rest
+    return float(np.ptp(rest, axis=0).max(initial=0.0)) if len(rest) else 0.0
