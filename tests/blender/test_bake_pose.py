@@ -178,10 +178,12 @@ def test_a_copy_gets_the_key_and_the_character_stays(addon: None, human: Human) 
     for kind in datablocks():
         before.pop(kind), after.pop(kind)
     assert after == before
-    assert obj.dq_compensation.enabled and not copy.dq_compensation.enabled
+    assert obj.dq_compensation.enabled
+    assert not copy.dq_compensation.enabled
     assert shows_armature_alone(copy, False)
     assert copy.matrix_world == obj.matrix_world
-    assert bpy.context.selected_objects == [obj] and bpy.context.active_object == obj
+    assert bpy.context.selected_objects == [obj]
+    assert bpy.context.active_object == obj
     copy.data.shape_keys.key_blocks["Pose"].value = 1.0
     assert distance(native(copy), wanted, size_of(obj)) <= 4e-5
 
@@ -222,9 +224,7 @@ def test_a_shared_mesh_is_refused_and_a_copy_of_it_is_not(addon: None) -> None:
     assert bpy.data.objects["Body Baked"].data.shape_keys is not None
 
 
-def test_a_linked_character_is_refused_and_a_copy_of_it_is_not(
-    addon: None, tmp_path: Path
-) -> None:
+def test_a_linked_character_is_refused_and_a_copy_of_it_is_not(addon: None, tmp_path: Path) -> None:
     _, armature = character()
     pose_mildly(armature)
     path = str(tmp_path / "library.blend")
