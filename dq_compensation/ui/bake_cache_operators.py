@@ -11,7 +11,7 @@ from bpy.types import Context, Event, Object
 
 from ..bake.alembic import write_alembic
 from ..bake.errors import BakeError
-from ..lifecycle.bake_reports import RangeOptions
+from ..lifecycle.bake_reports import RangeOptions, counted
 from ..lifecycle.baking import bake_cache
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
@@ -100,7 +100,7 @@ caches. Nothing in this file changes"""
         except BakeError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report({"INFO"}, f"Wrote {last - first + 1} frames to {path}.")
+        self.report({"INFO"}, f"Wrote {counted(last - first + 1, 'frame')} to {path}.")
         return {"FINISHED"}
 
     def _path(self) -> Path:
