@@ -41,6 +41,7 @@ def evaluate(
     settings: Settings,
     obj: bpy.types.Object,
     armature: bpy.types.Object,
+    shape: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float32]:
     """Deform the vertices of an object in float64.
 
@@ -49,6 +50,7 @@ def evaluate(
         settings: how.
         obj: the evaluated mesh object.
         armature: the evaluated armature object.
+        shape: shape (n, 3), object space, what to deform; by default the object's shape of now.
 
     Returns:
         shape (n, 3), float32, object space.
@@ -58,7 +60,8 @@ def evaluate(
         PoseError: a bone's matrix is not finite.
     """
     to_armature = object_to_armature(obj, armature)
-    positions = binding.shape(obj) @ to_armature[:3, :3].T + to_armature[:3, 3]
+    shape = binding.shape(obj) if shape is None else shape
+    positions = shape @ to_armature[:3, :3].T + to_armature[:3, 3]
     compensated = settings.method == "COMPENSATED"
     amounts = measured = None
     if compensated:
