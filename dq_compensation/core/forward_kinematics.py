@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from .corrective_joints import Quaternion
 from .dual_quaternion import matrices_from_quaternions
 from .skeleton import Skeleton
 
 
-def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, ArrayLike]) -> NDArray[np.float64]:
+def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> NDArray[np.float64]:
     """The skinning transforms D_b of a skeleton of which some bones are rotated.
 
     Every bone follows its parent with rotation, as Blender's bones do by default.

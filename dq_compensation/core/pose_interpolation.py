@@ -1,7 +1,7 @@
 """How much of each example pose a bone's rotation is: smooth curves, directions, radial bases.
 
-Every pose has a weight that is 1 in it and 0 in the other poses and at rest. Three ways to fill what
-lies between:
+Every pose has a weight that is 1 in it and 0 in the other poses and at rest. Three ways to fill
+what lies between:
 
 - along one axis, `cardinal_curves`: cubic in between, held beyond the last pose;
 - on a sphere, where a bone swings in every direction: a curve of the swing's size times one of its
