@@ -13,6 +13,8 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.properties",
     ".ui.operators",
     ".ui.panels",
+    ".ui.bake_operators",
+    ".ui.bake_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
 )

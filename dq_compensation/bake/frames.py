@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BakeError
-from .key_animation import animate_in_turn, animation_problem, remove_curves
+from .key_animation import animate_in_turn, remove_curves
 from .key_names import frame_names, keys_of_pattern
 from .key_reduction import kept_frames
-from .shape_keys import keys_problem, remove_keys, write_key
+from .shape_keys import remove_keys, write_key
 from .source import Source, millimetres
 from .verification import Deviation, deviation, only_armature_shown
 
@@ -71,19 +71,6 @@ def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
             scene.frame_set(frame, subframe=subframe)
 
 
-def range_problem(onto: bpy.types.Object, pattern: str, *, overwrite: bool) -> str | None:
-    """Why the keys of a range cannot be written onto an object, or None.
-
-    Raises:
-        BakeError: the pattern cannot be used.
-    """
-    frame_names(pattern, (1,))
-    reason = keys_problem(onto)
-    if reason is not None:
-        return reason
-    return animation_problem(onto, keys_of_pattern(onto, pattern) if overwrite else [])
-
-
 def gather(
     source: Source, scene: bpy.types.Scene, frames: tuple[int, ...]
 ) -> Generator[int, None, Gathered]:
@@ -124,7 +111,8 @@ def write(
     """Write the keys and their animation.
 
     Args:
-        onto: a mesh object to which `range_problem` has nothing to say.
+        onto: a mesh object to which `keys_problem`, `action_problem` and `driven_problem` have
+            nothing to say.
         gathered: from `gather`.
         pattern: of the names; see `frame_names`.
         tolerance: in millimetres; frames nearer to the interpolation of their neighbours get no

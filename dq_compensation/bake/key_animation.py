@@ -23,20 +23,20 @@ PROBLEM_DRIVEN = (
 )
 
 
-def animation_problem(obj: bpy.types.Object, replaced: Iterable[str]) -> str | None:
-    """Why keys cannot be animated, or None.
+def action_problem(obj: bpy.types.Object) -> str | None:
+    """Why the shape keys of an object cannot be animated, or None."""
+    animation = _animation(obj)
+    if animation is None or animation.action is None or animation.action.library is None:
+        return None
+    return PROBLEM_LINKED_ACTION.format(action=animation.action.name, obj=obj.name)
 
-    Args:
-        obj: the mesh object.
-        replaced: the keys that would be removed.
-    """
-    key = mesh_of(obj).shape_keys
-    animation = key.animation_data if key is not None else None
+
+def driven_problem(obj: bpy.types.Object, names: Iterable[str]) -> str | None:
+    """Which of these shape keys has a driver, so that it must not be replaced; or None."""
+    animation = _animation(obj)
     if animation is None:
         return None
-    if animation.action is not None and animation.action.library is not None:
-        return PROBLEM_LINKED_ACTION.format(action=animation.action.name, obj=obj.name)
-    for name in replaced:
+    for name in names:
         if animation.drivers.find(value_path(name)) is not None:
             return PROBLEM_DRIVEN.format(name=name, obj=obj.name)
     return None
@@ -77,8 +77,7 @@ def animate_in_turn(obj: bpy.types.Object, names: Sequence[str], frames: Sequenc
 
 def remove_curves(obj: bpy.types.Object, names: Iterable[str]) -> None:
     """Remove the animation of the values of these keys."""
-    key = mesh_of(obj).shape_keys
-    animation = key.animation_data if key is not None else None
+    animation: Any = _animation(obj)
     if animation is None or animation.action is None:
         return
     curves = _curves(obj)
@@ -90,16 +89,20 @@ def remove_curves(obj: bpy.types.Object, names: Iterable[str]) -> None:
 
 def own_action(obj: bpy.types.Object) -> None:
     """Give the keys of a copied mesh a copy of their action, which copies share."""
-    key = mesh_of(obj).shape_keys
-    animation = key.animation_data if key is not None else None
+    animation: Any = _animation(obj)
     if animation is None or animation.action is None:
         return
     slot = getattr(animation, "action_slot", None)
     handle = slot.handle if slot is not None else None
     animation.action = animation.action.copy()
     if handle is not None:
-        slots: Any = animation.action.slots
+        slots = animation.action.slots
         animation.action_slot = next(slot for slot in slots if slot.handle == handle)
+
+
+def _animation(obj: bpy.types.Object) -> bpy.types.AnimData | None:
+    key = mesh_of(obj).shape_keys
+    return key.animation_data if key is not None else None
 
 
 def _curves(obj: bpy.types.Object) -> Any:

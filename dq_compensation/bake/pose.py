@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.rest_offsets import Target
 from ..scene.mesh import mesh_of
+from .carriers import Onto
 from .errors import BakeError
 from .key_names import checked_name
 from .shape_keys import PROBLEM_REFERENCE, keys_problem, write_key
@@ -31,6 +32,21 @@ class PoseReport:
     moved: int
     unreached: int
     deviation: Deviation
+
+
+def pose_key_problem(
+    obj: bpy.types.Object, name: str, onto: Onto, *, overwrite: bool
+) -> str | None:
+    """Why a key of this name cannot be baked, or None.
+
+    Raises:
+        BakeError: the name cannot be used.
+    """
+    name = checked_name(name)
+    key = mesh_of(obj).shape_keys
+    if overwrite and key is not None and key.reference_key.name == name:
+        return PROBLEM_REFERENCE.format(name=name, obj=obj.name)
+    return keys_problem(obj) if onto == "THIS" else None
 
 
 def bake_pose(
@@ -57,12 +73,9 @@ def bake_pose(
         BakeError: it cannot be baked; nothing has changed then.
     """
     name = checked_name(name)
-    reason = keys_problem(onto)
+    reason = pose_key_problem(onto, name, "THIS", overwrite=overwrite)
     if reason is not None:
         raise BakeError(reason)
-    key = mesh_of(onto).shape_keys
-    if overwrite and key is not None and key.reference_key.name == name:
-        raise BakeError(PROBLEM_REFERENCE.format(name=name, obj=onto.name))
     context = bpy.context
     depsgraph = context.evaluated_depsgraph_get()
     source = Source.of(obj, depsgraph, target, frozenset((name,)) if overwrite else frozenset())

@@ -1,0 +1,51 @@
+"""The evaluated mesh as an Alembic file, by Blender's own exporter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bpy
+
+from .errors import BakeError
+from .frames import frame_kept
+
+PROBLEM_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
+
+
+def write_alembic(objects: list[bpy.types.Object], path: Path, first: int, last: int) -> None:
+    """Export objects as they are rendered, with every modifier; the selection is as before then.
+
+    Args:
+        objects: in the current view layer.
+        path: of the file; its folder exists.
+        first, last: frames.
+
+    Raises:
+        BakeError: this Blender has no Alembic, or the file cannot be written.
+    """
+    if not bpy.app.build_options.alembic:
+        raise BakeError(PROBLEM_NO_ALEMBIC)
+    layer = bpy.context.view_layer
+    active = layer.objects.active
+    selected = [obj for obj in layer.objects if obj.select_get()]
+    try:
+        with frame_kept(bpy.context.scene):
+            for obj in layer.objects:
+                obj.select_set(obj in objects)
+            bpy.ops.wm.alembic_export(
+                "EXEC_DEFAULT",
+                filepath=str(path),
+                start=first,
+                end=last,
+                selected=True,
+                evaluation_mode="RENDER",
+                as_background_job=False,
+            )
+    except RuntimeError as error:
+        raise BakeError(f"{path} cannot be written: {error}") from error
+    finally:
+        for obj in layer.objects:
+            obj.select_set(obj in selected)
+        layer.objects.active = active
+    if not path.exists():
+        raise BakeError(f"{path} cannot be written.")

@@ -1,0 +1,86 @@
+"""Writes the positions of every frame for programs that play point caches: PC2 and MDD.
+
+Both hold positions in object space, in the axes of Blender, after the Armature modifier and before
+whatever follows it. Blender's own Mesh Cache modifier plays them.
+
+PC2: "POINTCACHE2" and a zero byte; version 1, points, first frame, frames per sample, samples as
+int32 or float32; then the samples, float32, all little-endian.
+MDD: frames and points as int32, the time of each frame in seconds, then the frames, float32, all
+big-endian.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Generator
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import bpy
+import numpy as np
+
+from .errors import BakeError
+from .frames import frame_kept
+from .source import Source
+
+CacheFormat = Literal["PC2", "MDD"]
+
+PROBLEM_STEP = "PC2 has one step between all frames: choose a range that the step divides."
+
+
+def write_cache(
+    source: Source,
+    scene: bpy.types.Scene,
+    frames: tuple[int, ...],
+    path: Path,
+    cache_format: CacheFormat,
+) -> Generator[int, None, None]:
+    """Write a cache frame by frame; yields how many are done.
+
+    It is written beside the file and takes its place at the end; closed before that, it leaves no
+    trace, and the scene in its frame.
+
+    Args:
+        source: the character.
+        scene: the current one.
+        frames: rising.
+        path: of the file; its folder exists.
+        cache_format: PC2, with one step between all frames, or MDD.
+
+    Raises:
+        BakeError: a pose cannot be evaluated, or the file cannot be written.
+    """
+    header = _header(source.vertex_count, scene, frames, cache_format)
+    kind = np.dtype(">f4" if cache_format == "MDD" else "<f4")
+    unfinished = path.with_name(path.name + ".part")
+    try:
+        with frame_kept(scene), unfinished.open("wb") as file:
+            file.write(header)
+            for done, frame in enumerate(frames):
+                scene.frame_set(frame)
+                _, posed = source.wanted(bpy.context.evaluated_depsgraph_get())
+                file.write(posed.astype(kind).tobytes())
+                yield done + 1
+        os.replace(unfinished, path)
+    except OSError as error:
+        raise BakeError(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _header(
+    points: int, scene: bpy.types.Scene, frames: tuple[int, ...], cache_format: CacheFormat
+) -> bytes:
+    if cache_format == "PC2":
+        steps = {after - before for before, after in pairwise(frames)}
+        if len(steps) > 1:
+            raise BakeError(PROBLEM_STEP)
+        step = float(steps.pop()) if steps else 1.0
+        return struct.pack(
+            "<12siiffi", b"POINTCACHE2\0", 1, points, float(frames[0]), step, len(frames)
+        )
+    rate = scene.render.fps / scene.render.fps_base
+    times = np.array(frames, np.float64) / rate
+    return struct.pack(">ii", len(frames), points) + times.astype(">f4").tobytes()

@@ -1,0 +1,130 @@
+"""Runs a long bake: step by step with a progress bar while Blender stays alive, or in one go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from bpy.types import Context, Event, Operator, Timer
+
+from ..bake.errors import BakeError
+from ..lifecycle.bake_reports import Progress
+from ..scene.status import tag_redraw
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
+
+# Seconds of work between two looks at the keyboard.
+_SLICE = 0.1
+
+Steps = Generator[Progress, None, list[str]]
+
+_running: Progress | None = None
+
+
+def running_bake() -> Progress | None:
+    """How far the bake is that runs now, for the panel; None when none does."""
+    return _running
+
+
+class RunsInSteps(Operator):
+    """What operators share that take their time; `steps` does the work, `told` says what of it."""
+
+    _steps: Steps | None = None
+    _timer: Timer | None = None
+    _interactive = False
+
+    def stopped(self) -> str:
+        """What to say where the user has stopped it after it had begun to write."""
+        raise NotImplementedError
+
+    def run(self, context: Context, steps: Steps) -> set[OperatorReturnItems]:
+        """Run to the end from a script, else modally."""
+        if bpy.app.background or not self._interactive or context.window is None:
+            return self._run_through(steps)
+        self._steps = steps
+        manager = context.window_manager
+        self._timer = manager.event_timer_add(0.01, window=context.window)
+        manager.progress_begin(0, 1000)
+        manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: Context, event: Event) -> set[OperatorReturnItems]:
+        if event.type == "ESC" and event.value == "PRESS":
+            return self._stop(context)
+        if event.type != "TIMER":
+            # Nothing else may change the file meanwhile.
+            return {"RUNNING_MODAL"}
+        try:
+            ended = self._advance(context)
+        except BakeError as error:
+            self._end(context)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        except BaseException:
+            self._end(context)
+            raise
+        if ended is None:
+            return {"RUNNING_MODAL"}
+        self._end(context)
+        self.report({"INFO"}, " ".join(ended))
+        return {"FINISHED"}
+
+    def cancel(self, context: Context) -> None:
+        """Blender ends the operator, as when its window is closed."""
+        self._end(context)
+
+    def _run_through(self, steps: Steps) -> set[OperatorReturnItems]:
+        try:
+            while True:
+                next(steps)
+        except StopIteration as end:
+            self.report({"INFO"}, " ".join(end.value))
+        except BakeError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return {"FINISHED"}
+
+    def _advance(self, context: Context) -> list[str] | None:
+        """Work for a moment; the sentences to report when that was the last of it."""
+        global _running
+        if self._steps is None:
+            return []
+        until = time.monotonic() + _SLICE
+        try:
+            while time.monotonic() < until:
+                _running = next(self._steps)
+        except StopIteration as end:
+            return end.value
+        if _running is not None:
+            text = f"{_running.doing}: {100.0 * _running.share:.0f} %   Esc: Stop"
+            context.workspace.status_text_set(text)
+            context.window_manager.progress_update(int(1000 * _running.share))
+        tag_redraw()
+        return None
+
+    def _stop(self, context: Context) -> set[OperatorReturnItems]:
+        untouched = _running is None or _running.stoppable
+        self._end(context)
+        if untouched:
+            self.report({"WARNING"}, "Baking was stopped. Nothing has changed")
+            return {"CANCELLED"}
+        self.report({"WARNING"}, self.stopped())
+        return {"FINISHED"}
+
+    def _end(self, context: Context) -> None:
+        """Close what is still open."""
+        global _running
+        steps, self._steps = self._steps, None
+        if steps is not None:
+            steps.close()
+        _running = None
+        manager: Any = context.window_manager
+        if self._timer is not None:
+            manager.event_timer_remove(self._timer)
+            self._timer = None
+            manager.progress_end()
+            context.workspace.status_text_set(None)
+        tag_redraw()
