@@ -14,6 +14,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.operators",
     ".ui.panels",
     ".ui.bake_operators",
+    ".ui.corrective_operators",
     ".ui.bake_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",

@@ -1,15 +1,15 @@
 """Corrective shape keys: our deformation in poses of single bones, driven by these bones.
 
 In three parts, as for a range of frames: `gather` only reads, `write` changes the object at once,
-`verify` looks at the result. A key holds what Blender's Armature modifier lacks with one bone turned
-and every other at rest, on the basis shape. Keys of several bones add up, which is exact where their
-joints share no vertices; where they do, `verify` says how far it is off.
+`verify` looks at the result. A key holds what Blender's Armature modifier lacks with one bone
+turned and every other at rest, on the basis shape. Keys of several bones add up, which is exact
+where their joints share no vertices; where they do, `verify` says how far it is off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
@@ -24,7 +24,7 @@ from .drivers import drive_keys, keys_alike, release_key
 from .errors import BakeError
 from .free_copies import FreeCopies, free_copies, pose_of
 from .key_animation import remove_curves
-from .shape_keys import keys_problem, remove_keys, write_key
+from .shape_keys import remove_keys, write_key
 from .source import Source, millimetres
 from .trial_motion import poses_at_once, poses_of_joint
 from .verification import Deviation, deviation_from
@@ -60,16 +60,16 @@ class Verdict:
         before_at_once, after_at_once: all of the bones turned together, at random in their ranges.
     """
 
-    before: Deviation = Deviation()
-    after: Deviation = Deviation()
-    before_at_once: Deviation = Deviation()
-    after_at_once: Deviation = Deviation()
+    before: Deviation = field(default_factory=Deviation)
+    after: Deviation = field(default_factory=Deviation)
+    before_at_once: Deviation = field(default_factory=Deviation)
+    after_at_once: Deviation = field(default_factory=Deviation)
 
 
 def correctives_problem(
     onto: bpy.types.Object, joints: Sequence[CorrectiveJoint], pattern: str, *, overwrite: bool
 ) -> str | None:
-    """Why the keys of these joints cannot be written onto an object, or None.
+    """Why these joints cannot get keys on an object, apart from `keys_problem`, or None.
 
     Raises:
         BakeError: the pattern cannot be used, or two poses are the same.
@@ -89,7 +89,7 @@ def correctives_problem(
         known = keys_alike(onto, joint)
         if known and not overwrite:
             return PROBLEM_DOUBLE.format(names=", ".join(known[:3]), obj=onto.name, bone=joint.bone)
-    return keys_problem(onto)
+    return None
 
 
 def gather(
@@ -135,7 +135,8 @@ def write(
     """Write the keys and their drivers.
 
     Args:
-        onto: a mesh object to which `correctives_problem` has nothing to say.
+        onto: a mesh object to which `correctives_problem` and `keys_problem` have nothing to
+            say.
         gathered: from `gather`.
         pattern: of the names; see `corrective_name`.
         overwrite: remove the correctives that these bones have first.
@@ -169,10 +170,11 @@ def verify(
     joints: Sequence[CorrectiveJoint],
     key_names: Sequence[str],
     scene: bpy.types.Scene,
-) -> Generator[float, None, Verdict]:
+) -> Generator[int, None, Verdict]:
     """Pose copies of the baked character and compare Blender's own modifier with our deformation.
 
-    The copies are gone when the generator ends or is closed. Yields the share that is done.
+    The copies are gone when the generator ends or is closed. Yields how many per cent are
+    done.
 
     Args:
         onto: the baked object.
@@ -190,7 +192,7 @@ def verify(
             at_once = int(done >= len(singles))
             before[at_once] = before[at_once].and_also(one)
             after[at_once] = after[at_once].and_also(other)
-            yield (done + 1) / (len(singles) + len(together))
+            yield round(100 * (done + 1) / (len(singles) + len(together)))
     return Verdict(before[0], after[0], before[1], after[1])
 
 

@@ -4,10 +4,11 @@ Every expression is one that Blender evaluates without Python, so the keys follo
 not run scripts. Rotations are read in Local Space, where a bone is against its parent, constraints
 included, as swing and twist: nothing jumps where Euler angles would.
 
-A key of a joint with one axis has the angle as its input and the curve of its weight as the driver's
-own curve, to be seen and changed in the Drivers Editor. Other joints need numbers in between: they
-are in an array property of the object for each bone, driven too, which the keys' drivers read. Those
-are not on the keys themselves: Blender's glTF exporter gives up on keys with other drivers.
+A key of a joint with one axis has the angle as its input and the curve of its weight as the
+driver's own curve, to be seen and changed in the Drivers Editor. Other joints need numbers in
+between: they are in an array property of the object for each bone, driven too, which the keys'
+drivers read. They are not on the Key datablock: Blender's glTF exporter leaves out the animation of
+keys that have other drivers beside those of their values.
 """
 
 from __future__ import annotations
