@@ -144,12 +144,12 @@ def _angle_expression(joint: AxisJoint) -> str:
     """The angle about the joint's axis in degrees, of the swing's x, z and the twist y."""
     if joint.axis is None:
         return "degrees(y)"
-    c, s = (round(part, 6) for part in joint.axis)
+    c, s = (round(part, 4) for part in joint.axis)
     if not s:
         return "degrees(x)" if c > 0.0 else "degrees(-x)"
     if not c:
         return "degrees(z)" if s > 0.0 else "degrees(-z)"
-    return f"degrees(2*asin(clamp({c:.6g}*sin(x/2)+{s:.6g}*sin(z/2),-1,1)))"
+    return f"degrees(2*asin(clamp({c:g}*sin(x/2)+{s:g}*sin(z/2),-1,1)))"
 
 
 def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
