@@ -26,6 +26,7 @@ _NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
 
 # More than this is said before it is begun.
 _MUCH_MEMORY = 1e9
+_GO_ON = "Go On All the Same"
 
 TARGETS = (
     (
@@ -164,7 +165,7 @@ DQ Compensation shows, without it. Esc stops"""
         default=True,
     )
     much_memory: BoolProperty(
-        name="Go On All the Same",
+        name=_GO_ON,
         description="Bake although it takes more than 1 GB of memory",
         default=False,
         options={"SKIP_SAVE"},
@@ -205,7 +206,7 @@ DQ Compensation shows, without it. Esc stops"""
             self.report(
                 {"ERROR"},
                 f"{len(options.frames)} frames need about {_size(size)} of memory. Choose fewer, "
-                f"a larger step, or {self.bl_rna.properties['much_memory'].name}",
+                f"a larger step, or {_GO_ON}",
             )
             return {"CANCELLED"}
         return self.run(context, _told(targets, options))

@@ -1,0 +1,268 @@
+"""A pose as a shape key: Blender's own Armature modifier with it gives what the add-on gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Vector
+
+from dq_compensation import api
+from dq_compensation.bake.errors import BakeError
+from dq_compensation.bake.pose import bake_pose
+from dq_compensation.lifecycle.baking import bake_current_pose
+from dq_compensation.scene.setup import armature_modifier
+from human_poses import apply_pose, named_poses, random_pose, rotation
+from tests.blender.bake_scenes import (
+    TOLERANCE,
+    add_playing_keys,
+    animate,
+    key_description,
+    native,
+    ours_without,
+    shows_armature_alone,
+    size_of,
+)
+from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import datablocks, description, disable, distance, enable, select
+from tests.blender.scene_builders import add_grid, character, pose_at_random
+
+TARGETS = ("LINEAR", "DUAL_QUATERNION")
+
+
+def pose_mildly(armature: bpy.types.Object) -> None:
+    """So that a linear blend of all bones keeps a volume, and every vertex can be reached."""
+    for number, bone in enumerate(armature.pose.bones):
+        bone.rotation_mode = "XYZ"
+        bone.rotation_euler = (0.3, 0.2 * number, -0.4)
+    bpy.context.view_layer.update()
+
+
+def native_with_key(obj: bpy.types.Object, name: str, target: str) -> np.ndarray:
+    """Blender's own result with the key at 1; the object is disabled for it."""
+    disable(obj)
+    armature_modifier(obj).use_deform_preserve_volume = target == "DUAL_QUATERNION"
+    obj.data.shape_keys.key_blocks[name].value = 1.0
+    return native(obj)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_baked_human_is_the_shown_one(addon: None, human: Human, target: str) -> None:
+    obj = human.mesh_object
+    apply_pose(human.armature_object, random_pose(np.random.default_rng(1)))
+    enable(obj)
+    wanted = native(obj)
+    report = bake_pose(obj, obj, "Pose", target)
+    assert distance(wanted, native(obj), size_of(obj)) == 0.0  # at 0 the key changes nothing
+    assert report.unreached == 0
+    assert report.deviation.largest <= 1000.0 * TOLERANCE * size_of(obj)
+    baked = native_with_key(obj, "Pose", target)
+    assert distance(baked, api.evaluate(obj), size_of(obj)) > 1e-3  # the key deforms, doubly here
+    assert distance(baked, wanted, size_of(obj)) <= 4e-5  # the node modifier is float32
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scaled_bones_and_objects_of_unequal_scale(
+    addon: None, human_with_rig: Callable[[str], Human], target: str
+) -> None:
+    human = human_with_rig("game_engine")
+    obj, armature = human.mesh_object, human.armature_object
+    rng = np.random.default_rng(2)
+    apply_pose(armature, random_pose(rng, "game_engine"))
+    for bone in armature.pose.bones:
+        bone.scale = Vector(rng.uniform(0.85, 1.2, 3))
+    obj.parent = None
+    armature.matrix_world = Matrix.LocRotScale(
+        Vector((1.0, -2.0, 0.3)), Euler((0.2, 0.4, -0.6)), Vector((1.3, 0.8, 1.0))
+    )
+    obj.matrix_world = Matrix.LocRotScale(
+        Vector((0.8, -1.7, 0.1)), Euler((0.5, -0.1, 0.9)), Vector((0.7, 1.2, -0.9))
+    )
+    bpy.context.view_layer.update()
+    wanted = api.evaluate(obj)
+    bake_pose(obj, obj, "Pose", target)
+    armature_modifier(obj).use_deform_preserve_volume = target == "DUAL_QUATERNION"
+    obj.data.shape_keys.key_blocks["Pose"].value = 1.0
+    assert distance(native(obj), wanted, size_of(obj)) <= TOLERANCE
+
+
+def test_the_key_is_new_off_last_and_relative_to_a_basis(addon: None) -> None:
+    obj, armature = character()
+    pose_at_random(armature)
+    assert obj.data.shape_keys is None
+    bake_pose(obj, obj, "Pose")
+    bake_pose(obj, obj, "Pose")
+    key = obj.data.shape_keys
+    assert [block.name for block in key.key_blocks] == ["Basis", "Pose", "Pose.001"]
+    assert [block.value for block in key.key_blocks][1:] == [0.0, 0.0]
+    assert all(block.relative_key == key.reference_key for block in key.key_blocks)
+
+
+def test_overwriting_keeps_the_key_and_its_driver(addon: None) -> None:
+    obj, armature = character()
+    bake_pose(obj, obj, "Pose")
+    block = obj.data.shape_keys.key_blocks["Pose"]
+    block.driver_add("value").driver.expression = "0.75"
+    obj.shape_key_add(name="After", from_mix=False).value = 0.0
+    pose_at_random(armature)
+    wanted = ours_without(obj, {"Pose"})
+    bake_pose(obj, obj, "Pose", "DUAL_QUATERNION", overwrite=True)
+    key = obj.data.shape_keys
+    assert [block.name for block in key.key_blocks] == ["Basis", "Pose", "After"]
+    assert len(key.animation_data.drivers) == 1
+    key.animation_data.drivers[0].driver.expression = "1.0"
+    armature_modifier(obj).use_deform_preserve_volume = True
+    assert distance(native(obj), wanted) <= TOLERANCE
+
+
+def test_other_keys_play_on(addon: None, human_with_rig: Callable[[str], Human]) -> None:
+    """What is baked is what the other keys of that moment leave to be done."""
+    human = human_with_rig("game_engine")
+    obj = human.mesh_object
+    animate(human)
+    add_playing_keys(human)
+    wanted = api.evaluate(obj)
+    before = key_description(obj, {"Basis", "Breath", "Driven"})
+    report = bake_pose(obj, obj, "Pose")
+    assert key_description(obj, {"Basis", "Breath", "Driven"}) == before
+    assert report.deviation.largest <= 1000.0 * TOLERANCE * size_of(obj)
+    obj.data.shape_keys.key_blocks["Pose"].value = 1.0
+    assert distance(native(obj), wanted, size_of(obj)) <= TOLERANCE
+
+
+def test_the_mask_of_the_armature_modifier_counts(addon: None) -> None:
+    obj, armature = character()
+    pose_mildly(armature)
+    group = obj.vertex_groups.new(name="Mask")
+    for vertex in range(len(obj.data.vertices)):
+        group.add([vertex], vertex / len(obj.data.vertices), "REPLACE")
+    armature_modifier(obj).vertex_group = "Mask"
+    enable(obj)
+    wanted = native(obj)
+    bake_pose(obj, obj, "Pose")
+    assert distance(native_with_key(obj, "Pose", "LINEAR"), wanted) <= TOLERANCE
+
+
+def test_a_half_twist_is_baked_as_far_as_it_can_be(addon: None, human: Human) -> None:
+    obj = human.mesh_object
+    apply_pose(human.armature_object, {"wrist.L": rotation(0.0, 180.0, 0.0)})
+    obj.dq_compensation.method = "DUAL_QUATERNION"
+    wanted = api.evaluate(obj)
+    plain = distance(native(obj), wanted)
+    report = bake_pose(obj, obj, "Twist")
+    basis, block = obj.data.shape_keys.key_blocks
+    offsets = np.array([a.co - b.co for a, b in zip(block.data, basis.data, strict=True)])
+    assert np.linalg.norm(offsets, axis=1).max() <= 0.25 * size_of(obj) + 1e-5
+    assert 0 < report.unreached < 400
+    block.value = 1.0
+    remaining = np.linalg.norm(native(obj) - wanted, axis=1)
+    assert remaining.max() <= plain
+    assert np.count_nonzero(remaining > 1.001e-4 * size_of(obj)) <= report.unreached
+    assert abs(report.deviation.largest - 1000.0 * remaining.max()) <= 1e-2  # mm, float32
+
+
+def test_a_copy_gets_the_key_and_the_character_stays(addon: None, human: Human) -> None:
+    obj = human.mesh_object
+    apply_pose(human.armature_object, named_poses()["elbow"].rotations)
+    enable(obj)
+    bpy.context.view_layer.update()
+    select(obj)
+    before = description(obj)
+    wanted = native(obj)
+    bake_current_pose([obj], "Pose", onto="COPY")
+    copy = bpy.data.objects["Human Baked"]
+    after = description(obj)
+    for kind in datablocks():
+        before.pop(kind), after.pop(kind)
+    assert after == before
+    assert obj.dq_compensation.enabled
+    assert not copy.dq_compensation.enabled
+    assert shows_armature_alone(copy, False)
+    assert copy.matrix_world == obj.matrix_world
+    assert bpy.context.selected_objects == [obj]
+    assert bpy.context.active_object == obj
+    copy.data.shape_keys.key_blocks["Pose"].value = 1.0
+    assert distance(native(copy), wanted, size_of(obj)) <= 4e-5
+
+
+def test_the_operator_is_one_undo_step(addon: None) -> None:
+    obj, armature = character()
+    pose_at_random(armature)
+    enable(obj)
+    bpy.ops.ed.undo_push(message="before")
+    before = description(obj)
+    assert bpy.ops.dqc.bake_pose("EXEC_DEFAULT", True, key_name="Pose") == {"FINISHED"}
+    assert description(bpy.data.objects["Body"]) != before
+    bpy.ops.ed.undo()
+    assert description(bpy.data.objects["Body"]) == before
+
+
+def test_a_failed_bake_leaves_no_copy_behind(addon: None) -> None:
+    obj, _ = character()
+    obj.shape_key_add(name="Basis", from_mix=False)
+    before = datablocks()
+    with pytest.raises(BakeError, match="basis"):
+        bake_current_pose([obj], "Basis", onto="COPY", overwrite=True)
+    with pytest.raises(BakeError, match="name"):
+        bake_current_pose([obj], "  ", onto="COPY")
+    assert datablocks() == before
+
+
+def test_a_shared_mesh_is_refused_and_a_copy_of_it_is_not(addon: None) -> None:
+    obj, armature = character()
+    twin = bpy.data.objects.new("Twin", obj.data)
+    bpy.context.scene.collection.objects.link(twin)
+    pose_at_random(armature)
+    with pytest.raises(BakeError, match="2 objects share the mesh of Body"):
+        bake_current_pose([obj], "Pose")
+    assert obj.data.shape_keys is None
+    bake_current_pose([obj], "Pose", onto="COPY")
+    assert obj.data.shape_keys is None
+    assert bpy.data.objects["Body Baked"].data.shape_keys is not None
+
+
+def test_a_linked_character_is_refused_and_a_copy_of_it_is_not(addon: None, tmp_path: Path) -> None:
+    _, armature = character()
+    pose_mildly(armature)
+    path = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(path, link=True) as (_, wanted):
+        wanted.objects = ["Body"]
+    obj = bpy.data.objects["Body"]
+    bpy.context.scene.collection.objects.link(obj)
+    bpy.context.view_layer.update()
+    with pytest.raises(BakeError, match="linked from another file"):
+        bake_current_pose([obj], "Pose")
+    shown = api.evaluate(obj)
+    bake_current_pose([obj], "Pose", onto="COPY")
+    copy = bpy.data.objects[("Body Baked", None)]
+    copy.data.shape_keys.key_blocks["Pose"].value = 1.0
+    assert distance(native(copy), shown) <= TOLERANCE
+
+
+def test_what_stands_in_the_way_is_named(addon: None) -> None:
+    obj, _ = character()
+    modifier = obj.modifiers.new("Lattice first", "LATTICE")
+    obj.modifiers.move(1, 0)
+    with pytest.raises(BakeError, match="Lattice first"):
+        bake_current_pose([obj], "Pose")
+    modifier.show_viewport = False
+    bake_current_pose([obj], "Pose")
+    obj.show_only_shape_key = True
+    with pytest.raises(BakeError, match="Show Only Shape Key"):
+        bake_current_pose([obj], "Other")
+    obj.show_only_shape_key = False
+    obj.hide_set(True)
+    with pytest.raises(BakeError, match="hidden"):
+        bake_current_pose([obj], "Other")
+
+
+def test_without_a_character_the_operator_says_what_to_select(addon: None) -> None:
+    select(add_grid())
+    assert not bpy.ops.dqc.bake_pose.poll()
+    with pytest.raises(RuntimeError, match="no Armature modifier"):
+        bpy.ops.dqc.bake_pose()
