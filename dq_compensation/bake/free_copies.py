@@ -28,7 +28,7 @@ class FreeCopies:
     Attributes:
         armature: without constraints and animation.
         corrected: the mesh object with nothing but the Armature modifier and some driven keys.
-        plain: the same without any key.
+        plain: the same with all keys off.
     """
 
     armature: bpy.types.Object
@@ -63,8 +63,8 @@ def free_copies(
     for obj in objects:
         collection.objects.link(obj)
     try:
-        plain.shape_key_clear()
-        _keep_drivers(corrected, key_names, {rig_of(onto): rig, onto: corrected}, rig)
+        for copy, names in ((corrected, key_names), (plain, ())):
+            _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy})
         bpy.context.view_layer.update()
         yield FreeCopies(rig, corrected, plain)
     finally:
@@ -119,7 +119,6 @@ def _keep_drivers(
     copy: bpy.types.Object,
     key_names: Collection[str],
     replaced: dict[bpy.types.Object, bpy.types.Object],
-    rig: bpy.types.Object,
 ) -> None:
     """Let drivers read the copies, and let nothing else move a copied object and its keys."""
     key = mesh_of(copy).shape_keys
@@ -140,5 +139,3 @@ def _keep_drivers(
     if key is not None:
         for block in key.key_blocks:
             block.mute = block.name not in key_names
-    copy.update_tag()
-    rig.update_tag()

@@ -11,6 +11,7 @@ import addon_utils
 import bpy
 import numpy as np
 import pytest
+from mathutils.kdtree import KDTree
 
 from dq_compensation import api
 from human_model import Rig
@@ -66,7 +67,7 @@ def moving(exporters: None, human_with_rig: Callable[[Rig], Human]) -> tuple[Hum
     return Human(baked, armature, human.arrays), wanted
 
 
-def _shown_mm(wanted: list, place: Callable[[np.ndarray], np.ndarray]) -> list[float]:
+def _shown_mm(wanted: list) -> list[float]:
     """The rms distance per frame of what is shown now from ours, in world space, mm.
 
     Importers renumber and split vertices, so it goes by the nearest one.
@@ -77,24 +78,24 @@ def _shown_mm(wanted: list, place: Callable[[np.ndarray], np.ndarray]) -> list[f
         bpy.context.scene.frame_set(frame)
         world = np.array(obj.matrix_world, np.float64)
         shown = evaluated_positions(obj) @ world[:3, :3].T + world[:3, 3]
-        found.append(MM * _rms_to_nearest(place(positions), shown))
+        found.append(MM * _rms_to_nearest(positions, shown))
     return found
 
 
 def _rms_to_nearest(points: np.ndarray, others: np.ndarray) -> float:
-    from mathutils.kdtree import KDTree
-
     tree = KDTree(len(others))
     for index, point in enumerate(others):
         tree.insert(point, index)
     tree.balance()
     arm = points[points[:, 0] > 0.1]
-    return float(np.sqrt(np.mean([tree.find(point)[2] ** 2 for point in arm])))
+    distances = np.array([tree.find(point)[2] for point in arm], np.float64)
+    return float(np.sqrt(np.mean(distances**2)))
 
 
-# Within the joints' own error in between, which the bake reports: under 1 mm rms on the arm; both
-# formats hold positions as float32. Without the keys' animation it is 2.9 mm in the last frame.
-RMS_MM = 0.7
+# Within the joints' own error in between, which the bake reports, and what is lost of weights: the
+# glTF exporter keeps four of a vertex. Measured 0.33 in glTF and 0.14 in FBX; where the keys do not
+# move 1.6 in the last frame.
+RMS_MM = 0.5
 
 
 def test_gltf_has_morph_targets_that_move(moving: tuple[Human, list], tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_gltf_has_morph_targets_that_move(moving: tuple[Human, list], tmp_path: 
     bpy.context.scene.render.fps = 24
     bpy.ops.import_scene.gltf(filepath=str(path))
     assert not any(obj.animation_data.drivers for obj in bpy.data.shape_keys)
-    assert max(_shown_mm(wanted, lambda positions: positions)) < RMS_MM
+    assert max(_shown_mm(wanted)) < RMS_MM
 
 
 def test_fbx_has_shape_keys_that_move(moving: tuple[Human, list], tmp_path: Path) -> None:
@@ -134,5 +135,4 @@ def test_fbx_has_shape_keys_that_move(moving: tuple[Human, list], tmp_path: Path
     (key,) = bpy.data.shape_keys
     assert len(key.key_blocks) == count
     assert key.animation_data.action is not None
-    # What the importer calls frame 1 is one frame later.
-    assert max(_shown_mm(wanted, lambda positions: positions)) < RMS_MM
+    assert max(_shown_mm(wanted)) < RMS_MM

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.corrective_joints import (
+    CorrectiveJoint,
+    ExamplePose,
     ScatteredJoint,
     ball_joint,
     hinge_joint,
@@ -162,7 +164,7 @@ def test_scattered_poses_never_fly_off() -> None:
     rng = np.random.default_rng(3)
     poses = [swing(60.0, azimuth) for azimuth in (0.0, 1.5, 3.0, 4.5)]
     poses += [twist(60.0), twist(-60.0), swing(110.0, 0.0)]
-    joint = ScatteredJoint("Arm", tuple(_pose(q) for q in poses))
+    joint = ScatteredJoint("Arm", tuple(ExamplePose("", q) for q in poses))
     weights = joint.weights(unit(rng, 5000, 4))
     assert weights.max() < 1.1
     assert weights.min() > -0.5
@@ -197,7 +199,7 @@ def test_a_ball_joint_is_continuous_everywhere_even_through_rest(directions: int
     ],
     ids=["hinge", "oblique", "twist", "four", "eight"],
 )
-def test_a_joints_weights_are_one_in_their_own_poses(joint) -> None:  # noqa: ANN001
+def test_a_joints_weights_are_one_in_their_own_poses(joint: CorrectiveJoint) -> None:
     rotations = np.array([pose.rotation for pose in joint.poses])
     assert joint.weights(rotations) == pytest.approx(np.eye(len(joint.poses)), abs=1e-7)
     assert np.abs(joint.weights(np.array([[1.0, 0.0, 0.0, 0.0]]))).max() < EXACT
@@ -211,9 +213,3 @@ def test_a_twist_does_not_fire_a_bend_nor_a_bend_a_twist() -> None:
     both = concatenate_quaternions(np.array([swing(45.0, 0.3)]), np.array([twist(60.0)]))
     assert bend.weights(both) == pytest.approx(np.array([[1.0, 0.0]]), abs=1e-7)
     assert wrist.weights(both) == pytest.approx(np.array([[0.0, 1.0]]), abs=1e-7)
-
-
-def _pose(rotation):  # noqa: ANN001, ANN202
-    from dq_compensation.core.corrective_joints import ExamplePose
-
-    return ExamplePose("", rotation)
