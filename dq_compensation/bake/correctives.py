@@ -186,7 +186,7 @@ def verify(
     singles = [pose for joint in joints for pose in poses_of_joint(joint)]
     together = poses_at_once(joints)
     before, after = [Deviation(), Deviation()], [Deviation(), Deviation()]
-    with free_copies(onto, key_names, source.target) as copies:
+    with free_copies(onto, key_names, source.target, scene) as copies:
         for done, rotations in enumerate((*singles, *together)):
             one, other = _compare(copies, source, rotations, scene)
             at_once = int(done >= len(singles))
@@ -204,9 +204,9 @@ def _compare(
 ) -> tuple[Deviation, Deviation]:
     """The deviations of the copies without and with keys from ours, in one pose."""
     copies.pose(rotations)
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    _, wanted = source.wanted(depsgraph, pose_of(copies, source.binding.pose_order))
+    matrices = pose_of(copies, source.binding.pose_order)
+    _, wanted = source.wanted(bpy.context.evaluated_depsgraph_get(), matrices)
     return (
-        deviation_from(wanted, copies.plain, depsgraph, scene),
-        deviation_from(wanted, copies.corrected, depsgraph, scene),
+        deviation_from(wanted, copies.plain, copies.depsgraph, scene),
+        deviation_from(wanted, copies.corrected, copies.depsgraph, scene),
     )

@@ -1,4 +1,7 @@
-"""Copies of a baked character and its armature that can be posed freely, to look at the result."""
+"""Copies of a baked character and its armature that can be posed freely, to look at the result.
+
+They are in a scene of their own: the user does not see them, and Blender evaluates nothing else.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,13 @@ class FreeCopies:
     """A character three times, all in one pose.
 
     Attributes:
+        scene: theirs.
         armature: without constraints and animation.
         corrected: the mesh object with nothing but the Armature modifier and some driven keys.
         plain: the same with all keys off.
     """
 
+    scene: bpy.types.Scene
     armature: bpy.types.Object
     corrected: bpy.types.Object
     plain: bpy.types.Object
@@ -39,35 +44,45 @@ class FreeCopies:
         """Turn these bones, by name, in their rest axes; the others rest."""
         for bone in self.armature.pose.bones:
             bone.rotation_quaternion = rotations.get(bone.name, _REST)
-        bpy.context.view_layer.update()
+        self.scene.view_layers[0].update()
+
+    @property
+    def depsgraph(self) -> bpy.types.Depsgraph:
+        """In which the copies are evaluated."""
+        return self.scene.view_layers[0].depsgraph
 
 
 @contextmanager
 def free_copies(
-    onto: bpy.types.Object, key_names: Collection[str], target: Target
+    onto: bpy.types.Object,
+    key_names: Collection[str],
+    target: Target,
+    like: bpy.types.Scene,
 ) -> Generator[FreeCopies]:
-    """Copies of an object and its armature in the current scene; gone afterwards.
+    """Copies of an object and its armature; gone afterwards.
 
     Args:
         onto: a mesh object with an Armature modifier.
         key_names: the keys that count; what drives them drives those of the copy.
         target: whether its Armature modifier preserves volume.
+        like: the scene whose frame they are in.
     """
+    scene = bpy.data.scenes.new("DQ Compensation Check")
+    scene.frame_current, scene.frame_subframe = like.frame_current, like.frame_subframe
     rig = _free_armature(rig_of(onto))
     corrected = _skinned_copy(onto, rig, target)
     plain = _skinned_copy(onto, rig, target)
     meshes = [mesh_of(corrected), mesh_of(plain)]
     bones = armature_of(rig)
-    collection = bpy.context.scene.collection
     objects = (rig, corrected, plain)
     for obj in objects:
-        collection.objects.link(obj)
+        scene.collection.objects.link(obj)
     try:
         for copy, names in ((corrected, key_names), (plain, ())):
             _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy})
-        bpy.context.view_layer.update()
-        yield FreeCopies(rig, corrected, plain)
+        yield FreeCopies(scene, rig, corrected, plain)
     finally:
+        bpy.data.scenes.remove(scene)
         for obj in objects:
             bpy.data.objects.remove(obj)
         for mesh in meshes:
@@ -77,8 +92,7 @@ def free_copies(
 
 def pose_of(copies: FreeCopies, order: NDArray[np.intp]) -> NDArray[np.float64]:
     """The pose of the copied armature: shape (B, 4, 4), D_b in the order of a binding."""
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    return pose_matrices(copies.armature.evaluated_get(depsgraph), order)
+    return pose_matrices(copies.armature.evaluated_get(copies.depsgraph), order)
 
 
 def _free_armature(armature: bpy.types.Object) -> bpy.types.Object:

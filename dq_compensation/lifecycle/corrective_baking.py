@@ -39,8 +39,8 @@ PROBLEM_NO_JOINT = (
     "{obj} has no joint at which vertices follow two deforming bones, so nothing can be corrected."
 )
 PROBLEM_MEMORY = (
-    "{count} shape keys need about {size:.1f} GB of memory. Choose fewer bones or angles, or Go On "
-    "All the Same."
+    "{count} shape keys need about {size:.1f} GB of memory. Choose fewer bones or angles, or turn "
+    "on Allow over 1 GB of Memory."
 )
 
 

@@ -117,8 +117,8 @@ it like DQ Compensation in any pose, without the add-on. Esc stops"""
         default=True,
     )
     much_memory: BoolProperty(
-        name="Go On All the Same",
-        description="Bake although it takes more than 1 GB of memory",
+        name="Allow over 1 GB of Memory",
+        description="Bake although it takes that much. Otherwise it says how much and stops",
         default=False,
         options={"SKIP_SAVE"},
     )
