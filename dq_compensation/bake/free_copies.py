@@ -48,8 +48,8 @@ class FreeCopies:
 
     @property
     def depsgraph(self) -> bpy.types.Depsgraph:
-        """In which the copies are evaluated."""
-        return self.scene.view_layers[0].depsgraph
+        """In which the copies are evaluated, once they have been posed."""
+        return cast("bpy.types.Depsgraph", self.scene.view_layers[0].depsgraph)
 
 
 @contextmanager
