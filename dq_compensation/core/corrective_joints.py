@@ -23,6 +23,10 @@ from .pose_interpolation import (
 
 Quaternion = tuple[float, float, float, float]
 
+# Radians. Between twelve random poses of an arm it leaves two thirds of the error that 1 leaves, and
+# less than a half of what 1.5 does; and the equations stay well conditioned.
+SCATTERED_SIGMA = 0.75
+
 
 @dataclass(frozen=True)
 class ExamplePose:
@@ -132,7 +136,7 @@ class ScatteredJoint:
 
     bone: str
     poses: tuple[ExamplePose, ...]
-    sigma: float = 1.0
+    sigma: float = SCATTERED_SIGMA
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:
