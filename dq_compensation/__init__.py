@@ -19,6 +19,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.paint_panel",
     ".ui.bake_operators",
     ".ui.bake_cache_operators",
+    ".ui.corrective_operators",
     ".ui.bake_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",

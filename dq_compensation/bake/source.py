@@ -152,12 +152,16 @@ class Source:
         return known.positions(rows)
 
     def wanted(
-        self, depsgraph: bpy.types.Depsgraph
+        self,
+        depsgraph: bpy.types.Depsgraph,
+        matrices: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The shape of now and where our deformation takes it.
 
         Args:
             depsgraph: evaluated.
+            matrices: shape (B, 4, 4), another pose than that of now: D_b of the skeleton's bones.
+                The shape is the basis then.
 
         Returns:
             two arrays of shape (n, 3), float32, object space: at rest and posed.
@@ -167,34 +171,41 @@ class Source:
         """
         evaluated = self.obj.evaluated_get(depsgraph)
         armature = rig_of(self.obj).evaluated_get(depsgraph)
-        shape = self.shape(evaluated)
+        shape = self.shape(evaluated) if matrices is None else self.binding.rest
+        settings = Settings.of(evaluated)
         try:
-            posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape)
+            posed = evaluate(self.binding, settings, evaluated, armature, shape, matrices)
         except (BindingError, PoseError) as error:
             raise BakeError(str(error)) from error
         if self.mask is not None:
             posed = (shape + self.mask[:, None] * (posed - shape)).astype(np.float32)
         return shape, posed
 
-    def offsets(self, depsgraph: bpy.types.Depsgraph) -> PoseOffsets:
+    def offsets(
+        self,
+        depsgraph: bpy.types.Depsgraph,
+        matrices: NDArray[np.float64] | None = None,
+    ) -> PoseOffsets:
         """What to add to the shape of now so that the target's skinning gives our result.
 
         Args:
             depsgraph: evaluated.
+            matrices: another pose, as for `wanted`.
 
         Raises:
             BakeError: as for `wanted`.
         """
-        shape, posed = self.wanted(depsgraph)
+        shape, posed = self.wanted(depsgraph, matrices)
         armature = rig_of(self.obj).evaluated_get(depsgraph)
         to_armature = object_to_armature(self.obj.evaluated_get(depsgraph), armature)
         linear, translation = to_armature[:3, :3].T, to_armature[:3, 3]
         inside = shape @ linear + translation
+        matrices = self.binding.pose_matrices(armature) if matrices is None else matrices
         found = rest_offsets(
             posed @ linear + translation,
             inside,
             self.binding.influences,
-            Pose.from_matrices(self.binding.pose_matrices(armature), self.binding.skeleton),
+            Pose.from_matrices(matrices, self.binding.skeleton),
             self.target,
             mask=self.mask,
         )

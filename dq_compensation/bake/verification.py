@@ -95,7 +95,17 @@ def deviation(
         scene: for the unit.
     """
     _, wanted = source.wanted(depsgraph)
-    apart = shown_positions(obj, depsgraph, source.vertex_count).astype(np.float64) - wanted
+    return deviation_from(wanted, obj, depsgraph, scene)
+
+
+def deviation_from(
+    wanted: NDArray[np.float32],
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    scene: bpy.types.Scene,
+) -> Deviation:
+    """How far what an object shows is from positions (n, 3), in its space; see `deviation`."""
+    apart = shown_positions(obj, depsgraph, len(wanted)).astype(np.float64) - wanted
     linear = np.array(obj.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
     squares = np.sum((apart @ linear.T) ** 2, axis=1)
     unit = scene.unit_settings.scale_length * 1000.0

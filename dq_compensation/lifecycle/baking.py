@@ -82,13 +82,13 @@ def bake_range(
     gathered: list[Gathered] = []
     steps = len(objects) * len(frames)
     for number, source in enumerate(sources):
-        found = yield from _reporting(
+        found = yield from reporting(
             gather(source, scene, frames),
             f"Baking {source.obj.name}",
             lambda done, number=number: 0.9 * (number * len(frames) + done) / steps,
         )
         gathered.append(found)
-    with _carriers(objects, options.onto) as carriers:
+    with carriers_for(objects, options.onto) as carriers:
         names = [
             write(
                 carrier,
@@ -118,7 +118,7 @@ def bake_range(
     for carrier, report in zip(carriers, reports, strict=True):
         remember(carrier, report.sentence(), report.key_names)
     for number, (source, carrier) in enumerate(zip(sources, carriers, strict=True)):
-        found = yield from _reporting(
+        found = yield from reporting(
             verify(carrier, source, scene, frames),
             f"Checking {carrier.name}",
             lambda done, number=number: (
@@ -161,7 +161,7 @@ def bake_current_pose(
             raise BakeError(reason)
         Source.of(obj, depsgraph, target).wanted(depsgraph)
     told: list[str] = []
-    with _carriers(objects, onto) as carriers:
+    with carriers_for(objects, onto) as carriers:
         for obj, carrier in zip(objects, carriers, strict=True):
             report = bake_pose(obj, carrier, name, target, overwrite=overwrite)
             if carrier != obj:
@@ -193,7 +193,7 @@ def bake_cache(
     for number, source in enumerate(sources):
         name = bpy.path.clean_name(source.obj.name)
         file = path if len(sources) == 1 else path.with_name(f"{path.stem} {name}{path.suffix}")
-        yield from _reporting(
+        yield from reporting(
             write_cache(source, bpy.context.scene, frames, file, cache_format),
             f"Writing {file.name}",
             lambda done, number=number: (number * len(frames) + done) / steps,
@@ -215,7 +215,7 @@ def _check(objects: list[bpy.types.Object], options: RangeOptions) -> None:
 
 
 @contextmanager
-def _carriers(objects: list[bpy.types.Object], onto: Onto) -> Generator[list[bpy.types.Object]]:
+def carriers_for(objects: list[bpy.types.Object], onto: Onto) -> Generator[list[bpy.types.Object]]:
     """What gets the keys; copies are taken away again where that fails."""
     copies = [add_copy(obj) for obj in objects] if onto == "COPY" else []
     try:
@@ -229,7 +229,7 @@ def _carriers(objects: list[bpy.types.Object], onto: Onto) -> Generator[list[bpy
         raise
 
 
-def _reporting(
+def reporting(
     steps: Generator[int, None, _Result],
     doing: str,
     share: Callable[[int], float],

@@ -58,6 +58,7 @@ def evaluate(
     obj: bpy.types.Object,
     armature: bpy.types.Object,
     shape: NDArray[np.floating] | None = None,
+    matrices: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float32]:
     """Deform the vertices of an object in float64.
 
@@ -67,6 +68,8 @@ def evaluate(
         obj: the evaluated mesh object.
         armature: the evaluated armature object.
         shape: shape (n, 3), object space, what to deform; by default the object's shape of now.
+        matrices: shape (B, 4, 4), D_b of the skeleton's bones; by default the armature's pose of
+            now.
 
     Returns:
         shape (n, 3), float32, object space.
@@ -86,12 +89,13 @@ def evaluate(
         if settings.curve == "MEASURED":
             measured = binding.measured(settings.limb_axis, to_armature)
     blend_group = acting_blend_group(binding, settings)
+    matrices = binding.pose_matrices(armature) if matrices is None else matrices
     moved, _ = deform(
         settings.method,
         positions,
         None,
         binding.influences,
-        Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton),
+        Pose.from_matrices(matrices, binding.skeleton),
         limb_directions=binding.limb_directions(settings.limb_axis) if compensated else None,
         amounts=amounts,
         measured=measured,

@@ -1,0 +1,257 @@
+"""Drives corrective shape keys by how bones are turned: Blender's own drivers, no scripts.
+
+Every expression is one that Blender evaluates without Python, so the keys follow in files that may
+not run scripts. Rotations are read in Local Space, where a bone is against its parent, constraints
+included, as swing and twist: nothing jumps where Euler angles would.
+
+A key of a joint with one axis has the angle as its input and the curve of its weight as the
+driver's own curve, to be seen and changed in the Drivers Editor. Other joints need numbers in
+between: they are in an array property of the object for each bone, driven too, which the keys'
+drivers read. They are not on the Key datablock: Blender's glTF exporter leaves out the animation of
+keys that have other drivers beside those of their values.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..core.corrective_joints import AxisJoint, BallJoint, CorrectiveJoint, ScatteredJoint
+from ..core.pose_interpolation import SmoothCurve
+from ..scene.mesh import mesh_of
+from .key_animation import value_path
+
+PROPERTY = "Correctives {bone}"
+
+# Beyond 0 to 1, which the weights leave by a fifth: else Blender would cut them off there.
+SLIDER_RANGE = (-1.0, 2.0)
+
+_BEZIER, _FREE = 2, 0
+_LETTERS = tuple(letter for letter in string.ascii_letters if letter not in "eE")
+_LEAST_COEFFICIENT = 1e-4
+
+
+def drive_keys(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: CorrectiveJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Let the keys of a joint's poses follow its bone.
+
+    Args:
+        obj: the mesh object that has the keys.
+        armature: the armature object.
+        joint: with k poses.
+        names: k, of the keys; None for a pose without one.
+    """
+    if all(name is None for name in names):
+        return
+    if isinstance(joint, AxisJoint):
+        for name, curve in zip(names, joint.curves, strict=True):
+            if name is not None:
+                driven = _driven_key(obj, name)
+                _swing_twist(driven, armature, joint.bone, _angle_expression(joint))
+                _draw(driven, curve)
+        return
+    if isinstance(joint, BallJoint):
+        _fill_ball_property(obj, armature, joint)
+        rings = len(joint.angles)
+        for place, name in enumerate(names):
+            if name is not None:
+                factors = {"r": place % rings, "d": rings + place // rings}
+                _read_property(_driven_key(obj, name), obj, joint.bone, factors, "r*d")
+        return
+    _fill_scattered_property(obj, armature, joint.bone, joint.centres, joint.sigma)
+    for place, name in enumerate(names):
+        if name is not None:
+            terms = {
+                _LETTERS[centre]: (centre, coefficient)
+                for centre, coefficient in enumerate(joint.basis.coefficients[:, place])
+                if abs(coefficient) > _LEAST_COEFFICIENT
+            }
+            expression = "".join(f"{value:+.5g}*{letter}" for letter, (_, value) in terms.items())
+            centres = {letter: centre for letter, (centre, _) in terms.items()}
+            _read_property(_driven_key(obj, name), obj, joint.bone, centres, expression)
+
+
+def release_key(obj: bpy.types.Object, name: str) -> None:
+    """Take the driver off a key's value, when it has one."""
+    key = mesh_of(obj).shape_keys
+    animation = key.animation_data if key is not None else None
+    if animation is not None and animation.drivers.find(value_path(name)) is not None:
+        key.key_blocks[name].driver_remove("value")
+
+
+def keys_alike(obj: bpy.types.Object, joint: CorrectiveJoint) -> list[str]:
+    """The keys that `drive_keys` has let follow the same bone, for the same kind of motion.
+
+    Twist is one kind, bending is another; scattered poses are both.
+    """
+    key = mesh_of(obj).shape_keys
+    animation = key.animation_data if key is not None else None
+    if animation is None:
+        return []
+    found = []
+    for block in key.key_blocks:
+        curve = animation.drivers.find(value_path(block.name))
+        if curve is None or not _follows(curve.driver, joint.bone):
+            continue
+        twists = all(variable.name == "y" for variable in curve.driver.variables)
+        either = isinstance(joint, ScatteredJoint)
+        if either or twists == (isinstance(joint, AxisJoint) and joint.axis is None):
+            found.append(block.name)
+    return found
+
+
+def _follows(driver: Any, bone: str) -> bool:
+    """Whether a driver reads the rotation of a bone, or the bone's array property."""
+    path = _property_path(bone)
+    return any(
+        target.data_path.startswith(path)
+        or (
+            variable.type == "TRANSFORMS"
+            and target.bone_target == bone
+            and target.rotation_mode == "SWING_TWIST_Y"
+        )
+        for variable in driver.variables
+        for target in variable.targets
+    )
+
+
+def _driven_key(obj: bpy.types.Object, name: str) -> Any:
+    """The driver's curve of a key's value, new and empty."""
+    block = mesh_of(obj).shape_keys.key_blocks[name]
+    block.slider_min, block.slider_max = SLIDER_RANGE
+    release_key(obj, name)
+    return _emptied(block.driver_add("value"))
+
+
+def _emptied(curve: Any) -> Any:
+    """A driver's curve that passes its input on as it is."""
+    while len(curve.modifiers):
+        curve.modifiers.remove(curve.modifiers[0])
+    curve.keyframe_points.clear()
+    curve.driver.type = "SCRIPTED"
+    return curve
+
+
+def _angle_expression(joint: AxisJoint) -> str:
+    """The angle about the joint's axis in degrees, of the swing's x, z and the twist y."""
+    if joint.axis is None:
+        return "degrees(y)"
+    c, s = (round(part, 4) for part in joint.axis)
+    if not s:
+        return "degrees(x)" if c > 0.0 else "degrees(-x)"
+    if not c:
+        return "degrees(z)" if s > 0.0 else "degrees(-z)"
+    return f"degrees(2*asin(clamp({c:g}*sin(x/2)+{s:g}*sin(z/2),-1,1)))"
+
+
+def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
+    """Give a driver an expression of the bone's swing w, x, z and twist y, angles in radians."""
+    names = [name for name in "wxyz" if _has_name(expression, name)]
+    _rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
+    curve.driver.expression = expression
+
+
+def _has_name(expression: str, name: str) -> bool:
+    """Whether a one-letter name is in an expression, and not as a part of a word."""
+    padded = f" {expression} "
+    return any(
+        letter == name and not padded[place - 1].isalpha() and not padded[place + 1].isalpha()
+        for place, letter in enumerate(padded)
+    )
+
+
+def _rotations(
+    driver: Any, armature: bpy.types.Object, bone: str, names: Sequence[str], mode: str
+) -> None:
+    for name in names:
+        variable = driver.variables.new()
+        variable.name = name
+        variable.type = "TRANSFORMS"
+        target = variable.targets[0]
+        target.id = armature
+        target.bone_target = bone
+        target.transform_type = f"ROT_{name.upper()}"
+        target.transform_space = "LOCAL_SPACE"
+        target.rotation_mode = mode
+
+
+def _draw(curve: Any, shape: SmoothCurve) -> None:
+    """Give a driver's curve the shape of a curve."""
+    knots, values, slopes = (np.array(row) for row in (shape.knots, shape.values, shape.slopes))
+    thirds = np.diff(knots) / 3.0
+    before, after = np.concatenate((thirds[:1], thirds)), np.concatenate((thirds, thirds[-1:]))
+    count = len(knots)
+    points = curve.keyframe_points
+    points.add(count)
+    points.foreach_set("interpolation", np.full(count, _BEZIER, np.int32))
+    for side in ("handle_left_type", "handle_right_type"):
+        points.foreach_set(side, np.full(count, _FREE, np.int32))
+    for name, step in (("co", 0.0 * after), ("handle_left", -before), ("handle_right", after)):
+        places = np.stack((knots + step, values + step * slopes), axis=1).astype(np.float32)
+        points.foreach_set(name, places.reshape(-1))
+    curve.extrapolation = "CONSTANT"
+    curve.update()
+
+
+def _property_path(bone: str) -> str:
+    return f'["{bpy.utils.escape_identifier(PROPERTY.format(bone=bone))}"]'
+
+
+def _driven_property(obj: bpy.types.Object, bone: str, count: int) -> list[Any]:
+    """The drivers' curves of a bone's array property, which is made anew with `count` numbers."""
+    path = _property_path(bone)
+    if obj.animation_data is not None:
+        for curve in [curve for curve in obj.animation_data.drivers if curve.data_path == path]:
+            obj.animation_data.drivers.remove(curve)
+    obj[PROPERTY.format(bone=bone)] = [0.0] * count
+    return [_emptied(obj.driver_add(path, index)) for index in range(count)]
+
+
+def _fill_ball_property(
+    obj: bpy.types.Object, armature: bpy.types.Object, joint: BallJoint
+) -> None:
+    """The weights of the rings, then those of the directions."""
+    rings = len(joint.angles)
+    curves = _driven_property(obj, joint.bone, rings + joint.directions)
+    for curve, shape in zip(curves[:rings], joint.ring_curves, strict=True):
+        _swing_twist(curve, armature, joint.bone, "degrees(w)")
+        _draw(curve, shape)
+    for curve, azimuth in zip(curves[rings:], joint.azimuths, strict=True):
+        c, s = f"{np.cos(azimuth):.6f}", f"{np.sin(azimuth):.6f}"
+        expression = f"degrees(atan2({c}*sin(z/2)-({s})*sin(x/2),{c}*sin(x/2)+({s})*sin(z/2)))"
+        _swing_twist(curve, armature, joint.bone, expression)
+        _draw(curve, joint.direction_curve)
+
+
+def _fill_scattered_property(
+    obj: bpy.types.Object, armature: bpy.types.Object, bone: str, centres: Any, sigma: float
+) -> None:
+    """The Gaussians about rest and the poses."""
+    for curve, centre in zip(_driven_property(obj, bone, len(centres)), centres, strict=True):
+        products = "".join(
+            f"{value:+.6f}*{name}" for name, value in zip("wxyz", centre, strict=True)
+        )
+        _rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+        angle = f"2*acos(min(1,fabs({products})))"
+        curve.driver.expression = f"exp(-pow({angle}/{sigma:.6g},2))"
+
+
+def _read_property(
+    curve: Any, obj: bpy.types.Object, bone: str, places: dict[str, int], expression: str
+) -> None:
+    """Give a driver an expression of numbers of a bone's array property, by variable names."""
+    for name, place in places.items():
+        variable = curve.driver.variables.new()
+        variable.name = name
+        variable.type = "SINGLE_PROP"
+        variable.targets[0].id = obj
+        variable.targets[0].data_path = f"{_property_path(bone)}[{place}]"
+    curve.driver.expression = expression

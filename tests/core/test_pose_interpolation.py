@@ -1,0 +1,215 @@
+"""Weights of example poses: 1 in their pose, 0 in the others, and smooth in between."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dq_compensation.core.corrective_joints import (
+    CorrectiveJoint,
+    ExamplePose,
+    ScatteredJoint,
+    ball_joint,
+    hinge_joint,
+    swing,
+    twist,
+    twist_joint,
+)
+from dq_compensation.core.dual_quaternion import concatenate_quaternions, rotate_vectors
+from dq_compensation.core.pose_interpolation import (
+    PosesTooClose,
+    RadialBasis,
+    SmoothCurve,
+    arc_distances,
+    cardinal_curves,
+    direction_curve,
+    rotation_distances,
+    swing_and_twist,
+    swing_directions,
+)
+
+# Rounding of float64 through a few dozen operations; a wrong formula is off by hundredths.
+EXACT = 1e-9
+
+
+def unit(rng: np.random.Generator, count: int, width: int) -> np.ndarray:
+    vectors = rng.normal(size=(count, width))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("smooth_at_rest", [True, False])
+@pytest.mark.parametrize(
+    "angles", [(45.0,), (-40.0, 90.0), (30.0, 60.0, 90.0), (-90.0, -20.0, 45.0, 50.0, 135.0)]
+)
+def test_a_curve_is_one_in_its_pose_and_nothing_in_the_others_and_at_rest(
+    angles: tuple[float, ...], smooth_at_rest: bool
+) -> None:
+    curves = cardinal_curves(np.array(angles), smooth_at_rest=smooth_at_rest)
+    found = np.array([curve.at(np.array((0.0, *angles))) for curve in curves])
+    assert found == pytest.approx(np.eye(len(angles), len(angles) + 1, 1), abs=EXACT)
+
+
+def test_curves_are_held_beyond_the_last_pose() -> None:
+    curves = cardinal_curves(np.array([-40.0, 45.0, 90.0]), smooth_at_rest=False)
+    far = np.array([curve.at(np.array([-170.0, 170.0])) for curve in curves])
+    assert far == pytest.approx(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), abs=EXACT)
+
+
+def test_curves_give_a_parabola_back_that_grows_from_rest() -> None:
+    """Of what linear skinning lacks the first part is quadratic: it must not be lost."""
+    angles = np.array([30.0, 60.0, 100.0])
+    curves = cardinal_curves(angles, smooth_at_rest=True)
+    between = np.linspace(0.0, 30.0, 20)
+    sums = sum(curve.at(between) * angle**2 for curve, angle in zip(curves, angles, strict=True))
+    # The slope at 30 is that of the parabola through 0, 30 and 60, so only rest is bent to flat:
+    # it is flat already.
+    assert sums == pytest.approx(between**2, abs=1e-9 * 100.0**2)
+
+
+@pytest.mark.parametrize("smooth_at_rest", [True, False])
+def test_curves_do_not_jump_and_have_no_corners_at_poses(smooth_at_rest: bool) -> None:
+    angles = np.array([-70.0, -35.0, 30.0, 60.0, 100.0])
+    steps = np.linspace(-69.9, 99.9, 40001)
+    width = float(steps[1] - steps[0])
+    for curve in cardinal_curves(angles, smooth_at_rest=smooth_at_rest):
+        slopes = np.diff(curve.at(steps)) / width
+        bends = np.abs(np.diff(slopes))
+        if not smooth_at_rest:
+            bends = bends[np.abs(steps[1:-1]) > 2.0 * width]
+        # A cubic over 25 degrees bends by at most some hundredths per degree; a corner by tenths.
+        assert bends.max() < 0.05 * width
+
+
+def test_directions_weights_add_up_to_one_and_are_one_in_their_own() -> None:
+    apart = np.linspace(-180.0, 180.0, 721)
+    for count in (4, 8):
+        curve = direction_curve(count)
+        places = np.arange(count) * 360.0 / count
+        turned = (apart[None] - places[:, None] + 180.0) % 360.0 - 180.0
+        weights = np.array([curve.at(row) for row in turned])
+        assert weights.sum(axis=0) == pytest.approx(1.0, abs=EXACT)
+        assert curve.at(np.array([0.0])) == pytest.approx(1.0)
+        assert np.abs(curve.at(places[1:-1] - 360.0 * (places[1:-1] > 180.0))).max() < EXACT
+
+
+def test_a_curve_is_a_bezier_with_handles_at_thirds() -> None:
+    """What the F-Curve of a driver draws; evaluated here by de Casteljau."""
+    curve = SmoothCurve((0.0, 30.0, 90.0), (0.0, 1.0, 0.2), (0.01, 0.02, -0.03))
+    for left in range(2):
+        x0, x1 = curve.knots[left : left + 2]
+        third = (x1 - x0) / 3.0
+        points = np.array(
+            [
+                (x0, curve.values[left]),
+                (x0 + third, curve.values[left] + third * curve.slopes[left]),
+                (x1 - third, curve.values[left + 1] - third * curve.slopes[left + 1]),
+                (x1, curve.values[left + 1]),
+            ]
+        )
+        for t in np.linspace(0.0, 1.0, 7):
+            row = points
+            while len(row) > 1:
+                row = (1.0 - t) * row[:-1] + t * row[1:]
+            assert curve.at(row[:1, 0]) == pytest.approx(row[0, 1], abs=EXACT)
+
+
+def test_swing_and_twist_give_the_rotation_back() -> None:
+    rotations = unit(np.random.default_rng(0), 200, 4)
+    swings, twists = swing_and_twist(rotations)
+    half = twists / 2.0
+    about_y = np.stack((np.cos(half), 0.0 * half, np.sin(half), 0.0 * half), axis=1)
+    again = concatenate_quaternions(swings, about_y)
+    assert np.abs((again * rotations).sum(axis=1)) == pytest.approx(1.0, abs=EXACT)
+    assert np.abs(swings[:, 2]).max() < EXACT
+    assert swings[:, 0].min() >= -EXACT
+
+
+def test_a_swing_points_where_the_rotation_takes_the_bone() -> None:
+    rotations = unit(np.random.default_rng(1), 200, 4)
+    swings, _ = swing_and_twist(rotations)
+    tips = rotate_vectors(rotations, np.tile([0.0, 1.0, 0.0], (200, 1)))
+    assert swing_directions(swings) == pytest.approx(tips, abs=EXACT)
+
+
+def test_distances_are_angles() -> None:
+    directions = swing_directions(np.array([swing(0.0, 0.0), swing(70.0, 0.4)]))
+    assert arc_distances(directions[:1], directions) == pytest.approx(
+        np.array([[0.0, np.radians(70.0)]]), abs=1e-7
+    )
+    turned = np.array([twist(50.0), [-value for value in twist(50.0)]])
+    assert rotation_distances(np.array([twist(-10.0)]), turned) == pytest.approx(
+        np.radians(60.0), abs=EXACT
+    )
+
+
+def test_a_radial_basis_is_one_in_its_pose_and_nothing_elsewhere() -> None:
+    directions = swing_directions(
+        np.array([swing(0.0, 0.0), swing(60.0, 0.0), swing(60.0, 2.0), swing(100.0, 4.0)])
+    )
+    distances = arc_distances(directions, directions)
+    weights = RadialBasis.solve(distances).weights(distances)
+    # Through a matrix with a condition of some tens.
+    assert weights == pytest.approx(np.eye(4)[:, 1:], abs=1e-8)
+
+
+def test_two_poses_in_one_place_are_refused_by_their_places() -> None:
+    poses = np.array([swing(0.0, 0.0), swing(60.0, 0.0), swing(30.0, 1.0), swing(60.2, 0.0)])
+    with pytest.raises(PosesTooClose) as caught:
+        RadialBasis.solve(rotation_distances(poses, poses))
+    assert (caught.value.first, caught.value.second) == (1, 3)
+
+
+def test_scattered_poses_never_fly_off() -> None:
+    """Anywhere, the weights of seven poses of an arm stay near 0 to 1."""
+    rng = np.random.default_rng(3)
+    poses = [swing(60.0, azimuth) for azimuth in (0.0, 1.5, 3.0, 4.5)]
+    poses += [twist(60.0), twist(-60.0), swing(110.0, 0.0)]
+    joint = ScatteredJoint("Arm", tuple(ExamplePose("", q) for q in poses))
+    weights = joint.weights(unit(rng, 5000, 4))
+    assert weights.max() < 1.1
+    assert weights.min() > -0.5
+
+
+@pytest.mark.parametrize("directions", [4, 8])
+def test_a_ball_joint_is_continuous_everywhere_even_through_rest(directions: int) -> None:
+    joint = ball_joint("Arm", directions, (45.0, 90.0))
+    rng = np.random.default_rng(4)
+    starts = unit(rng, 400, 4)
+    steps = unit(rng, 400, 3)
+    half = np.radians(0.05)
+    turned = np.concatenate((np.full((400, 1), np.cos(half)), np.sin(half) * steps), axis=1)
+    # The swing itself is not continuous where the bone points back to where it came from.
+    forward = swing_directions(swing_and_twist(starts)[0])[:, 1] > -0.9
+    moved = concatenate_quaternions(starts, turned)
+    change = np.abs(joint.weights(starts) - joint.weights(moved))[forward]
+    # A tenth of a degree moves no weight by more than 2 % (the swing turns fastest near the back).
+    assert change.max() < 0.02
+    near = np.array([swing(0.1, azimuth) for azimuth in np.linspace(0.0, 6.0, 20)])
+    assert np.abs(joint.weights(near)).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    "joint",
+    [
+        hinge_joint("Elbow", 0.0, (-40.0, 45.0, 90.0)),
+        hinge_joint("Elbow", 0.7, (45.0, 90.0)),
+        twist_joint("Wrist", (-90.0, -60.0, 60.0, 90.0)),
+        ball_joint("Arm", 4, (60.0,)),
+        ball_joint("Arm", 8, (45.0, 90.0)),
+    ],
+    ids=["hinge", "oblique", "twist", "four", "eight"],
+)
+def test_a_joints_weights_are_one_in_their_own_poses(joint: CorrectiveJoint) -> None:
+    rotations = np.array([pose.rotation for pose in joint.poses])
+    assert joint.weights(rotations) == pytest.approx(np.eye(len(joint.poses)), abs=1e-7)
+    assert np.abs(joint.weights(np.array([[1.0, 0.0, 0.0, 0.0]]))).max() < EXACT
+    assert len({pose.label for pose in joint.poses}) == len(joint.poses)
+
+
+def test_a_twist_does_not_fire_a_bend_nor_a_bend_a_twist() -> None:
+    bend, wrist = hinge_joint("Arm", 0.3, (45.0, 90.0)), twist_joint("Arm", (-60.0, 60.0))
+    assert np.abs(bend.weights(np.array([twist(120.0)]))).max() < EXACT
+    assert np.abs(wrist.weights(np.array([swing(120.0, 1.1)]))).max() < EXACT
+    both = concatenate_quaternions(np.array([swing(45.0, 0.3)]), np.array([twist(60.0)]))
+    assert bend.weights(both) == pytest.approx(np.array([[1.0, 0.0]]), abs=1e-7)
+    assert wrist.weights(both) == pytest.approx(np.array([[0.0, 1.0]]), abs=1e-7)
