@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bpy
 
+from ..core.deform import BLENDED_METHODS
 from ..modifier.installation import has_moved, installation_problem
 from ..scene.binding import Binding, BindingCache
 from ..scene.enabled_objects import enabled_objects, forget
@@ -211,6 +212,9 @@ def _notes(obj: bpy.types.Object) -> list[str]:
     group = settings.vertex_group
     if group and group not in obj.vertex_groups:
         found.append(f"{obj.name} has no vertex group {group}; the compensation acts fully.")
+    group = settings.blend_group
+    if group and group not in obj.vertex_groups and settings.method in BLENDED_METHODS:
+        found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
     rig = armature_modifier(obj)
     if drawn and rig and rig.object and rig.object.show_in_front:
         found.append(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compensation import Curve
-from ..core.deform import Method, deform
+from ..core.deform import BLENDED_METHODS, Method, deform
 from ..core.pose import Pose
 from ..core.skeleton import LimbAxis
 from .armature import object_to_armature
@@ -26,14 +26,32 @@ class Settings:
     curve: Curve
     limb_axis: LimbAxis
     vertex_group: str
+    blend_group: str = ""
 
     @classmethod
     def of(cls, obj: bpy.types.Object) -> Settings:
         """The settings of an object; of an evaluated one, with animation and drivers."""
         chosen = settings_of(obj)
         return cls(
-            chosen.method, chosen.factor, chosen.curve, chosen.limb_axis, chosen.vertex_group
+            chosen.method,
+            chosen.factor,
+            chosen.curve,
+            chosen.limb_axis,
+            chosen.vertex_group,
+            chosen.blend_group,
         )
+
+
+def blend_weights(binding: Binding, settings: Settings) -> NDArray[np.float32] | None:
+    """How much of the method acts on each vertex against LINEAR.
+
+    Returns:
+        shape (n,), as painted; None where the method acts alone: without a group, with a name that
+        the object does not have, and for methods that do not blend.
+    """
+    if settings.method not in BLENDED_METHODS or settings.blend_group not in binding.group_names:
+        return None
+    return binding.painted(settings.blend_group)
 
 
 def evaluate(
@@ -76,6 +94,7 @@ def evaluate(
         amounts=amounts,
         measured=measured,
         sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
+        blend=blend_weights(binding, settings),
     )
     back = np.linalg.inv(to_armature)
     return (moved @ back[:3, :3].T + back[:3, 3]).astype(np.float32)

@@ -92,6 +92,7 @@ class ObjectSettings(Protocol):
     factor: float
     curve: Curve
     vertex_group: str
+    blend_group: str
     limb_axis: LimbAxis
     example_base: ExampleBase
     active_example: int
