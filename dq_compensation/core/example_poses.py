@@ -47,14 +47,14 @@ class ExampleBone:
 
     bone: int
     names: tuple[str, ...]
-    directions: NDArray[np.float64]
-    rotations: NDArray[np.float64]
+    directions: NDArray[np.floating]
+    rotations: NDArray[np.floating]
     sigma: float = SIGMA
     twists: bool = False
 
     def distances(
         self, directions: NDArray[np.floating], rotations: NDArray[np.floating]
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.floating]:
         """Radians from given poses of the bone, shapes (m, 3) and (m, 4), to its examples: (m, P).
 
         The arc between the directions; with `twists` the angle of the rotation between the two.
@@ -86,12 +86,12 @@ class ExamplePoses:
     bones: NDArray[np.intp]
     parents: NDArray[np.intp]
     is_root: NDArray[np.bool_]
-    limbs: NDArray[np.float64]
-    directions: NDArray[np.float64]
-    rotations: NDArray[np.float64]
+    limbs: NDArray[np.floating]
+    directions: NDArray[np.floating]
+    rotations: NDArray[np.floating]
     twists: NDArray[np.bool_]
-    falloff: NDArray[np.float64]
-    solution: NDArray[np.float64]
+    falloff: NDArray[np.floating]
+    solution: NDArray[np.floating]
     rows: NDArray[np.intp]
 
     @classmethod
@@ -143,7 +143,7 @@ class ExamplePoses:
         """The number of poses, N."""
         return len(self.rows)
 
-    def placed(self, pose: Pose) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def placed(self, pose: Pose) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Where the bones point and how they have turned in a pose, as `ExampleBone` has it.
 
         Returns:
@@ -156,7 +156,7 @@ class ExamplePoses:
             turned = concatenate_quaternions(against, turned)
         return rotate_vectors(turned, self.limbs), turned
 
-    def alphas(self, pose: Pose) -> NDArray[np.float64]:
+    def alphas(self, pose: Pose) -> NDArray[np.floating]:
         """How much of each example acts in a pose; shape (N,), bone by bone.
 
         Each is between 0 and 1, and those of one bone do not add up to more than 1: what is added
@@ -201,8 +201,8 @@ def too_close(example: ExampleBone, limb: NDArray[np.floating]) -> tuple[str, st
 
 
 def _distances_from_rest_and_poses(
-    example: ExampleBone, directions: NDArray[np.float64], rotations: NDArray[np.float64]
-) -> NDArray[np.float64]:
+    example: ExampleBone, directions: NDArray[np.floating], rotations: NDArray[np.floating]
+) -> NDArray[np.floating]:
     """Between rest and the poses, all with all, shape (P + 1, P + 1)."""
     everything = ExampleBone(
         example.bone, ("rest", *example.names), directions, rotations, twists=example.twists
@@ -213,9 +213,9 @@ def _distances_from_rest_and_poses(
 def _solve(
     example: ExampleBone,
     bone_name: str,
-    directions: NDArray[np.float64],
-    rotations: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    directions: NDArray[np.floating],
+    rotations: NDArray[np.floating],
+) -> NDArray[np.floating]:
     """The weights (P + 1, P) of the Gaussians about rest and the poses."""
     close = too_close(example, directions[0])
     if close is not None:

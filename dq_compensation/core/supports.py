@@ -1,4 +1,4 @@
-"""The support of a bone: the vertices that its example poses may move (Houska 2005, section 5.3)."""
+"""The support of a bone: the vertices that its example poses may move (Houska 2005, 5.3)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
@@ -14,12 +14,17 @@ from ..core.pose import Pose
 from ..core.skeleton import LimbAxis
 from .armature import object_to_armature
 from .binding import Binding
-from .object_settings import settings_of
+from .object_settings import ChosenMethod, ExampleBase, settings_of
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user has chosen for one object; see `Object.dq_compensation`."""
+    """What the user has chosen for one object; see `Object.dq_compensation`.
+
+    Attributes:
+        method: what deforms; for the method by example, what the examples correct.
+        by_example: whether example poses act.
+    """
 
     method: Method
     factor: float
@@ -27,19 +32,29 @@ class Settings:
     limb_axis: LimbAxis
     vertex_group: str
     blend_group: str = ""
+    by_example: bool = False
 
     @classmethod
     def of(cls, obj: bpy.types.Object) -> Settings:
         """The settings of an object; of an evaluated one, with animation and drivers."""
         chosen = settings_of(obj)
+        method = chosen.method
+        by_example = method == "SPHERICAL_JOINT_BY_EXAMPLE"
         return cls(
-            chosen.method,
+            chosen.example_base if method == "SPHERICAL_JOINT_BY_EXAMPLE" else method,
             chosen.factor,
             chosen.curve,
             chosen.limb_axis,
             chosen.vertex_group,
             chosen.blend_group,
+            by_example,
         )
+
+    def with_method(self, method: ChosenMethod, example_base: ExampleBase) -> Settings:
+        """The same with another method."""
+        if method == "SPHERICAL_JOINT_BY_EXAMPLE":
+            return replace(self, method=example_base, by_example=True)
+        return replace(self, method=method, by_example=False)
 
 
 def blend_weights(binding: Binding, settings: Settings) -> NDArray[np.float32] | None:
@@ -52,6 +67,33 @@ def blend_weights(binding: Binding, settings: Settings) -> NDArray[np.float32] |
     if settings.method not in BLENDED_METHODS or settings.blend_group not in binding.group_names:
         return None
     return binding.painted(settings.blend_group)
+
+
+def shape_key_values(
+    binding: Binding, settings: Settings, obj: bpy.types.Object, pose: Pose
+) -> NDArray[np.float32] | None:
+    """How much of each row of the shape keys' offsets is on now, example poses included.
+
+    Args:
+        binding: of the object.
+        settings: how it is deformed.
+        obj: the mesh object, the evaluated one where drivers and animation should count.
+        pose: of its armature.
+
+    Returns:
+        shape (m,); None for a mesh without shape keys.
+
+    Raises:
+        BindingError: the number of keys is not the one at binding.
+    """
+    keys = binding.shape_keys
+    if keys is None:
+        return None
+    values = keys.values(obj)
+    if settings.by_example and not obj.show_only_shape_key:
+        examples = binding.examples(settings.limb_axis)
+        values[examples.rows] = examples.values(obj, pose)
+    return values
 
 
 def evaluate(
@@ -76,7 +118,9 @@ def evaluate(
         PoseError: a bone's matrix is not finite.
     """
     to_armature = object_to_armature(obj, armature)
-    positions = binding.shape(obj) @ to_armature[:3, :3].T + to_armature[:3, 3]
+    pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
+    values = shape_key_values(binding, settings, obj, pose)
+    positions = binding.shape(values) @ to_armature[:3, :3].T + to_armature[:3, 3]
     compensated = settings.method == "COMPENSATED"
     amounts = measured = None
     if compensated:
@@ -89,7 +133,7 @@ def evaluate(
         positions,
         None,
         binding.influences,
-        Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton),
+        pose,
         limb_directions=binding.limb_directions(settings.limb_axis) if compensated else None,
         amounts=amounts,
         measured=measured,

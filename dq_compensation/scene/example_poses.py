@@ -136,7 +136,7 @@ class Examples:
 
 def example_placement(
     bone: int, pose: Pose, skeleton: Skeleton, limb_axis: LimbAxis
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """What an example pose of a bone remembers of a pose.
 
     Along the axes of the parent bone (a root: the armature's), so that it stays true when the
@@ -182,7 +182,7 @@ def _example_bone(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> Ex
     )
 
 
-def _parent_axes(bone: int, skeleton: Skeleton) -> NDArray[np.float64]:
+def _parent_axes(bone: int, skeleton: Skeleton) -> NDArray[np.floating]:
     """The rotation of the parent's rest axes, a quaternion; the identity for a root."""
     parent = int(skeleton.parents[bone])
     if parent < 0:
