@@ -96,49 +96,76 @@ def shape_key_values(
     return values
 
 
+class PosedDeformer:
+    """What deforms the vertices of an object in one pose, in float64: any shape of them.
+
+    Attributes:
+        pose: of the armature.
+        object_to_armature: shape (4, 4), A^-1 O.
+    """
+
+    def __init__(
+        self,
+        binding: Binding,
+        settings: Settings,
+        obj: bpy.types.Object,
+        armature: bpy.types.Object,
+    ) -> None:
+        """Read the pose.
+
+        Args:
+            binding: of the object.
+            settings: how to deform.
+            obj: the evaluated mesh object.
+            armature: the evaluated armature object.
+
+        Raises:
+            BindingError: the object no longer fits the binding, or has no size.
+            PoseError: a bone's matrix is not finite.
+        """
+        self._binding, self._settings = binding, settings
+        self.object_to_armature = object_to_armature(obj, armature)
+        self.pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
+        axis, curve, measured = settings.limb_axis, settings.curve, None
+        self._directions = self._amounts = None
+        if settings.method == "COMPENSATED":
+            self._directions = binding.limb_directions(axis)
+            amounts = binding.amounts(axis, curve, self.object_to_armature)
+            self._amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
+            if curve == "MEASURED":
+                measured = binding.measured(axis, self.object_to_armature)
+        self._measured = measured
+
+    def __call__(self, shape: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Deform a shape; both (n, 3), object space."""
+        binding, settings = self._binding, self._settings
+        there = self.object_to_armature
+        moved, _ = deform(
+            settings.method,
+            shape @ there[:3, :3].T + there[:3, 3],
+            None,
+            binding.influences,
+            self.pose,
+            limb_directions=self._directions,
+            amounts=self._amounts,
+            measured=self._measured,
+            sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
+            blend=blend_weights(binding, settings),
+        )
+        back = np.linalg.inv(there)
+        return np.asarray(moved @ back[:3, :3].T + back[:3, 3], np.float64)
+
+
 def evaluate(
     binding: Binding,
     settings: Settings,
     obj: bpy.types.Object,
     armature: bpy.types.Object,
 ) -> NDArray[np.float32]:
-    """Deform the vertices of an object in float64.
+    """The deformed vertices of an object, shape (n, 3), float32, object space.
 
-    Args:
-        binding: of the object.
-        settings: how.
-        obj: the evaluated mesh object.
-        armature: the evaluated armature object.
-
-    Returns:
-        shape (n, 3), float32, object space.
-
-    Raises:
-        BindingError: the object no longer fits the binding, or has no size.
-        PoseError: a bone's matrix is not finite.
+    Arguments and errors as of `PosedDeformer`.
     """
-    to_armature = object_to_armature(obj, armature)
-    pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
-    values = shape_key_values(binding, settings, obj, pose)
-    positions = binding.shape(values) @ to_armature[:3, :3].T + to_armature[:3, 3]
-    compensated = settings.method == "COMPENSATED"
-    amounts = measured = None
-    if compensated:
-        amounts = binding.amounts(settings.limb_axis, settings.curve, to_armature)
-        amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
-        if settings.curve == "MEASURED":
-            measured = binding.measured(settings.limb_axis, to_armature)
-    moved, _ = deform(
-        settings.method,
-        positions,
-        None,
-        binding.influences,
-        pose,
-        limb_directions=binding.limb_directions(settings.limb_axis) if compensated else None,
-        amounts=amounts,
-        measured=measured,
-        sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
-        blend=blend_weights(binding, settings),
-    )
-    back = np.linalg.inv(to_armature)
-    return (moved @ back[:3, :3].T + back[:3, 3]).astype(np.float32)
+    deformer = PosedDeformer(binding, settings, obj, armature)
+    values = shape_key_values(binding, settings, obj, deformer.pose)
+    return deformer(binding.shape(values)).astype(np.float32)

@@ -26,19 +26,19 @@ def chain(count: int) -> Skeleton:
     return Skeleton(tuple(f"bone{i}" for i in range(count)), parents, rest, tails)
 
 
-def turned_about_x(*degrees: float) -> NDArray[np.float64]:
+def turned_about_x(*degrees: float) -> NDArray[np.floating]:
     angles = np.radians(degrees)
     axes = np.tile((1.0, 0.0, 0.0), (len(angles), 1))
     return quaternions_from_axis_angle(axes, angles)
 
 
-def example(bone: int, rotations: NDArray[np.float64], **options: object) -> ExampleBone:
+def example(bone: int, rotations: NDArray[np.floating], **options: object) -> ExampleBone:
     names = tuple(f"pose{i}" for i in range(len(rotations)))
     directions = rotate_vectors(rotations, np.tile(UP, (len(rotations), 1)))
     return ExampleBone(bone, names, directions, rotations, **options)  # type: ignore[arg-type]
 
 
-def pose_with(skeleton: Skeleton, turns: dict[int, NDArray[np.float64]]) -> Pose:
+def pose_with(skeleton: Skeleton, turns: dict[int, NDArray[np.floating]]) -> Pose:
     """Bones turned by quaternions about their heads, armature axes; children follow."""
     matrices = np.tile(np.eye(4), (skeleton.bone_count, 1, 1))
     for bone in range(skeleton.bone_count):
