@@ -108,10 +108,38 @@ class PosedDeformer:
         self,
         binding: Binding,
         settings: Settings,
+        pose: Pose,
+        object_to_armature: NDArray[np.float64],
+    ) -> None:
+        """Prepare what does not depend on the shape.
+
+        Args:
+            binding: of the object.
+            settings: how to deform.
+            pose: of the binding's skeleton.
+            object_to_armature: shape (4, 4), A^-1 O.
+        """
+        self._binding, self._settings = binding, settings
+        self.pose, self.object_to_armature = pose, object_to_armature
+        axis, curve, measured = settings.limb_axis, settings.curve, None
+        self._directions = self._amounts = None
+        if settings.method == "COMPENSATED":
+            self._directions = binding.limb_directions(axis)
+            amounts = binding.amounts(axis, curve, object_to_armature)
+            self._amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
+            if curve == "MEASURED":
+                measured = binding.measured(axis, object_to_armature)
+        self._measured = measured
+
+    @classmethod
+    def of_now(
+        cls,
+        binding: Binding,
+        settings: Settings,
         obj: bpy.types.Object,
         armature: bpy.types.Object,
-    ) -> None:
-        """Read the pose.
+    ) -> PosedDeformer:
+        """In the pose of now.
 
         Args:
             binding: of the object.
@@ -123,18 +151,8 @@ class PosedDeformer:
             BindingError: the object no longer fits the binding, or has no size.
             PoseError: a bone's matrix is not finite.
         """
-        self._binding, self._settings = binding, settings
-        self.object_to_armature = object_to_armature(obj, armature)
-        self.pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
-        axis, curve, measured = settings.limb_axis, settings.curve, None
-        self._directions = self._amounts = None
-        if settings.method == "COMPENSATED":
-            self._directions = binding.limb_directions(axis)
-            amounts = binding.amounts(axis, curve, self.object_to_armature)
-            self._amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
-            if curve == "MEASURED":
-                measured = binding.measured(axis, self.object_to_armature)
-        self._measured = measured
+        pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
+        return cls(binding, settings, pose, object_to_armature(obj, armature))
 
     def __call__(self, shape: NDArray[np.floating]) -> NDArray[np.float64]:
         """Deform a shape; both (n, 3), object space."""
@@ -164,8 +182,8 @@ def evaluate(
 ) -> NDArray[np.float32]:
     """The deformed vertices of an object, shape (n, 3), float32, object space.
 
-    Arguments and errors as of `PosedDeformer`.
+    Arguments and errors as of `PosedDeformer.of_now`.
     """
-    deformer = PosedDeformer(binding, settings, obj, armature)
+    deformer = PosedDeformer.of_now(binding, settings, obj, armature)
     values = shape_key_values(binding, settings, obj, deformer.pose)
     return deformer(binding.shape(values)).astype(np.float32)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.rest_offsets import affine_maps
 from ..core.supports import support
 from .binding import Binding
-from .evaluation import PosedDeformer, Settings, shape_key_values
+from .evaluation import PosedDeformer
 
 _ITERATIONS = 30
 # Parts of the object's extent: what float32 positions of a mesh can say.
@@ -26,63 +25,42 @@ class Capture:
         offsets: shape (n, 3), float64, object space, at rest; zeros outside the support.
         error: the largest distance from the wanted shape that remains inside the support.
         left_out: shape (k,), int; the vertices that were moved outside the support.
-        weights: shape (n,), 0 to 1: how far each vertex may move.
     """
 
     offsets: NDArray[np.float64]
     error: float
     left_out: NDArray[np.intp]
-    weights: NDArray[np.floating]
 
 
 def capture(
     binding: Binding,
-    settings: Settings,
-    obj: bpy.types.Object,
-    armature: bpy.types.Object,
+    deformer: PosedDeformer,
+    shape: NDArray[np.floating],
     wanted: NDArray[np.floating],
-    bone: int,
-    *,
-    support_group: str = "",
-    own_row: int | None = None,
+    weights: NDArray[np.floating],
 ) -> Capture:
-    """The offsets that give a wanted shape in the pose of now.
+    """The offsets that give a wanted shape in a pose.
 
     Whatever else acts on the shape in this pose (shape keys, examples of other bones) goes on
     acting: the offsets are what is missing.
 
     Args:
         binding: of the object.
-        settings: how it is deformed, by example.
-        obj: the evaluated mesh object.
-        armature: the evaluated armature object.
+        deformer: in the pose of the example.
+        shape: shape (n, 3), object space, before skinning, without the example.
         wanted: shape (n, 3), object space, posed.
-        bone: whose example it is; index in the skeleton.
-        support_group: the vertex group that says how far vertices may move; empty:
-            `core.supports`.
-        own_row: the row of the shape keys that holds the example that is made anew, if it does.
-
-    Raises:
-        BindingError, PoseError: as of `PosedDeformer`.
+        weights: shape (n,), how far each vertex may move; `support_weights`.
     """
-    deformer = PosedDeformer(binding, settings, obj, armature)
-    values = shape_key_values(binding, settings, obj, deformer.pose)
-    if values is not None and own_row is not None:
-        values[own_row] = 0.0
-    start = np.asarray(binding.shape(values), np.float64)
-    extent = float(np.ptp(start, axis=0).max(initial=0.0)) if len(start) else 0.0
+    start = np.asarray(shape, np.float64)
     wanted = np.asarray(wanted, np.float64)
+    extent = float(np.ptp(start, axis=0).max(initial=0.0)) if len(start) else 0.0
     unchanged = deformer(start)
     moved = np.linalg.norm(wanted - unchanged, axis=1) > 10.0 * _REACHED * extent
-    weights = support_weights(binding, bone, support_group)
-    allowed = weights > 0.0
     target = unchanged + np.where(moved, weights, 0.0)[:, None] * (wanted - unchanged)
-    shape = _shape_for(target, start, deformer, binding, _REACHED * extent)
-    apart = np.linalg.norm(deformer(shape) - target, axis=1)
-    offsets = np.where((moved & allowed)[:, None], shape - start, 0.0)
-    return Capture(
-        offsets, float(apart.max(initial=0.0)), np.flatnonzero(moved & ~allowed), weights
-    )
+    found = _shape_for(target, start, deformer, binding, _REACHED * extent)
+    apart = np.linalg.norm(deformer(found) - target, axis=1)
+    offsets = np.where((moved & (weights > 0.0))[:, None], found - start, 0.0)
+    return Capture(offsets, float(apart.max(initial=0.0)), np.flatnonzero(moved & (weights <= 0.0)))
 
 
 def support_weights(binding: Binding, bone: int, group: str = "") -> NDArray[np.floating]:
