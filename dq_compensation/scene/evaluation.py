@@ -179,11 +179,27 @@ def evaluate(
     settings: Settings,
     obj: bpy.types.Object,
     armature: bpy.types.Object,
+    shape: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float32]:
     """The deformed vertices of an object, shape (n, 3), float32, object space.
 
-    Arguments and errors as of `PosedDeformer.of_now`.
+    Args:
+        binding: of the object.
+        settings: how to deform.
+        obj: the evaluated mesh object.
+        armature: the evaluated armature object.
+        shape: shape (n, 3), object space, to which the example poses add theirs; by default what
+            the shape keys make now.
+
+    Raises:
+        BindingError: the object no longer fits the binding, or has no size.
+        PoseError: a bone's matrix is not finite.
     """
     deformer = PosedDeformer.of_now(binding, settings, obj, armature)
-    values = shape_key_values(binding, settings, obj, deformer.pose)
-    return deformer(binding.shape(values)).astype(np.float32)
+    if shape is None:
+        shape = binding.shape(shape_key_values(binding, settings, obj, deformer.pose))
+    elif settings.by_example and binding.shape_keys is not None:
+        examples = binding.examples(settings.limb_axis)
+        offsets = binding.shape_keys.offsets[examples.rows]
+        shape = shape + np.tensordot(examples.values(obj, deformer.pose), offsets, 1)
+    return deformer(shape).astype(np.float32)

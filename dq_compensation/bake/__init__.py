@@ -1,0 +1,1 @@
+"""Bakes the deformation for what does not know it: shape keys and point caches."""

@@ -1,0 +1,184 @@
+"""A range of frames as shape keys, keyed so that playing the timeline plays our deformation.
+
+In three parts, so that nothing is half-done when the user stops it: `gather` walks through the
+frames and only reads; `write` changes the object, at once; `verify` looks at the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import BakeError
+from .key_animation import animate_in_turn, animation_problem, remove_curves
+from .key_names import frame_names, keys_of_pattern
+from .key_reduction import kept_frames
+from .shape_keys import keys_problem, remove_keys, write_key
+from .source import Source, millimetres
+from .verification import Deviation, deviation, only_armature_shown
+
+BYTES_PER_VERTEX = 12
+
+# How many frames are looked at after a bake.
+VERIFIED_FRAMES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """The offsets of every frame, before anything is written.
+
+    Attributes:
+        frames: the F frames, rising.
+        offsets: shape (F, n, 3), float32, object space.
+        unreached: shape (n,), bool; vertices that do not get where they should in some frame.
+    """
+
+    frames: tuple[int, ...]
+    offsets: NDArray[np.float32]
+    unreached: NDArray[np.bool_]
+
+
+def frames_of_range(first: int, last: int, step: int) -> tuple[int, ...]:
+    """The frames of a range; the last one is always among them.
+
+    Raises:
+        BakeError: the range is empty.
+    """
+    if last < first:
+        raise BakeError(f"The range ends with frame {last}, before it begins with frame {first}.")
+    frames = list(range(first, last + 1, max(step, 1)))
+    return tuple(frames if frames[-1] == last else [*frames, last])
+
+
+def needed_bytes(vertex_count: int, frame_count: int) -> int:
+    """How much memory the offsets of so many frames take. The keys take as much in the file."""
+    return frame_count * vertex_count * BYTES_PER_VERTEX
+
+
+@contextmanager
+def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
+    """Whatever frame is gone to within, the scene is back in its own afterwards."""
+    frame, subframe = scene.frame_current, scene.frame_subframe
+    try:
+        yield
+    finally:
+        if (scene.frame_current, scene.frame_subframe) != (frame, subframe):
+            scene.frame_set(frame, subframe=subframe)
+
+
+def range_problem(onto: bpy.types.Object, pattern: str, *, overwrite: bool) -> str | None:
+    """Why the keys of a range cannot be written onto an object, or None.
+
+    Raises:
+        BakeError: the pattern cannot be used.
+    """
+    frame_names(pattern, (1,))
+    reason = keys_problem(onto)
+    if reason is not None:
+        return reason
+    return animation_problem(onto, keys_of_pattern(onto, pattern) if overwrite else [])
+
+
+def gather(
+    source: Source, scene: bpy.types.Scene, frames: tuple[int, ...]
+) -> Generator[int, None, Gathered]:
+    """Read the offsets of every frame; yields how many are done. Nothing is changed.
+
+    Closed before its end, or at it, it leaves the scene in the frame that it was in.
+
+    Raises:
+        BakeError: a pose cannot be evaluated, or memory does not suffice.
+    """
+    count = source.vertex_count
+    try:
+        offsets = np.empty((len(frames), count, 3), np.float32)
+    except MemoryError as error:
+        size = needed_bytes(count, len(frames)) / 1e9
+        raise BakeError(
+            f"{size:.1f} GB are more memory than there is. Bake fewer frames."
+        ) from error
+    unreached = np.zeros(count, np.bool_)
+    with frame_kept(scene):
+        for done, frame in enumerate(frames):
+            scene.frame_set(frame)
+            found = source.offsets(bpy.context.evaluated_depsgraph_get())
+            offsets[done] = found.offsets
+            unreached |= found.unreached
+            yield done + 1
+    return Gathered(frames, offsets, unreached)
+
+
+def write(
+    onto: bpy.types.Object,
+    gathered: Gathered,
+    pattern: str,
+    *,
+    tolerance: float = 0.0,
+    overwrite: bool = False,
+) -> list[str]:
+    """Write the keys and their animation.
+
+    Args:
+        onto: a mesh object to which `range_problem` has nothing to say.
+        gathered: from `gather`.
+        pattern: of the names; see `frame_names`.
+        tolerance: in millimetres; frames nearer to the interpolation of their neighbours get no
+            key.
+        overwrite: remove the keys of earlier bakes with this pattern first.
+
+    Returns:
+        the names of the keys.
+
+    Raises:
+        BakeError: the pattern cannot be used; nothing has changed then.
+    """
+    frame_names(pattern, gathered.frames)
+    unit = millimetres(onto, bpy.context.scene)
+    kept = kept_frames(gathered.offsets, gathered.frames, tolerance / unit)
+    frames = tuple(gathered.frames[index] for index in kept)
+    if overwrite:
+        replaced = keys_of_pattern(onto, pattern)
+        remove_curves(onto, replaced)
+        remove_keys(onto, replaced)
+    names = [
+        write_key(onto, name, gathered.offsets[index]).name
+        for name, index in zip(frame_names(pattern, frames), kept, strict=True)
+    ]
+    animate_in_turn(onto, names, frames)
+    return names
+
+
+def verify(
+    onto: bpy.types.Object,
+    source: Source,
+    scene: bpy.types.Scene,
+    frames: tuple[int, ...],
+    most: int = VERIFIED_FRAMES,
+) -> Generator[int, None, Deviation]:
+    """Compare Blender's own modifier and the keys with our deformation, in some of the frames.
+
+    Every modifier of `onto` but the Armature modifier is hidden meanwhile, and the frame changes;
+    both are put back when the generator ends or is closed. Yields how many frames are done.
+
+    Args:
+        onto: the baked object.
+        source: what was baked.
+        scene: the current one.
+        frames: those that were baked, with and without keys.
+        most: how many to look at, evenly spread.
+    """
+    places = np.unique(np.linspace(0, len(frames) - 1, min(most, len(frames))).round().astype(int))
+    found = Deviation()
+    with frame_kept(scene), only_armature_shown(onto, source.target):
+        for done, place in enumerate(places):
+            scene.frame_set(frames[place])
+            found = found.and_also(
+                deviation(onto, source, bpy.context.evaluated_depsgraph_get(), scene)
+            )
+            yield done + 1
+    return found

@@ -1,0 +1,96 @@
+"""Writes shape keys: behind those that are there, relative to the basis, at the value 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scene.attributes import read_property
+from ..scene.mesh import mesh_of
+from .errors import BakeError
+
+BASIS = "Basis"
+
+PROBLEM_LINKED = (
+    "{obj} or its mesh is linked from another file. Bake it there, or make both local (Object, "
+    "Relations, Make Local)."
+)
+PROBLEM_OVERRIDE = (
+    "{obj} is a library override, whose mesh belongs to another file. Bake it there, or make it "
+    "local."
+)
+PROBLEM_SHARED = (
+    "{count} objects share the mesh of {obj} and would all get the keys. Bake onto a copy, or make "
+    "{obj} single user (Object, Relations, Make Single User)."
+)
+PROBLEM_SCULPT = "{obj} is in Sculpt Mode. Leave it to add shape keys."
+PROBLEM_REFERENCE = "{name} is the basis of the shape keys of {obj}. Choose another name."
+
+
+def keys_problem(obj: bpy.types.Object) -> str | None:
+    """Why shape keys cannot be added to an object, or None; cheap."""
+    mesh = mesh_of(obj)
+    if obj.library is not None or (mesh.library is not None and obj.override_library is None):
+        return PROBLEM_LINKED.format(obj=obj.name)
+    if mesh.library is not None or mesh.override_library is not None:
+        return PROBLEM_OVERRIDE.format(obj=obj.name)
+    users = mesh.users - mesh.use_fake_user
+    if users > 1:
+        return PROBLEM_SHARED.format(count=users, obj=obj.name)
+    if obj.mode == "SCULPT":
+        return PROBLEM_SCULPT.format(obj=obj.name)
+    return None
+
+
+def write_key(
+    obj: bpy.types.Object, name: str, offsets: NDArray[np.float32], *, overwrite: bool = False
+) -> bpy.types.ShapeKey:
+    """Add a shape key, or give an existing one another shape.
+
+    Args:
+        obj: a mesh object to which `keys_problem` has nothing to say. It gets a basis when it has
+            no keys.
+        name: of the key; Blender adds a number where it is taken.
+        offsets: shape (n, 3), object space, from the basis.
+        overwrite: a key of this name keeps its value, drivers, animation and place and gets the
+            new shape, relative to the basis.
+
+    Returns:
+        the key; a new one has the value 0.
+
+    Raises:
+        BakeError: the name is the basis's; nothing has changed then.
+    """
+    key = mesh_of(obj).shape_keys
+    known = key.key_blocks.get(name) if key is not None and overwrite else None
+    if known is not None and key is not None and known == key.reference_key:
+        raise BakeError(PROBLEM_REFERENCE.format(name=name, obj=obj.name))
+    if key is None:
+        obj.shape_key_add(name=BASIS, from_mix=False)
+        key = mesh_of(obj).shape_keys
+    if known is None:
+        known = obj.shape_key_add(name=name, from_mix=False)
+        # Blender 5 makes new keys with the value 1.
+        known.value = 0.0
+    basis = read_property(key.reference_key.points, "co", np.float32, (3,))
+    known.relative_key = key.reference_key
+    known.points.foreach_set("co", (basis + offsets).reshape(-1))
+    mesh_of(obj).update_tag()
+    return known
+
+
+def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
+    """Remove shape keys, and keep the one active that was."""
+    key = mesh_of(obj).shape_keys
+    if key is None:
+        return
+    active = obj.active_shape_key.name if obj.active_shape_key is not None else ""
+    for name in names:
+        block = key.key_blocks.get(name)
+        if block is not None:
+            obj.shape_key_remove(block)
+    place = key.key_blocks.find(active)
+    obj.active_shape_key_index = max(place, 0)

@@ -1,0 +1,218 @@
+"""The character whose deformation is baked: read once, then looked at in any number of poses.
+
+A baked key adds to the shape that the other keys make at that moment: with them as they are, and
+the baked key at 1, Blender's own Armature modifier gives our result. So the offsets are those of
+`rest_offsets` from the shape s of the other keys: native(s + offset) = ours(s). Whatever else moves
+the sliders moves them before and after the bake alike, and what is baked is ours minus native.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.pose import Pose, PoseError
+from ..core.rest_offsets import Target, rest_offsets
+from ..scene.armature import object_to_armature
+from ..scene.attributes import read_property
+from ..scene.binding import Binding, bind
+from ..scene.errors import BindingError
+from ..scene.evaluation import Settings, evaluate
+from ..scene.mesh import mesh_of, read_weights
+from ..scene.setup import armature_modifier, problem, rig_of
+from .errors import BakeError
+
+# A vertex is reached when no more than this part of the object's extent is missing.
+REACHED = 1e-4
+
+PROBLEM_BEFORE = (
+    "The modifier {modifier} of {obj} acts before {armature}, and a shape key before both. Apply "
+    "{modifier}, or turn it off in the viewport."
+)
+PROBLEM_PINNED = (
+    "{obj} shows one shape key alone. Turn off Show Only Shape Key (the pin below the list)."
+)
+PROBLEM_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
+
+
+def source_problem(obj: bpy.types.Object) -> str | None:
+    """Why the deformation of an object cannot be baked at all, or None; cheap."""
+    reason = problem(obj)
+    if reason is not None:
+        return reason
+    armature = armature_modifier(obj)
+    for modifier in obj.modifiers:
+        if modifier == armature or armature is None:
+            break
+        if modifier.show_viewport:
+            return PROBLEM_BEFORE.format(
+                modifier=modifier.name, obj=obj.name, armature=armature.name
+            )
+    if obj.show_only_shape_key and mesh_of(obj).shape_keys is not None:
+        return PROBLEM_PINNED.format(obj=obj.name)
+    if not obj.visible_get():
+        return PROBLEM_HIDDEN.format(obj=obj.name)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class PoseOffsets:
+    """What to add in one pose.
+
+    Attributes:
+        offsets: shape (n, 3), float32, object space.
+        unreached: shape (n,), bool; the vertices that do not get where they should, by more than
+            `REACHED` of the object's extent.
+    """
+
+    offsets: NDArray[np.float32]
+    unreached: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One character, ready to be baked.
+
+    Attributes:
+        obj: the original mesh object.
+        binding: of it, as it was before anything was baked.
+        target: what deforms it afterwards.
+        replaced: the shape keys that count as off, because the bake replaces them.
+        mask: shape (n,), how far the Armature modifier's vertex group lets the vertices go; None
+            without one.
+    """
+
+    obj: bpy.types.Object
+    binding: Binding
+    target: Target
+    replaced: frozenset[str] = frozenset()
+    mask: NDArray[np.float32] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        obj: bpy.types.Object,
+        depsgraph: bpy.types.Depsgraph,
+        target: Target = "LINEAR",
+        replaced: frozenset[str] = frozenset(),
+    ) -> Source:
+        """Read a character.
+
+        Args:
+            obj: a mesh object, enabled or not.
+            depsgraph: evaluated.
+            target: what deforms it afterwards.
+            replaced: names of the shape keys that the bake replaces.
+
+        Raises:
+            BakeError: it cannot be baked; the message says why and what to do.
+        """
+        obj = cast("bpy.types.Object", obj.original)
+        reason = source_problem(obj)
+        if reason is not None:
+            raise BakeError(reason)
+        try:
+            binding = bind(obj, depsgraph)
+        except BindingError as error:
+            raise BakeError(str(error)) from error
+        return cls(obj, binding, target, replaced, _mask(obj))
+
+    @property
+    def vertex_count(self) -> int:
+        """The n vertices."""
+        return self.binding.vertex_count
+
+    def shape(self, evaluated: bpy.types.Object) -> NDArray[np.float32]:
+        """The shape that the other keys make now, shape (n, 3), object space.
+
+        Keys are found by their names: those that were added since are not counted.
+
+        Args:
+            evaluated: the evaluated mesh object.
+        """
+        known = self.binding.shape_keys
+        if known is None:
+            return self.binding.rest
+        key = mesh_of(evaluated).shape_keys
+        blocks = key.key_blocks if key is not None else ()
+        values = read_property(blocks, "value", np.float32)  # type: ignore[arg-type]
+        values[read_property(blocks, "mute", np.bool_)] = 0.0  # type: ignore[arg-type]
+        of_name = dict(zip((block.name for block in blocks), values, strict=True))
+        rows = np.zeros(known.row_count, np.float32)
+        for row, name in enumerate(known.key_names):
+            if row != known.basis_key and name not in self.replaced:
+                rows[row] = of_name.get(name, 0.0)
+        return known.positions(rows)
+
+    def wanted(
+        self, depsgraph: bpy.types.Depsgraph
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The shape of now and where our deformation takes it.
+
+        Args:
+            depsgraph: evaluated.
+
+        Returns:
+            two arrays of shape (n, 3), float32, object space: at rest and posed.
+
+        Raises:
+            BakeError: a bone's matrix is not finite, or the set-up has changed.
+        """
+        evaluated = self.obj.evaluated_get(depsgraph)
+        armature = rig_of(self.obj).evaluated_get(depsgraph)
+        shape = self.shape(evaluated)
+        try:
+            posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape)
+        except (BindingError, PoseError) as error:
+            raise BakeError(str(error)) from error
+        if self.mask is not None:
+            posed = (shape + self.mask[:, None] * (posed - shape)).astype(np.float32)
+        return shape, posed
+
+    def offsets(self, depsgraph: bpy.types.Depsgraph) -> PoseOffsets:
+        """What to add to the shape of now so that the target's skinning gives our result.
+
+        Args:
+            depsgraph: evaluated.
+
+        Raises:
+            BakeError: as for `wanted`.
+        """
+        shape, posed = self.wanted(depsgraph)
+        armature = rig_of(self.obj).evaluated_get(depsgraph)
+        to_armature = object_to_armature(self.obj.evaluated_get(depsgraph), armature)
+        linear, translation = to_armature[:3, :3].T, to_armature[:3, 3]
+        inside = shape @ linear + translation
+        found = rest_offsets(
+            posed @ linear + translation,
+            inside,
+            self.binding.influences,
+            Pose.from_matrices(self.binding.pose_matrices(armature), self.binding.skeleton),
+            self.target,
+            mask=self.mask,
+        )
+        extent = float(np.ptp(inside, axis=0).max(initial=0.0))
+        offsets = (found.offsets @ np.linalg.inv(linear)).astype(np.float32)
+        return PoseOffsets(offsets, found.errors > REACHED * extent)
+
+
+def millimetres(obj: bpy.types.Object, scene: bpy.types.Scene) -> float:
+    """How many millimetres of the world a unit of the object's space is, along its longest axis."""
+    linear = np.array(obj.matrix_world, np.float64)[:3, :3]
+    return float(np.linalg.norm(linear, 2)) * scene.unit_settings.scale_length * 1000.0
+
+
+def _mask(obj: bpy.types.Object) -> NDArray[np.float32] | None:
+    """The vertex group of the Armature modifier, shape (n,); None where it has none."""
+    modifier = armature_modifier(obj)
+    if modifier is None or not modifier.vertex_group:
+        return None
+    group = obj.vertex_groups.find(modifier.vertex_group)
+    if group < 0:
+        return None
+    weights = read_weights(mesh_of(obj)).of_group(group)
+    return 1.0 - weights if modifier.invert_vertex_group else weights

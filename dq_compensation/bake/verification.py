@@ -1,0 +1,134 @@
+"""Looks at what was baked: how far Blender's own Armature modifier is from our deformation."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.rest_offsets import Target
+from ..scene.attributes import AttributeType, read_attribute
+from ..scene.mesh import mesh_of
+from ..scene.setup import armature_modifier
+from .errors import BakeError
+from .source import Source
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far apart two deformations are, in millimetres of the world.
+
+    Attributes:
+        largest: of any vertex in any pose that was looked at.
+        rms: over all of them.
+        poses: how many were looked at.
+    """
+
+    largest: float = 0.0
+    rms: float = 0.0
+    poses: int = 0
+
+    def and_also(self, other: Deviation) -> Deviation:
+        """Of both together."""
+        poses = self.poses + other.poses
+        if not poses:
+            return self
+        squares = (self.poses * self.rms**2 + other.poses * other.rms**2) / poses
+        return Deviation(max(self.largest, other.largest), float(np.sqrt(squares)), poses)
+
+
+@contextmanager
+def only_armature_shown(
+    obj: bpy.types.Object, target: Target
+) -> Generator[bpy.types.ArmatureModifier]:
+    """Let an object show nothing but its Armature modifier's result; afterwards all is as before.
+
+    Args:
+        obj: a mesh object with an Armature modifier.
+        target: whether that preserves volume meanwhile.
+    """
+    modifier = armature_modifier(obj)
+    if modifier is None:
+        raise BakeError(f"{obj.name} has no Armature modifier.")
+    shown = {other.name: other.show_viewport for other in obj.modifiers}
+    preserves = modifier.use_deform_preserve_volume
+    try:
+        for other in obj.modifiers:
+            other.show_viewport = other == modifier
+        modifier.use_deform_preserve_volume = target == "DUAL_QUATERNION"
+        yield modifier
+    finally:
+        for other in obj.modifiers:
+            if other.show_viewport != shown[other.name]:
+                other.show_viewport = shown[other.name]
+        modifier.use_deform_preserve_volume = preserves
+
+
+def shown_positions(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, vertex_count: int
+) -> NDArray[np.float32]:
+    """Shape (n, 3), object space; what Blender has evaluated.
+
+    Raises:
+        BakeError: the evaluated mesh has another number of vertices.
+    """
+    mesh = mesh_of(obj.evaluated_get(depsgraph))
+    if len(mesh.vertices) != vertex_count:
+        raise BakeError(f"The mesh of {obj.name} has changed while it was baked.")
+    return read_attribute(mesh, "position", AttributeType.VECTOR, vertex_count)
+
+
+def deviation(
+    obj: bpy.types.Object, source: Source, depsgraph: bpy.types.Depsgraph, scene: bpy.types.Scene
+) -> Deviation:
+    """How far an object that shows its Armature modifier's result is from what was wanted, now.
+
+    Args:
+        obj: the baked object, within `only_armature_shown`.
+        source: what was baked.
+        depsgraph: evaluated.
+        scene: for the unit.
+    """
+    _, wanted = source.wanted(depsgraph)
+    apart = shown_positions(obj, depsgraph, source.vertex_count).astype(np.float64) - wanted
+    linear = np.array(obj.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
+    squares = np.sum((apart @ linear.T) ** 2, axis=1)
+    unit = scene.unit_settings.scale_length * 1000.0
+    return Deviation(
+        float(np.sqrt(squares.max(initial=0.0))) * unit,
+        float(np.sqrt(squares.mean())) * unit if len(squares) else 0.0,
+        1,
+    )
+
+
+@contextmanager
+def still_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
+    """A copy of an object and its mesh in the scene that stays as it is now, whatever is animated.
+
+    Values that animation and drivers give are kept, those themselves are not.
+    """
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    evaluated_key = mesh_of(obj.evaluated_get(depsgraph)).shape_keys
+    values = [block.value for block in evaluated_key.key_blocks] if evaluated_key else []
+    copy = cast("bpy.types.Object", obj.copy())
+    mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
+    copy.data = mesh
+    copy.animation_data_clear()
+    if mesh.shape_keys is not None:
+        mesh.shape_keys.animation_data_clear()
+        for block, value in zip(mesh.shape_keys.key_blocks, values, strict=True):
+            block.slider_min, block.slider_max = min(0.0, value), max(1.0, value)
+            block.value = value
+    collection = bpy.context.scene.collection
+    collection.objects.link(copy)
+    try:
+        yield copy
+    finally:
+        collection.objects.unlink(copy)
+        bpy.data.objects.remove(copy)
+        bpy.data.meshes.remove(mesh)
