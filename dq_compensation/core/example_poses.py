@@ -27,7 +27,7 @@ SIGMA = 1.0
 
 
 class ExampleError(ValueError):
-    """Example poses that cannot be told apart; the message names them."""
+    """Why an example pose cannot be; the message names it and says what to do."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,7 +106,7 @@ class Examples:
         solved: list[ExampleBone] = []
         kept: list[tuple[int, ExampleItem]] = []
         for bone, found in by_bone.items():
-            example = _example_bone(
+            example = example_bone(
                 skeleton.names.index(bone), [each for _, each in found], skeleton
             )
             try:
@@ -157,15 +157,21 @@ def example_placement(
     if parent >= 0:
         turned = concatenate_quaternions(quaternion_conjugate(pose.rotations[parent]), turned)
     direction = rotate_vectors(turned, skeleton.limb_directions(limb_axis)[bone])
-    axes = _parent_axes(bone, skeleton)
+    axes = parent_axes(bone, skeleton)
     back = quaternion_conjugate(axes)
     rotation = concatenate_quaternions(concatenate_quaternions(back, turned), axes)
     return rotate_vectors(back, direction), rotation
 
 
-def _example_bone(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> ExampleBone:
-    """The examples of one bone, along the armature's axes."""
-    axes = _parent_axes(bone, skeleton)
+def example_bone(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> ExampleBone:
+    """The examples of one bone, along the armature's axes.
+
+    Args:
+        bone: index in the skeleton.
+        items: at least one, all of that bone.
+        skeleton: the bones at rest.
+    """
+    axes = parent_axes(bone, skeleton)
     directions = np.array([item.direction for item in items], np.float64)
     rotations = normalized_quaternions(np.array([item.rotation for item in items], np.float64))
     turned = concatenate_quaternions(
@@ -182,7 +188,7 @@ def _example_bone(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> Ex
     )
 
 
-def _parent_axes(bone: int, skeleton: Skeleton) -> NDArray[np.floating]:
+def parent_axes(bone: int, skeleton: Skeleton) -> NDArray[np.floating]:
     """The rotation of the parent's rest axes, a quaternion; the identity for a root."""
     parent = int(skeleton.parents[bone])
     if parent < 0:
