@@ -29,8 +29,11 @@ from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding import Binding, bind
 from dq_compensation.scene.evaluation import Settings
 
-# MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one.
-WAYS = (*METHODS, "MEASURED")
+# MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one. Blended: by a group
+# that leaves a third of the vertices linear and a third to the method, with a ramp between.
+BLENDED = ", blended"
+WAYS = (*METHODS, "MEASURED", f"DUAL_QUATERNION{BLENDED}", f"MEASURED{BLENDED}")
+BLEND_GROUP = "Blend"
 TARGETS = {"DUAL_QUATERNION": 1.2, "COMPENSATED": 1.5, "MEASURED": 1.5}
 
 
@@ -88,7 +91,9 @@ def build_mesh(subject: Subject, armature: bpy.types.Object) -> bpy.types.Object
     obj.parent = armature
     for bone in armature.data.bones:
         obj.vertex_groups.new(name=bone.name)
-    x = points.reshape(-1, 3)[:, 0]
+    blend_group = obj.vertex_groups.new(name=BLEND_GROUP).index
+    x, y, _ = points.reshape(-1, 3).T
+    blend = np.clip(15.0 * y - 1.0, 0.0, 1.0)
     count, width = subject.bones, subject.influences
     first = np.clip((x * count).astype(int) - (width - 1) // 2, 0, count - width)
     bones = first[:, None] + np.arange(width)
@@ -99,10 +104,12 @@ def build_mesh(subject: Subject, armature: bpy.types.Object) -> bpy.types.Object
     edited = bmesh.new()
     edited.from_mesh(mesh)
     layer = edited.verts.layers.deform.verify()
-    for vertex, of_vertex, shares in zip(
-        edited.verts, bones.tolist(), weights.tolist(), strict=True
+    for vertex, of_vertex, shares, share in zip(
+        edited.verts, bones.tolist(), weights.tolist(), blend.tolist(), strict=True
     ):
         deform = vertex[layer]
+        if share > 0.0:
+            deform[blend_group] = share
         for bone, weight in zip(of_vertex, shares, strict=True):
             deform[bone] = weight
     edited.to_mesh(mesh)
@@ -155,9 +162,11 @@ def show(obj: bpy.types.Object, preserve_volume: bool | None) -> None:
 
 def show_nodes(obj: bpy.types.Object, binding: Binding, method: str) -> None:
     """Deform by the node modifier."""
+    blend_group = BLEND_GROUP if method.endswith(BLENDED) else ""
+    method = method.removesuffix(BLENDED)
     curve = "MEASURED" if method == "MEASURED" else "FITTED"
     method = "COMPENSATED" if method == "MEASURED" else method
-    install(obj, binding, Settings(method, 1.0, curve, "AUTO", ""))
+    install(obj, binding, Settings(method, 1.0, curve, "AUTO", "", blend_group))
     for modifier in obj.modifiers:
         modifier.show_viewport = modifier.type == "NODES"
 
@@ -165,10 +174,10 @@ def show_nodes(obj: bpy.types.Object, binding: Binding, method: str) -> None:
 def print_table(subject: Subject, frames: int, methods: Sequence[str] = WAYS) -> None:
     """Measure one subject and print times, ratios and targets."""
     times = measure(subject, frames, methods)
-    print(f"\n{subject}\n{'':20}{'ms':>8}{'ratio':>8}{'target':>8}")
+    print(f"\n{subject}\n{'':28}{'ms':>8}{'ratio':>8}{'target':>8}")
     for way, seconds in times.items():
         target = f"{TARGETS[way]:8.2f}" if way in TARGETS else ""
-        print(f"{way:20}{1e3 * seconds:8.2f}{seconds / times['Preserve Volume']:8.2f}{target}")
+        print(f"{way:28}{1e3 * seconds:8.2f}{seconds / times['Preserve Volume']:8.2f}{target}")
 
 
 def main() -> None:

@@ -1,5 +1,7 @@
 // DUAL_QUATERNION: dual quaternion linear blending (Kavan et al. 2008), and with COMPENSATE the
 // compensation after it. One invocation for each vertex. Quaternions are (w, x, y, z).
+// With BLEND, which needs SCALED, the result is taken back to linear skinning where `blend` is less
+// than 1: there the bones' matrices are at hand, and where they take the vertex is known already.
 // amounts: (how far to compensate, the two strongest bones packed like an influence); with MEASURE:
 // (share of the compensation, the joint's bone and the limb's packed likewise).
 // Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
@@ -15,21 +17,23 @@
 #  include "compensation.glsl"
 #endif
 
-// The dual part of the bone's rigid transform.
-vec4 bone_dual(int bone, vec4 rotation, vec3 v)
+#ifdef SCALED
+// Where the bone's matrix takes v.
+vec3 moved_by_bone(int bone, vec3 v)
 {
   int place = bone * PALETTE_STRIDE + 1;
-#ifdef SCALED
-  // The rigid transform which rotates by `rotation` and takes v where D takes it: then scale needs
-  // no matrix beside the dual quaternion, as in Blender's Preserve Volume.
-  vec3 moved = transform_by_rows(
+  return transform_by_rows(
       palette_texel(place), palette_texel(place + 1), palette_texel(place + 2), vec4(v, 1.0));
+}
+
+// The dual part of the rigid transform which rotates by `rotation` and takes v where D takes it, to
+// `moved`: then scale needs no matrix beside the dual quaternion, as in Blender's Preserve Volume.
+vec4 dual_between(vec4 rotation, vec3 v, vec3 moved)
+{
   vec3 translation = moved - rotate_vector(rotation, v);
   return 0.5 * quaternion_product(vec4(0.0, translation), rotation);
-#else
-  return palette_texel(place);
-#endif
 }
+#endif
 
 void main()
 {
@@ -43,6 +47,9 @@ void main()
   vec3 v = armature_from_object(rest_vertex.xyz);
   vec4 real_part = vec4(0.0);
   vec4 dual_part = vec4(0.0);
+#ifdef BLEND
+  vec3 moved_linearly = vec3(0.0);
+#endif
   int place = int(rest_vertex.w);
   uint total = 0u;
   uint before = 1u;
@@ -58,13 +65,22 @@ void main()
       int bone = influence_bone(four[slot]);
       vec4 rotation = bone_rotation(bone);
       float weight = float(share) * WEIGHT_UNIT;
+#ifdef SCALED
+      vec3 moved_by_it = moved_by_bone(bone, v);
+      vec4 dual = dual_between(rotation, v, moved_by_it);
+#  ifdef BLEND
+      moved_linearly += weight * moved_by_it;
+#  endif
+#else
+      vec4 dual = palette_texel(bone * PALETTE_STRIDE + 1);
+#endif
       // The sign that agrees with the sum so far.
       if (faces_away(rotation, real_part, float(total) * WEIGHT_UNIT)) {
         weight = -weight;
       }
       total += share;
       real_part += weight * rotation;
-      dual_part += weight * bone_dual(bone, rotation, v);
+      dual_part += weight * dual;
     }
   }
   float real_length = length(real_part);
@@ -93,6 +109,9 @@ void main()
         palette_texel((bone_1 + 1) * PALETTE_STRIDE - 1).xyz,
         palette_texel((bone_2 + 1) * PALETTE_STRIDE - 1).xyz);
   }
+#endif
+#ifdef BLEND
+  moved = mix(moved_linearly, moved, texelFetch(blend, texel, 0).x);
 #endif
   imageStore(positions, texel, vec4(object_from_armature(moved), 1.0));
 }

@@ -57,16 +57,14 @@ class Settings:
         return replace(self, method=method, by_example=False)
 
 
-def blend_weights(binding: Binding, settings: Settings) -> NDArray[np.float32] | None:
-    """How much of the method acts on each vertex against LINEAR.
+def acting_blend_group(binding: Binding, settings: Settings) -> str:
+    """The vertex group that blends to LINEAR; empty where the method acts alone.
 
-    Returns:
-        shape (n,), as painted; None where the method acts alone: without a group, with a name that
-        the object does not have, and for methods that do not blend.
+    It does without a group, with a name that the object does not have, and where the method is none
+    of `BLENDED_METHODS`.
     """
-    if settings.method not in BLENDED_METHODS or settings.blend_group not in binding.group_names:
-        return None
-    return binding.painted(settings.blend_group)
+    acts = settings.method in BLENDED_METHODS and settings.blend_group in binding.group_names
+    return settings.blend_group if acts else ""
 
 
 def shape_key_values(
@@ -130,6 +128,8 @@ class PosedDeformer:
             if curve == "MEASURED":
                 measured = binding.measured(axis, object_to_armature)
         self._measured = measured
+        group = acting_blend_group(binding, settings)
+        self._blend = binding.painted(group) if group else None
 
     @classmethod
     def of_now(
@@ -168,7 +168,7 @@ class PosedDeformer:
             amounts=self._amounts,
             measured=self._measured,
             sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
-            blend=blend_weights(binding, settings),
+            blend=self._blend,
         )
         back = np.linalg.inv(there)
         return np.asarray(moved @ back[:3, :3].T + back[:3, 3], np.float64)
