@@ -169,6 +169,7 @@ def _item_for(
         key_name(bone, name),
         tuple(float(each) for each in direction),
         tuple(float(each) for each in rotation),
+        1.0,
         sigma,
         twists,
     )

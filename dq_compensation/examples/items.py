@@ -87,4 +87,4 @@ def store_item(target: ExamplePose, item: ExampleItem) -> None:
     target.name, target.bone = item.name, item.bone
     target.direction = item.direction  # type: ignore[assignment]
     target.rotation = item.rotation  # type: ignore[assignment]
-    target.key = item.key
+    target.key, target.factor = item.key, item.factor

@@ -77,14 +77,8 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
     if source.support and not target.support:
         flipped = bpy.utils.flip_name(source.support)
         target.support = flipped if flipped in obj.vertex_groups else ""
-    # Looked up again: adding a bone's settings moves what a reference points to.
-    names = [(other.bone, other.name) for other in settings_of(obj).examples]
-    if known is None:
-        stored = settings_of(obj).examples.add()
-    else:
-        stored = settings_of(obj).examples[names.index((mirrored.bone, mirrored.name))]
+    stored = settings_of(obj).examples.add() if known is None else known
     store_item(stored, mirrored._replace(key=key.name))
-    stored.factor = settings_of(obj).examples[index].factor
     return mirrored.name
 
 

@@ -90,7 +90,7 @@ def shape_key_values(
     values = keys.values(obj)
     if settings.by_example and not obj.show_only_shape_key:
         examples = binding.examples(settings.limb_axis)
-        values[examples.rows] = examples.values(obj, pose)
+        values[examples.rows] = examples.values(pose)
     return values
 
 
@@ -201,5 +201,5 @@ def evaluate(
     elif settings.by_example and binding.shape_keys is not None:
         examples = binding.examples(settings.limb_axis)
         offsets = binding.shape_keys.offsets[examples.rows]
-        shape = shape + np.tensordot(examples.values(obj, deformer.pose), offsets, 1)
+        shape = shape + np.tensordot(examples.values(deformer.pose), offsets, 1)
     return deformer(shape).astype(np.float32)

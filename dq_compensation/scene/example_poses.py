@@ -20,7 +20,6 @@ from ..core.dual_quaternion import (
 from ..core.example_poses import ExampleBone, ExampleError, ExamplePoses
 from ..core.pose import Pose
 from ..core.skeleton import LimbAxis, Skeleton
-from .attributes import read_property
 from .object_settings import settings_of
 
 
@@ -32,6 +31,7 @@ class ExampleItem(NamedTuple):
     key: str
     direction: tuple[float, ...]
     rotation: tuple[float, ...]
+    factor: float
     sigma: float
     twists: bool
 
@@ -47,6 +47,7 @@ def example_items(obj: bpy.types.Object) -> tuple[ExampleItem, ...]:
             item.key,
             tuple(item.direction),
             tuple(item.rotation),
+            item.factor,
             bones[item.bone].sigma if item.bone in bones else 1.0,
             bones[item.bone].twists if item.bone in bones else False,
         )
@@ -61,12 +62,14 @@ class Examples:
     Attributes:
         poses: of the skeleton, solved.
         items: shape (N,); where each is in `Object.dq_compensation.examples`.
+        factors: shape (N,); how much of each may act.
         rows: shape (N,); the rows of the binding's shape keys with their offsets.
         problems: why the others cannot act, sentences for riggers.
     """
 
     poses: ExamplePoses
     items: NDArray[np.intp]
+    factors: NDArray[np.float32]
     rows: NDArray[np.intp]
     problems: tuple[str, ...]
 
@@ -119,19 +122,18 @@ class Examples:
         return cls(
             ExamplePoses.of(solved, skeleton, limb_axis),
             np.array([index for index, _ in kept], np.intp),
+            np.array([item.factor for _, item in kept], np.float32),
             np.array([key_names.index(item.key) for _, item in kept], np.intp),
             tuple(problems),
         )
 
-    def values(self, obj: bpy.types.Object, pose: Pose) -> NDArray[np.float32]:
+    def values(self, pose: Pose) -> NDArray[np.float32]:
         """How much of each example acts, with the factors that the artist gave; shape (N,).
 
         Args:
-            obj: the mesh object; the evaluated one where drivers and animation should count.
             pose: of the skeleton.
         """
-        factors = read_property(settings_of(obj).examples, "factor", np.float32)
-        return (self.poses.alphas(pose) * factors[self.items]).astype(np.float32)
+        return (self.poses.alphas(pose) * self.factors).astype(np.float32)
 
 
 def example_placement(

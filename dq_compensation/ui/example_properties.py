@@ -46,6 +46,8 @@ class DQCompensationExamplePose(PropertyGroup):
         min=0.0,
         max=1.0,
         subtype="FACTOR",
+        # Written into the modifier's tables when it changes; it could not follow an animation.
+        options=set(),
         update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )

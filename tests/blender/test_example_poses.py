@@ -16,11 +16,13 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.mirroring import mirror_example
 from dq_compensation.examples.placing import go_to_pose
+from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.evaluation import Settings
 from dq_compensation.scene.example_capture import support_weights
 from human_model import Rig
 from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import check, disable, enable
 
 ELBOW = {"default": "lowerarm01.L", "game_engine": "lowerarm_l", "cmu_mb": "LeftForeArm"}
 
@@ -318,3 +320,61 @@ def test_a_copy_with_other_vertices_is_refused_and_stays(addon: None, human: Hum
     assert posed_copy.posed_copy_of(obj) == copy
     posed_copy.end(copy)
     assert not obj.hide_get()
+
+
+@pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
+@pytest.mark.parametrize("twists", [False, True])
+def test_the_modifier_shows_what_numpy_computes(
+    addon: None, human: Human, base: str, twists: bool
+) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, base)
+    for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y")):
+        if axis == "Y" and not twists:
+            continue
+        authoring.bone_settings(obj, bone).twists = twists
+        turn(human, bone, degrees, axis)
+        wanted, _ = bulged(human, bone, 0.0002 * degrees)
+        add_example(human, bone, f"{axis}{degrees:.0f}", wanted)
+    turn(human, bone, 0.0)
+    turn(human, "upperarm01.L", 60.0, "Z")
+    wanted, _ = bulged(human, "upperarm01.L", 0.01)
+    add_example(human, "upperarm01.L", "raised", wanted)
+    obj.dq_compensation.examples[0].factor = 0.5
+    enable(obj)
+    for elbow, axis, shoulder in (
+        (0.0, "X", 0.0),
+        (50.0, "X", 60.0),
+        (75.0, "X", 20.0),
+        (120.0, "X", -70.0),
+        (40.0, "Y", 10.0),
+        (60.0, "Z", 60.0),
+    ):
+        turn(human, bone, elbow, axis)
+        turn(human, "upperarm01.L", shoulder, "Z")
+        computed = api.evaluate(obj)
+        # As of the other methods: single precision in nodes, a ten-thousandth of the size.
+        assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)
+
+
+def test_an_enabled_character_follows_its_examples(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    enable(obj)
+    turn(human, bone, 100.0)
+    wanted, plain = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    check()
+    assert largest(human.evaluated_positions(), wanted) < 1e-4 * size_of(human)
+    obj.dq_compensation.examples[0].factor = 0.0
+    check()
+    assert largest(human.evaluated_positions(), plain) < 1e-4 * size_of(human)
+    obj.dq_compensation.examples[0].factor = 1.0
+    key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
+    key.points.foreach_set("co", human.arrays.vertices.ravel())
+    obj.data.update_tag()
+    enabling.mesh_edited(obj.data.session_uid)
+    check()
+    assert largest(human.evaluated_positions(), plain) < 1e-4 * size_of(human)
+    disable(obj)
+    assert not [a.name for a in obj.data.attributes if a.name.startswith(".dqc")]
