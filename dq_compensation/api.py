@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from .checks.catalogue import find_issues
 from .checks.issue import Issue
-from .core.deform import Method
 from .modifier.evaluation import evaluate_by_modifier
 from .scene.binding import bind
 from .scene.errors import BindingError
 from .scene.evaluation import Settings
 from .scene.evaluation import evaluate as evaluate_binding
+from .scene.object_settings import ChosenMethod, settings_of
 from .scene.setup import PROBLEM_NOT_A_MESH, rig_of
 from .viewport.characters import Characters
 
@@ -32,7 +32,7 @@ Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 def evaluate(
     obj: bpy.types.Object,
     *,
-    method: Method | None = None,
+    method: ChosenMethod | None = None,
     factor: float | None = None,
     evaluator: Evaluator = "NUMPY",
     depsgraph: bpy.types.Depsgraph | None = None,
@@ -63,7 +63,7 @@ def evaluate(
     evaluated = obj.evaluated_get(depsgraph)
     settings = Settings.of(evaluated)
     if method is not None:
-        settings = replace(settings, method=method)
+        settings = settings.with_method(method, settings_of(obj).example_base)
     if factor is not None:
         settings = replace(settings, factor=factor)
     if evaluator == "NUMPY":

@@ -46,7 +46,7 @@ def keys_problem(obj: bpy.types.Object) -> str | None:
 
 
 def write_key(
-    obj: bpy.types.Object, name: str, offsets: NDArray[np.float32], *, overwrite: bool = False
+    obj: bpy.types.Object, name: str, offsets: NDArray[np.floating], *, overwrite: bool = False
 ) -> bpy.types.ShapeKey:
     """Add a shape key, or give an existing one another shape.
 
@@ -78,7 +78,8 @@ def write_key(
     basis = read_property(key.reference_key.points, "co", np.float32, (3,))
     known.relative_key = key.reference_key
     known.vertex_group = ""
-    known.points.foreach_set("co", (basis + offsets).reshape(-1))
+    points = (basis + offsets).astype(np.float32, copy=False)
+    known.points.foreach_set("co", points.reshape(-1))
     mesh_of(obj).update_tag()
     return known
 

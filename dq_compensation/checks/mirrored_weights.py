@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.mirror_map import mirror_partners
+from ..core.mirror_map import partners_by_position
 from .issue import Check, Issue, listed
 from .subject import Subject
 from .weight_changes import DeformingWeights, counted, deforming_weights
@@ -27,7 +27,7 @@ def find(subject: Subject) -> list[Issue]:
     if not (mirrored_group >= 0).any():
         return []
     size = float(np.ptp(subject.rest, axis=0).max(initial=0.0)) if len(subject.rest) else 0.0
-    partners = mirror_partners(subject.rest, _TOLERANCE * size)
+    partners = partners_by_position(subject.rest, _TOLERANCE * size)
     if not len(partners) or (partners >= 0).mean() < _SYMMETRIC:
         return []
     deforming = deforming_weights(subject)
@@ -66,13 +66,13 @@ class _DifferingRows:
         differences: float64.
     """
 
-    vertices: NDArray[np.int32]
-    groups: NDArray[np.int32]
+    vertices: NDArray[np.integer]
+    groups: NDArray[np.integer]
     differences: NDArray[np.float64]
 
 
 def _differing_rows(
-    deforming: DeformingWeights, mirrored_group: NDArray[np.int32], partners: NDArray[np.int32]
+    deforming: DeformingWeights, mirrored_group: NDArray[np.integer], partners: NDArray[np.integer]
 ) -> _DifferingRows:
     """Compare every weight with that of the partner vertex in the mirrored group; none is 0."""
     count = len(mirrored_group)
@@ -91,7 +91,7 @@ def _differing_rows(
     return _DifferingRows(vertices[differs], groups[differs], differences[differs])
 
 
-def _mirrored_groups(subject: Subject) -> NDArray[np.int32]:
+def _mirrored_groups(subject: Subject) -> NDArray[np.integer]:
     """For each vertex group that of the other side; -1 where bones do not come in such a pair."""
     names = subject.group_names
     place = {name: index for index, name in enumerate(names)}

@@ -5,13 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# SplitMix64 (Steele, Lea, Flood 2014): numbers that differ a little become hashes that differ much.
-_MIX_STEPS = (
-    (30, np.uint64(0xBF58476D1CE4E5B9)),
-    (27, np.uint64(0x94D049BB133111EB)),
-)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
 
 def smoothed_weights(
     weights: NDArray[np.floating],
@@ -52,91 +45,6 @@ def smoothed_weights(
     return np.clip(values, low, high).astype(np.float32)
 
 
-def partners_by_position(positions: NDArray[np.floating], tolerance: float) -> NDArray[np.intp]:
-    """The vertex on the other side of X = 0 of each vertex: the nearest to its mirror image.
-
-    Args:
-        positions: shape (n, 3).
-        tolerance: how far from the mirror image it may be, above 0.
-
-    Returns:
-        shape (n,); -1 where there is none, the vertex itself in the middle.
-    """
-    count = len(positions)
-    partners = np.full(count, -1, np.intp)
-    if not count:
-        return partners
-    points = positions.astype(np.float64)
-    images = points * (-1.0, 1.0, 1.0)
-    # Within the tolerance of an image lie at most 8 cells twice as large, from its low corner on.
-    lowest = np.minimum(points.min(axis=0), images.min(axis=0)) - tolerance
-    cells = np.floor((points - lowest) / (2.0 * tolerance)).astype(np.int64)
-    corners = np.floor((images - tolerance - lowest) / (2.0 * tolerance)).astype(np.int64)
-    sizes = np.maximum(cells.max(axis=0), corners.max(axis=0)) + 2
-    keys = _cell_keys(cells, sizes)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    best = np.full(count, tolerance**2)
-    for corner in np.ndindex(2, 2, 2):
-        wanted = _cell_keys(corners + corner, sizes)
-        places = np.searchsorted(keys, wanted, side="left")
-        ends = np.searchsorted(keys, wanted, side="right")
-        rows = np.flatnonzero(places < ends)
-        while len(rows):
-            candidates = order[places[rows]]
-            squares = np.sum((points[candidates] - images[rows]) ** 2, axis=1)
-            nearer = squares <= best[rows]
-            best[rows[nearer]] = squares[nearer]
-            partners[rows[nearer]] = candidates[nearer]
-            places[rows] += 1
-            rows = rows[places[rows] < ends[rows]]
-    return partners
-
-
-def partners_by_topology(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.intp]:
-    """The vertex that hangs together with the rest of the mesh as each vertex does.
-
-    Colour refinement (Weisfeiler and Leman 1968): vertices of the same number of neighbours get the
-    same colour, then those whose neighbours have the same colours, until no more colours come up.
-    Two vertices that are left with one colour are each other's partners; positions do not matter.
-
-    Args:
-        edges: shape (e, 2), vertices.
-        vertex_count: n.
-
-    Returns:
-        shape (n,); -1 where more than two vertices look the same, the vertex itself where none
-        other does.
-    """
-    if not vertex_count:
-        return np.zeros(0, np.intp)
-    both_ways = np.concatenate((edges, edges[:, ::-1])).astype(np.intp)
-    both_ways = both_ways[np.argsort(both_ways[:, 0], kind="stable")]
-    degrees = np.bincount(both_ways[:, 0], minlength=vertex_count)
-    connected = np.flatnonzero(degrees)
-    starts = (np.cumsum(degrees) - degrees)[connected]
-    neighbours = both_ways[:, 1]
-    colours = degrees.astype(np.uint64)
-    known = 0
-    while True:
-        _, inverse, counts = np.unique(colours, return_inverse=True, return_counts=True)
-        if len(counts) == known:
-            break
-        known = len(counts)
-        sums = np.zeros(vertex_count, np.uint64)
-        if len(connected):
-            sums[connected] = np.add.reduceat(_mixed(colours)[neighbours], starts)
-        colours = _mixed(_mixed(colours) + _GOLDEN * sums)
-    partners = np.full(vertex_count, -1, np.intp)
-    by_colour = np.argsort(inverse, kind="stable")
-    firsts = np.cumsum(counts) - counts
-    alone = by_colour[firsts[counts == 1]]
-    partners[alone] = alone
-    one, other = by_colour[firsts[counts == 2]], by_colour[firsts[counts == 2] + 1]
-    partners[one], partners[other] = other, one
-    return partners
-
-
 def mirrored_weights(
     weights: NDArray[np.floating],
     positions: NDArray[np.floating],
@@ -162,15 +70,3 @@ def mirrored_weights(
     source = np.where(has_partner, partners, np.arange(len(weights)))
     source = np.where(x < x[source], source, np.arange(len(weights)))
     return weights[source].astype(np.float32), np.flatnonzero(~has_partner & (x < 0.0))
-
-
-def _cell_keys(cells: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One number for each cell, shape (n,), of its three."""
-    return (cells[:, 0] * sizes[1] + cells[:, 1]) * sizes[2] + cells[:, 2]
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    mixed = numbers + _GOLDEN
-    for shift, factor in _MIX_STEPS:
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * factor
-    return mixed ^ (mixed >> np.uint64(31))

@@ -58,7 +58,17 @@ def reads_the_same(one: Binding, other: Binding) -> bool:
         and np.array_equal(ours.weights, others.weights)
         and _same_order(ours.blending_order, others.blending_order)
         and np.array_equal(one.object_to_armature, other.object_to_armature)
+        and _same_examples(one, other)
     )
+
+
+def _same_examples(one: Binding, other: Binding) -> bool:
+    """Whether the shape keys of the example poses, which are the same, have the same shapes."""
+    keys, others = one.shape_keys, other.shape_keys
+    if keys is None or others is None or not one.example_items:
+        return True
+    rows = [keys.key_names.index(x.key) for x in one.example_items if x.key in keys.key_names]
+    return np.array_equal(keys.offsets[rows], others.offsets[rows])
 
 
 def _same_order(one: NDArray[np.int16] | None, other: NDArray[np.int16] | None) -> bool:

@@ -31,6 +31,23 @@ JOINT_ACROSS = (
 PAIR_FIRST = f"{PREFIX}pair_first"
 PAIR_SECOND = f"{PREFIX}pair_second"
 
+# The example poses, see `core.example_poses`: of every vertex the offset of each,
+EXAMPLE_OFFSET = f"{PREFIX}example_offset"
+# a table of what each is told by (rest, then the poses of a bone, for every bone with examples):
+EXAMPLE_BONE = f"{PREFIX}example_bone"  # palette rows: the bone,
+EXAMPLE_PARENT = f"{PREFIX}example_parent"  # and its parent
+EXAMPLE_LIMB = f"{PREFIX}example_limb"
+EXAMPLE_DIRECTION = f"{PREFIX}example_direction"
+EXAMPLE_ROTATION = f"{PREFIX}example_rotation"  # x, y, z
+EXAMPLE_ROTATION_W = f"{PREFIX}example_rotation_w"
+EXAMPLE_TWISTS = f"{PREFIX}example_twists"  # 1 where the rotation counts, 0 the direction
+EXAMPLE_FALLOFF = f"{PREFIX}example_falloff"
+# and a table of the poses:
+EXAMPLE_FIRST = f"{PREFIX}example_first"  # the row of its bone's rest in the table above,
+EXAMPLE_WEIGHT = f"{PREFIX}example_weight"  # what each row from there on counts, one attribute each
+EXAMPLE_SIBLING = f"{PREFIX}example_sibling"  # the poses of its bone, one attribute each; -1: none
+EXAMPLE_FACTOR = f"{PREFIX}example_factor"
+
 # Of the palette: of bone b in row 4 b the limb direction found by itself, in the rows after it the
 # bone's own axes; and how far the points of the axes are from the origin.
 PALETTE_AXES = f"{PREFIX}axes"

@@ -11,7 +11,9 @@ import numpy as np
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding, BindingError, armature_modifier
 from ..scene.evaluation import Settings
+from ..scene.example_poses import example_items
 from ..scene.mesh import mesh_of
+from .example_tables import example_bones
 from .modifier_inputs import get_input, set_input
 from .node_tree import TREE_PROPERTY, ensure_tree, remove_tree
 from .palette import (
@@ -22,7 +24,7 @@ from .palette import (
     palette_signature,
     remove_palette,
 )
-from .tree_kind import TREE_VERSION, kind_for, slots_for
+from .tree_kind import TREE_VERSION, example_counts, kind_for, slots_for
 from .vertex_attributes import (
     attribute_names,
     measured_bones,
@@ -47,6 +49,9 @@ PROBLEM_MODIFIER_BEFORE = (
 PROBLEM_SHARED = (
     "{obj} and {other} share a mesh, but {differing}. Give {obj} a mesh of its own "
     "(Object, Relations, Make Single User) or the same settings."
+)
+PROBLEM_TOO_SMALL = (
+    "{obj} has fewer vertices than it takes to keep its {poses} example poses. Remove some."
 )
 PROBLEM_LIBRARY = (
     "{obj} or its mesh is linked from another file. Enable it there, or make it local."
@@ -158,7 +163,11 @@ def install(obj: bpy.types.Object, binding: Binding, settings: Settings) -> bpy.
         raise BindingError(f"{obj.name} has no Armature modifier with an armature.")
     mesh = mesh_of(obj)
     _refuse_other_content(obj, armature.object, settings)
-    palette = ensure_palette(armature.object, measured_bones(binding, settings))
+    examples = example_counts(binding, settings)
+    if examples is not None and examples.table_rows > len(mesh.vertices):
+        raise BindingError(PROBLEM_TOO_SMALL.format(obj=obj.name, poses=examples.poses))
+    also = measured_bones(binding, settings) | example_bones(binding, settings)
+    palette = ensure_palette(armature.object, also)
     slots = slots_for(binding.influences.width)
     rows = palette_rows(palette)
     sizes = write_attributes(
@@ -273,6 +282,7 @@ def _state(obj: bpy.types.Object, settings: Settings) -> str:
         palette_signature(armature.object),
         (settings.method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group),
+        example_items(obj) if settings.by_example else (),
     )
     return hashlib.sha1(repr(parts).encode(), usedforsecurity=False).hexdigest()
 

@@ -43,6 +43,7 @@ from typing import Any
 import bpy
 
 from .bone_nodes import bone_cloud, palette_length
+from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
 from .measured_nodes import brought_back, measured_joints
 from .node_builder import TreeBuilder, new_tree
@@ -157,6 +158,10 @@ class _Assembly:
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
         self.palette = Geometry(build, read.outputs["Geometry"])
         self.to_object = Matrix(build, placed.outputs["Transform"])
+        if self.kind.examples is not None:
+            part = partial(with_examples, counts=self.kind.examples)
+            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self._bones())
+            self.vertices = Vertices(build, self.mesh, self.kind.slots)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position())
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()

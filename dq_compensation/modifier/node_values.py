@@ -73,6 +73,14 @@ class Scalar(Socket):
         """Without its sign."""
         return self.builder.math("ABSOLUTE", self)
 
+    def arccosine(self) -> Scalar:
+        """The angle in radians whose cosine it is; beyond -1 and 1 that of the nearer one."""
+        return self.builder.math("ARCCOSINE", self.minimum(1.0).maximum(-1.0))
+
+    def exponential(self) -> Scalar:
+        """E to the power of it."""
+        return self.builder.math("EXPONENT", self)
+
     def square_root(self) -> Scalar:
         """Its square root."""
         return self.builder.math("SQRT", self)

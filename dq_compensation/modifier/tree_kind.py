@@ -17,6 +17,28 @@ _VERTICES_PER_SET = 3
 
 
 @dataclass(frozen=True)
+class ExampleCounts:
+    """How many example poses a tree knows.
+
+    Attributes:
+        bones: with examples.
+        poses: of all bones.
+        most: poses of one bone.
+        twisting: whether full rotations count for any bone.
+    """
+
+    bones: int
+    poses: int
+    most: int
+    twisting: bool
+
+    @property
+    def table_rows(self) -> int:
+        """The rows of the larger one of the two tables: rest and the poses of every bone."""
+        return self.bones * (self.most + 1)
+
+
+@dataclass(frozen=True)
 class TreeKind:
     """What a tree is built for; meshes of one kind share one tree.
 
@@ -28,6 +50,7 @@ class TreeKind:
         measured: whether COMPENSATED is MEASURED.
         shaped: whether shape keys change what is measured.
         blended: whether a vertex group blends to LINEAR.
+        examples: the example poses that act; None without any.
     """
 
     method: Method
@@ -37,19 +60,23 @@ class TreeKind:
     measured: bool = False
     shaped: bool = False
     blended: bool = False
+    examples: ExampleCounts | None = None
 
     @property
     def key(self) -> str:
         """What the tree remembers of itself."""
         names = ("masked", "scattered", "measured", "shaped", "blended")
         options = "".join(f" {name}" for name in names if getattr(self, name))
+        if self.examples is not None:
+            of = self.examples
+            options += f" examples {of.bones} {of.poses} {of.most}{' twisting' * of.twisting}"
         return f"{TREE_VERSION} {self.method} {self.slots}{options}"
 
     @property
     def tree_name(self) -> str:
         """What the user sees."""
         method = self.method.replace("_", " ").title()
-        return f"DQ Compensation: {method}"
+        return f"DQ Compensation: {method}{' by Example' if self.examples else ''}"
 
 
 def kind_for(binding: Binding, settings: Settings, *, masked: bool, sets: int) -> TreeKind:
@@ -65,7 +92,19 @@ def kind_for(binding: Binding, settings: Settings, *, masked: bool, sets: int) -
         measured,
         shaped=measured and binding.shape_keys is not None,
         blended=bool(acting_blend_group(binding, settings)),
+        examples=example_counts(binding, settings),
     )
+
+
+def example_counts(binding: Binding, settings: Settings) -> ExampleCounts | None:
+    """How many example poses act on a bound mesh; None when none does."""
+    if not settings.by_example:
+        return None
+    poses = binding.examples(settings.limb_axis).poses
+    if not poses.pose_count:
+        return None
+    bones, most = poses.solution.shape[0], poses.solution.shape[2]
+    return ExampleCounts(bones, poses.pose_count, most, bool(poses.twists.any()))
 
 
 def slots_for(influences: int) -> int:

@@ -36,7 +36,9 @@ from .attribute_names import (
     WEIGHTS,
     numbered,
 )
+from .example_tables import example_tables
 from .palette import IDENTITY_ROW
+from .tree_kind import example_counts
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ def write_attributes(
         values[AMOUNT] = binding.amounts(settings.limb_axis, settings.curve)
     if settings.method == "SPHERICAL_JOINT":
         values |= _of_joints(binding, row_of_bone, values[SET])
+    if example_counts(binding, settings) is not None:
+        values |= example_tables(binding, settings, row_of_bone)
     set_count = int(values[SET].max(initial=0)) + 1
     active = _active_attribute(mesh)
     unused = [name for name in attribute_names(mesh) if remove_others and name not in values]

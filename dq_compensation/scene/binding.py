@@ -24,6 +24,7 @@ from .armature import (
     read_skeleton,
 )
 from .errors import BindingError
+from .example_poses import ExampleItem, Examples, example_items
 from .mesh import VertexGroupWeights, mesh_of, read_mesh_arrays, read_positions, read_weights
 from .setup import armature_modifier, notes, problem
 from .shape_keys import ShapeKeys
@@ -61,6 +62,7 @@ class Binding:
         pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
         object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
         group_names: the vertex groups, in their order.
+        example_items: the example poses of the object.
         signature: what `signature` returned when it was bound.
     """
 
@@ -77,6 +79,7 @@ class Binding:
     pose_order: NDArray[np.intp]
     object_to_armature: NDArray[np.float64]
     group_names: tuple[str, ...]
+    example_items: tuple[ExampleItem, ...]
     signature: tuple[object, ...]
     _mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
@@ -86,6 +89,7 @@ class Binding:
     _amounts: dict[tuple[LimbAxis, Curve], tuple[NDArray[np.float64], NDArray[np.float32]]] = field(
         default_factory=dict, repr=False, init=False
     )
+    _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
     _measured: dict[LimbAxis, tuple[NDArray[np.float64], MeasuredJoints]] = field(
         default_factory=dict, repr=False, init=False
     )
@@ -183,18 +187,28 @@ class Binding:
         """Shape (B, 4, 4): D_b of every bone; `armature` is the evaluated armature object."""
         return pose_matrices(armature, self.pose_order)
 
-    def shape(self, obj: bpy.types.Object) -> NDArray[np.float32]:
-        """The shape before skinning, with the shape keys' values of now.
+    def examples(self, limb_axis: LimbAxis = "AUTO") -> Examples:
+        """The example poses that can act, solved; limbs point along `limb_axis`."""
+        if limb_axis not in self._examples:
+            names = self.shape_keys.key_names if self.shape_keys is not None else ()
+            self._examples[limb_axis] = Examples.of(
+                self.object_name, self.example_items, names, self.skeleton, limb_axis
+            )
+        return self._examples[limb_axis]
+
+    def shape(self, values: NDArray[np.floating] | None) -> NDArray[np.float32]:
+        """The shape before skinning.
 
         Args:
-            obj: the mesh object, the evaluated one where drivers and animation should count.
+            values: shape (m,), how much of each row of the shape keys' offsets is on; None without
+                shape keys.
 
         Returns:
             shape (n, 3), float32, object space. Not to be written to.
         """
-        if self.shape_keys is None:
+        if self.shape_keys is None or values is None:
             return self.rest
-        return self.shape_keys.positions(self.shape_keys.values(obj))
+        return self.shape_keys.positions(values)
 
 
 def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> Binding:
@@ -240,6 +254,7 @@ def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) ->
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,
         group_names=tuple(group.name for group in obj.vertex_groups),
+        example_items=example_items(obj),
         signature=signature(obj),
         _mesh_arrays=read_mesh_arrays(mesh, rest),
         _weights=weights,

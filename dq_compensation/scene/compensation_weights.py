@@ -10,10 +10,9 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.mirror_map import partners_by_position, partners_by_topology
 from ..core.painted_weights import (
     mirrored_weights,
-    partners_by_position,
-    partners_by_topology,
     smoothed_weights,
 )
 from ..core.pose import Pose

@@ -9,9 +9,13 @@ import bpy
 from ..core.compensation import Curve
 from ..core.deform import Method
 from ..core.skeleton import LimbAxis
+from .example_settings import ExampleBoneSettings, ExamplePose, Items
 
 Display = Literal["MODIFIER", "GPU"]
 Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION"]
+ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
+"""What the user can choose: the methods of `core.deform`, and one of them corrected by examples."""
+ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
 
 
 class NativeState(Protocol):
@@ -32,7 +36,7 @@ class ObjectSettings(Protocol):
 
     is_enabled: bool
     display: Display
-    method: Method
+    method: ChosenMethod
     factor: float
     curve: Curve
     vertex_group: str
@@ -40,6 +44,18 @@ class ObjectSettings(Protocol):
     limb_axis: LimbAxis
     overlay: Overlay
     overlay_maximum: float
+    example_base: ExampleBase
+    active_example: int
+
+    @property
+    def examples(self) -> Items[ExamplePose]:
+        """The example poses, of all bones."""
+        ...
+
+    @property
+    def example_bones(self) -> Items[ExampleBoneSettings]:
+        """The bones that have example poses."""
+        ...
 
     @property
     def enabled(self) -> bool:

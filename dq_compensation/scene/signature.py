@@ -7,6 +7,7 @@ import numpy as np
 
 from .armature import armature_of
 from .attributes import read_property
+from .example_poses import example_items
 from .mesh import mesh_of
 from .setup import armature_modifier
 from .shape_keys import shape_key_signature
@@ -26,7 +27,13 @@ def signature(obj: bpy.types.Object) -> tuple[object, ...]:
     armature = modifier.object if modifier is not None else None
     groups = tuple(group.name for group in obj.vertex_groups)
     counts = (len(mesh.vertices), len(mesh.edges), len(mesh.polygons), len(mesh.loops))
-    of_mesh = (mesh.session_uid, counts, groups, shape_key_signature(mesh))
+    of_mesh = (
+        mesh.session_uid,
+        counts,
+        groups,
+        shape_key_signature(mesh),
+        example_items(obj),
+    )
     if modifier is None or armature is None:
         return of_mesh
     bones = armature_of(armature).bones

@@ -4,12 +4,22 @@ The annotations here are Blender's property definitions, so they must not be pos
 """
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, PointerProperty, StringProperty
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
 from bpy.types import PropertyGroup
 
 from ..lifecycle.enabling import settings_changed
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.status import tag_redraw
+from .example_properties import CLASSES as EXAMPLE_CLASSES
+from .example_properties import DQCompensationExampleBone, DQCompensationExamplePose
 
 METHODS = (
     (
@@ -26,6 +36,12 @@ METHODS = (
         "SPHERICAL_JOINT",
         "Spherical Joint",
         "Blends rotations about the joint that a vertex's bones share",
+    ),
+    (
+        "SPHERICAL_JOINT_BY_EXAMPLE",
+        "By Example",
+        "Shows the shapes that you have given to example poses, and goes smoothly from one to the "
+        "other: a raised shoulder, a flexed biceps",
     ),
     (
         "LINEAR",
@@ -60,6 +76,11 @@ CURVES = (
     ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones weigh the same"),
     ("MODELLED", "Modelled", "Derived from weights that are a step smoothed over the joint"),
     ("SLIDES", "Strong", "Reaches further from the joint: for wide, soft weights"),
+)
+
+EXAMPLE_BASES = (
+    ("SPHERICAL_JOINT", "Spherical Joint", "The published method"),
+    ("COMPENSATED", "Compensated", "Compensated dual quaternions, with their settings"),
 )
 
 LIMB_AXES = (
@@ -176,6 +197,17 @@ class DQCompensationSettings(PropertyGroup):
         update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
+    examples: CollectionProperty(type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"})
+    example_bones: CollectionProperty(type=DQCompensationExampleBone)
+    active_example: IntProperty(name="Active Example", options={"SKIP_SAVE"})
+    example_base: EnumProperty(
+        name="Base",
+        description="What the example poses correct",
+        items=EXAMPLE_BASES,
+        default="SPHERICAL_JOINT",
+        update=_changed,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     overlay: EnumProperty(
         name="Overlay",
         description="What the character is coloured by in Object Mode and Pose Mode",
@@ -198,7 +230,7 @@ class DQCompensationSettings(PropertyGroup):
     native: PointerProperty(type=DQCompensationNativeState)
 
 
-CLASSES = (DQCompensationNativeState, DQCompensationSettings)
+CLASSES = (*EXAMPLE_CLASSES, DQCompensationNativeState, DQCompensationSettings)
 
 
 def register() -> None:

@@ -14,7 +14,7 @@ from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding
-from ..scene.evaluation import Settings, acting_blend_group
+from ..scene.evaluation import Settings, acting_blend_group, shape_key_values
 from ..scene.setup import rig_of
 from .gpu_mesh import GpuMesh
 from .palette import Palette
@@ -87,9 +87,9 @@ class Character:
             self._set_amounts(settings, to_armature)
             self._set_blend(settings)
             changed = True
-        keys = self.binding.shape_keys
-        if keys is not None:
-            changed |= self.deformed.set_shape_key_values(keys.values(obj))
+        values = shape_key_values(self.binding, settings, obj, shared.pose)
+        if values is not None:
+            changed |= self.deformed.set_shape_key_values(values)
         if changed:
             self.deformed.deform(settings.method, shared.palette, to_armature, settings.factor)
             self._settings = settings
@@ -132,6 +132,7 @@ class SharedPose:
 
     Attributes:
         palette: on the GPU.
+        pose: what it holds.
         number: rises when the pose has changed.
     """
 
@@ -140,6 +141,7 @@ class SharedPose:
         self.palette = Palette(
             binding.limb_directions(settings.limb_axis), binding.limb_joints(settings.limb_axis)
         )
+        self.pose = Pose.rest(binding.skeleton)
         self.number = 0
         self._matrices: NDArray[np.float64] | None = None
         # Those that were compared already: a frame has no time for names.
@@ -163,7 +165,9 @@ class SharedPose:
         matrices = binding.pose_matrices(armature)
         if self._matrices is not None and np.array_equal(matrices, self._matrices):
             return
-        self.palette.update(Pose.from_matrices(matrices, self.skeleton))
+        pose = Pose.from_matrices(matrices, self.skeleton)
+        self.palette.update(pose)
+        self.pose = pose
         self._matrices = matrices
         self.number += 1
 

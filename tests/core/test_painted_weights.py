@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.core.mirror_map import partners_by_position, partners_by_topology
 from dq_compensation.core.painted_weights import (
     mirrored_weights,
-    partners_by_position,
-    partners_by_topology,
     smoothed_weights,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dq_compensation.core.mirror_map import mirror_partners
+from dq_compensation.core.mirror_map import partners_by_position
 from dq_compensation.core.weight_spreading import islands, spread_weights, strongest_weights
 
 
@@ -83,6 +83,6 @@ def test_partners_across_the_mirror_are_found_in_any_order() -> None:
     noise = rng.uniform(-1e-4, 1e-4, points.shape)
     order = rng.permutation(len(points))
     place = np.argsort(order)
-    partners = mirror_partners((points + noise)[order], 1e-3)
+    partners = partners_by_position((points + noise)[order], 1e-3)
     expected = np.concatenate((place[500:1000], place[:500], [place[1000], -1]))
     np.testing.assert_array_equal(partners[place], expected)

@@ -23,6 +23,7 @@ LAYERS: dict[str, int] = {
     "bake": 2,
     "lifecycle": 3,
     "checks": 4,
+    "examples": 4,
     "ui": 5,
 }
 TOP = 6

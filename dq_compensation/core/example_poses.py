@@ -1,0 +1,229 @@
+"""How much of each example pose a pose asks for (Houska 2005, section 5.3: SJBBE).
+
+An example pose belongs to one bone. It remembers which way that bone pointed, seen from its parent,
+and how the surface should differ from the deformer's there. In between, Gaussian radial basis
+functions on the sphere of directions say how much of each example acts: all of it at its own pose,
+nothing at the others and at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
+from .pose import Pose
+from .skeleton import LimbAxis, Skeleton
+
+CLOSEST = np.radians(3.0)
+"""Poses of one bone must be farther apart than this, in radians: nearer ones would ask the surface
+to change within less than an animator can aim, and the equations for the weights turn to noise."""
+SIGMA = 1.0
+"""The width of the Gaussians, in radians, as in Houska 2005."""
+
+
+class ExampleError(ValueError):
+    """Why an example pose cannot be; the message names it and says what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleBone:
+    """The example poses of one bone.
+
+    Attributes:
+        bone: index in the skeleton.
+        names: the P poses, for messages.
+        directions: shape (P, 3), unit; where the bone's limb points in each, along the axes that
+            the parent bone has at rest in armature space (for a root: the armature's own).
+        rotations: shape (P, 4), unit quaternions (w, x, y, z); how the bone has turned against its
+            parent in each, in armature space: conj(q_parent) q_bone of the skinning transforms.
+        sigma: width of the Gaussians, radians.
+        twists: measure how far apart two poses are by the full rotation, not by the direction.
+    """
+
+    bone: int
+    names: tuple[str, ...]
+    directions: NDArray[np.floating]
+    rotations: NDArray[np.floating]
+    sigma: float = SIGMA
+    twists: bool = False
+
+    def distances(
+        self, directions: NDArray[np.floating], rotations: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
+        """Radians from given poses of the bone, shapes (m, 3) and (m, 4), to its examples: (m, P).
+
+        The arc between the directions; with `twists` the angle of the rotation between the two.
+        """
+        if self.twists:
+            cosines = np.abs(rotations @ self.rotations.T)
+            return 2.0 * np.arccos(np.minimum(cosines, 1.0))
+        return np.arccos(np.clip(directions @ self.directions.T, -1.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class ExamplePoses:
+    """The example poses of a skeleton, N in all, solved; E bones have some, at most P each.
+
+    Attributes:
+        bones: shape (E,), indices in the skeleton.
+        parents: shape (E,), of the bones; a root is its own.
+        is_root: shape (E,), bool.
+        limbs: shape (E, 3), unit, armature space; where the limbs point at rest.
+        directions: shape (E, P + 1, 3), unit; rest, then the poses, then zeros.
+        rotations: shape (E, P + 1, 4), likewise.
+        twists: shape (E,), bool.
+        falloff: shape (E, P + 1); -1 / sigma^2.
+        solution: shape (E, P + 1, P); column p has the weights lambda that make
+            sum_j lambda_j exp(falloff r_j^2) one at pose p and zero at rest and the other poses.
+        rows: shape (N,); where each pose is in the flattened (E, P).
+    """
+
+    bones: NDArray[np.intp]
+    parents: NDArray[np.intp]
+    is_root: NDArray[np.bool_]
+    limbs: NDArray[np.floating]
+    directions: NDArray[np.floating]
+    rotations: NDArray[np.floating]
+    twists: NDArray[np.bool_]
+    falloff: NDArray[np.floating]
+    solution: NDArray[np.floating]
+    rows: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls, examples: Sequence[ExampleBone], skeleton: Skeleton, limb_axis: LimbAxis = "AUTO"
+    ) -> ExamplePoses:
+        """Solve for the weights; once per change of the examples.
+
+        Args:
+            examples: one for each bone that has any.
+            skeleton: of the bones.
+            limb_axis: where the limbs point.
+
+        Raises:
+            ExampleError: two poses of a bone, or a pose and rest, are less than `CLOSEST` apart.
+        """
+        count = len(examples)
+        most = max((len(each.names) for each in examples), default=0)
+        bones = np.array([each.bone for each in examples], np.intp)
+        parents = skeleton.parents[bones].astype(np.intp)
+        limbs = skeleton.limb_directions(limb_axis)[bones]
+        directions = np.zeros((count, most + 1, 3))
+        rotations = np.zeros((count, most + 1, 4))
+        solution = np.zeros((count, most + 1, most))
+        for place, each in enumerate(examples):
+            size = len(each.names) + 1
+            directions[place, 0], directions[place, 1:size] = limbs[place], each.directions
+            rotations[place, 0], rotations[place, 1:size] = (1.0, 0.0, 0.0, 0.0), each.rotations
+            points = directions[place, :size], rotations[place, :size]
+            solution[place, :size, : size - 1] = _solve(each, skeleton.names[each.bone], *points)
+        sizes = np.array([len(each.names) for each in examples], np.intp)
+        return cls(
+            bones,
+            np.where(parents >= 0, parents, bones),
+            parents < 0,
+            limbs,
+            directions,
+            rotations,
+            np.array([each.twists for each in examples], np.bool_),
+            np.repeat(
+                [[-1.0 / each.sigma**2] for each in examples] or np.zeros((0, 1)), most + 1, axis=1
+            ),
+            solution,
+            np.flatnonzero(np.arange(most) < sizes[:, None]),
+        )
+
+    @property
+    def pose_count(self) -> int:
+        """The number of poses, N."""
+        return len(self.rows)
+
+    def placed(self, pose: Pose) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Where the bones point and how they have turned in a pose, as `ExampleBone` has it.
+
+        Returns:
+            shapes (E, 3) and (E, 4).
+        """
+        turned = pose.rotations[self.bones]
+        if not self.is_root.all():
+            against = quaternion_conjugate(pose.rotations[self.parents])
+            against[self.is_root] = (1.0, 0.0, 0.0, 0.0)
+            turned = concatenate_quaternions(against, turned)
+        return rotate_vectors(turned, self.limbs), turned
+
+    def alphas(self, pose: Pose) -> NDArray[np.floating]:
+        """How much of each example acts in a pose; shape (N,), bone by bone.
+
+        Each is between 0 and 1, and those of one bone do not add up to more than 1: what is added
+        to a vertex is never more than the largest of the bone's own offsets, wherever it points.
+        """
+        if not len(self.bones):
+            return np.zeros(0)
+        directions, rotations = self.placed(pose)
+        # Multiplied as columns: cheaper than einsum for the few numbers that these are.
+        arcs = (self.directions @ directions[:, :, None])[:, :, 0]
+        apart = np.arccos(np.clip(arcs, -1.0, 1.0))
+        if self._any_twists:
+            cosines = np.abs((self.rotations @ rotations[:, :, None])[:, :, 0])
+            apart = np.where(self.twists[:, None], 2.0 * np.arccos(np.minimum(cosines, 1.0)), apart)
+        near = np.exp(self.falloff * apart * apart)
+        alphas = np.clip((near[:, None, :] @ self.solution)[:, 0, :], 0.0, 1.0)
+        alphas /= np.maximum(alphas.sum(axis=1, keepdims=True), 1.0)
+        return alphas.reshape(-1)[self.rows]
+
+    @cached_property
+    def _any_twists(self) -> bool:
+        return bool(self.twists.any())
+
+
+def too_close(example: ExampleBone, limb: NDArray[np.floating]) -> tuple[str, str] | None:
+    """The names of two poses of a bone that cannot be told apart, or None; rest counts as one.
+
+    Args:
+        example: the poses.
+        limb: shape (3,), unit, armature space; where the limb points at rest.
+    """
+    points = (
+        np.vstack((limb, example.directions)),
+        np.vstack(((1.0, 0.0, 0.0, 0.0), example.rotations)),
+    )
+    apart = _distances_from_rest_and_poses(example, *points)
+    first, second = np.nonzero(np.triu(apart < CLOSEST, 1))
+    if not len(first):
+        return None
+    names = ("rest", *example.names)
+    return names[int(first[0])], names[int(second[0])]
+
+
+def _distances_from_rest_and_poses(
+    example: ExampleBone, directions: NDArray[np.floating], rotations: NDArray[np.floating]
+) -> NDArray[np.floating]:
+    """Between rest and the poses, all with all, shape (P + 1, P + 1)."""
+    everything = ExampleBone(
+        example.bone, ("rest", *example.names), directions, rotations, twists=example.twists
+    )
+    return everything.distances(directions, rotations)
+
+
+def _solve(
+    example: ExampleBone,
+    bone_name: str,
+    directions: NDArray[np.floating],
+    rotations: NDArray[np.floating],
+) -> NDArray[np.floating]:
+    """The weights (P + 1, P) of the Gaussians about rest and the poses."""
+    close = too_close(example, directions[0])
+    if close is not None:
+        raise ExampleError(
+            f"The example poses {close[0]} and {close[1]} of {bone_name} are nearly the same: less "
+            f"than {np.degrees(CLOSEST):.0f} degrees apart. Remove one of them or change its pose."
+        )
+    apart = _distances_from_rest_and_poses(example, directions, rotations)
+    gaussians = np.exp(-((apart / example.sigma) ** 2))
+    wanted = np.eye(len(gaussians))[:, 1:]
+    return np.linalg.solve(gaussians, wanted)

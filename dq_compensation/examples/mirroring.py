@@ -1,0 +1,140 @@
+"""Mirrors example poses to the other side of the body: bones by their names, the shape by X."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bake.shape_keys import write_key
+from ..core.dual_quaternion import (
+    concatenate_quaternions,
+    quaternion_conjugate,
+    rotate_vectors,
+)
+from ..core.example_poses import ExampleError
+from ..core.mirror_map import partners_by_position, partners_by_topology
+from ..core.skeleton import LimbAxis, Skeleton
+from ..scene.attributes import AttributeType, read_attribute
+from ..scene.binding import Binding, bind
+from ..scene.evaluation import Settings
+from ..scene.example_poses import ExampleItem, example_bone, example_items, parent_axes
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import settings_of
+from .items import authoring_problem, bone_settings, key_name, refuse_too_close, store_item
+
+# In parts of the object's size: how far a vertex may be from the mirror image of its partner.
+_TOLERANCE = 1e-3
+# Radians that the limb of the other bone may be from the mirror image, at rest.
+_SAME_LIMB = 0.3
+_X = np.array([-1.0, 1.0, 1.0])
+# A mirror turns the axis of a rotation about: (w, x, y, z) becomes this times it.
+_X_ROTATION = np.array([1.0, 1.0, -1.0, -1.0])
+
+
+def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = False) -> str:
+    """Make the mirror image of an example for the bone of the other side, or bring it up to date.
+
+    Args:
+        obj: the original mesh object.
+        index: of the example.
+        by_topology: find the other side of the mesh by how it hangs together, not by positions.
+
+    Returns:
+        the name of the mirrored example.
+
+    Raises:
+        ExampleError: there is no other side; the message says why and nothing has changed.
+        BindingError: the object cannot be deformed.
+    """
+    reason = authoring_problem(obj)
+    if reason is not None:
+        raise ExampleError(reason)
+    binding = bind(obj)
+    item = example_items(obj)[index]
+    axis = Settings.of(obj).limb_axis
+    mirrored = _mirrored_item(item, binding.skeleton, binding.armature_name, axis)
+    keys = binding.shape_keys
+    if keys is None or item.key not in keys.key_names:
+        raise ExampleError(f"The example pose {item.name} has lost its shape key {item.key}.")
+    partners = _partners(obj, binding, by_topology=by_topology)
+    offsets = keys.offsets[keys.key_names.index(item.key)][partners] * _X
+    known = next(
+        (
+            other
+            for other in settings_of(obj).examples
+            if other.bone == mirrored.bone and other.name == mirrored.name
+        ),
+        None,
+    )
+    if known is None:
+        refuse_too_close(obj, mirrored, binding, axis)
+    wanted_key = known.key if known is not None else mirrored.key
+    key = write_key(obj, wanted_key, offsets, overwrite=known is not None)
+    key.mute = True
+    source, target = bone_settings(obj, item.bone), bone_settings(obj, mirrored.bone)
+    target.sigma, target.twists = source.sigma, source.twists
+    if source.support and not target.support:
+        flipped = bpy.utils.flip_name(source.support)
+        target.support = flipped if flipped in obj.vertex_groups else ""
+    stored = settings_of(obj).examples.add() if known is None else known
+    store_item(stored, mirrored._replace(key=key.name))
+    return mirrored.name
+
+
+def _mirrored_item(
+    item: ExampleItem, skeleton: Skeleton, armature_name: str, axis: LimbAxis
+) -> ExampleItem:
+    other = bpy.utils.flip_name(item.bone)
+    if other == item.bone or other not in skeleton.names:
+        raise ExampleError(
+            f"{armature_name} has no bone on the other side of {item.bone}: no {other}."
+            if other != item.bone
+            else f"{item.bone} has no side in its name, such as .L or .R."
+        )
+    bone = skeleton.names.index(other)
+    limbs = skeleton.limb_directions(axis)
+    own = skeleton.names.index(item.bone)
+    if np.arccos(np.clip(limbs[bone] @ (limbs[own] * _X), -1.0, 1.0)) > _SAME_LIMB:
+        raise ExampleError(
+            f"{other} is not the mirror image of {item.bone} at rest. Symmetrize the armature."
+        )
+    example = example_bone(own, [item], skeleton)
+    direction, turned = example.directions[0] * _X, example.rotations[0] * _X_ROTATION
+    back = quaternion_conjugate(parent_axes(bone, skeleton))
+    rotation = concatenate_quaternions(
+        concatenate_quaternions(back, turned), quaternion_conjugate(back)
+    )
+    name = bpy.utils.flip_name(item.name)
+    if name == item.name:
+        name = item.name.replace(item.bone, other)
+    return item._replace(
+        name=name,
+        bone=other,
+        key=key_name(other, name),
+        direction=tuple(float(each) for each in rotate_vectors(back, direction)),
+        rotation=tuple(float(each) for each in rotation),
+    )
+
+
+def _partners(obj: bpy.types.Object, binding: Binding, *, by_topology: bool) -> NDArray[np.integer]:
+    """For each vertex the one on the other side, shape (n,).
+
+    Raises:
+        ExampleError: a vertex has none.
+    """
+    if by_topology:
+        mesh = mesh_of(obj)
+        edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+        partners = partners_by_topology(edges, binding.vertex_count)
+    else:
+        size = float(np.ptp(binding.rest, axis=0).max(initial=0.0))
+        partners = partners_by_position(binding.rest, _TOLERANCE * (size or 1.0))
+    alone = int((partners < 0).sum())
+    if alone:
+        other_way = "positions" if by_topology else "the topology"
+        raise ExampleError(
+            f"{alone} of {len(partners)} vertices of {obj.name} have no counterpart on the other "
+            f"side. Try to find it by {other_way}."
+        )
+    return partners

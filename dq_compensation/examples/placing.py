@@ -1,0 +1,89 @@
+"""Takes a bone to one of its example poses."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from ..core.dual_quaternion import (
+    concatenate_quaternions,
+    matrices_from_quaternions,
+    quaternion_conjugate,
+)
+from ..core.example_poses import ExampleError
+from ..core.pose import Pose
+from ..scene.binding import bind
+from ..scene.evaluation import Settings
+from ..scene.example_poses import ExampleItem, example_bone, example_items, example_placement
+from ..scene.setup import rig_of
+
+
+def go_to_pose(
+    obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph
+) -> tuple[str, float]:
+    """Turn the bone of an example against its parent as it was when the example was made.
+
+    The parents stay as they are. Only the rotation of the bone's own pose changes, in its rotation
+    mode; the bone's constraints act on it as ever.
+
+    Args:
+        obj: the original mesh object.
+        index: of the example.
+        depsgraph: evaluated.
+
+    Returns:
+        the name of the bone, and how many radians its direction is from the example's now: more
+        than a little where constraints, drivers or locks hold the bone.
+
+    Raises:
+        ExampleError: the bone or the armature cannot be posed; nothing has changed.
+        BindingError, PoseError: the object cannot be deformed.
+    """
+    binding = bind(obj, depsgraph)
+    skeleton, rig = binding.skeleton, rig_of(obj)
+    item = example_items(obj)[index]
+    if item.bone not in skeleton.names:
+        raise ExampleError(f"{rig.name} has no bone {item.bone} any more.")
+    if rig.library is not None and rig.override_library is None:
+        raise ExampleError(
+            f"{rig.name} is linked from another file. Make a library override of it to pose it."
+        )
+    bone = skeleton.names.index(item.bone)
+    example = example_bone(bone, [item], skeleton)
+    pose = Pose.from_matrices(binding.pose_matrices(rig.evaluated_get(depsgraph)), skeleton)
+    parent = int(skeleton.parents[bone])
+    turned = example.rotations[0]
+    if parent >= 0:
+        turned = concatenate_quaternions(pose.rotations[parent], turned)
+    # From how the bone has turned now to how it should: about its posed head, in armature space.
+    change = concatenate_quaternions(turned, quaternion_conjugate(pose.rotations[bone]))
+    pose_bone = rig.pose.bones[item.bone]
+    _turn(pose_bone, matrices_from_quaternions(change))
+    bpy.context.view_layer.update()
+    return item.bone, _radians_off(obj, item)
+
+
+def _turn(pose_bone: bpy.types.PoseBone, rotation: NDArray[np.floating]) -> None:
+    """Turn a bone about its posed head by a rotation (3, 3) in armature space."""
+    location, scale = pose_bone.location[:], pose_bone.scale[:]
+    posed = np.array(pose_bone.matrix, np.float64)
+    posed[:3, :3] = rotation @ posed[:3, :3]
+    pose_bone.matrix = Matrix(posed.tolist())
+    # Only the rotation was asked for; what the matrix says of the rest is rounding.
+    pose_bone.location, pose_bone.scale = location, scale
+
+
+def _radians_off(obj: bpy.types.Object, item: ExampleItem) -> float:
+    """How far the bone of an example is from its pose now."""
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    binding = bind(obj, depsgraph)
+    armature = rig_of(obj).evaluated_get(depsgraph)
+    skeleton = binding.skeleton
+    pose = Pose.from_matrices(binding.pose_matrices(armature), skeleton)
+    bone = skeleton.names.index(item.bone)
+    direction, rotation = example_placement(bone, pose, skeleton, Settings.of(obj).limb_axis)
+    if item.twists:
+        return 2.0 * float(np.arccos(min(1.0, abs(float(np.dot(rotation, item.rotation))))))
+    return float(np.arccos(np.clip(np.dot(direction, item.direction), -1.0, 1.0)))

@@ -1,0 +1,63 @@
+"""How an object remembers its example poses; `ui.properties` defines the properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeVar
+
+_Item_co = TypeVar("_Item_co", covariant=True)
+
+
+class Items(Protocol[_Item_co]):
+    """What Blender's collection properties offer."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[_Item_co]: ...
+    def __getitem__(self, index: int) -> _Item_co: ...
+    def add(self) -> _Item_co:
+        """A new item at the end."""
+        ...
+
+    def remove(self, index: int) -> None:
+        """Remove an item."""
+        ...
+
+    def foreach_get(self, attr: str, seq: Any) -> None:
+        """Fill a flat array with one property of all items."""
+        ...
+
+
+class ExamplePose(Protocol):
+    """A shape that the artist wants in a pose of one bone.
+
+    Attributes:
+        name: what the list shows.
+        bone: whose pose it is.
+        key: the shape key with the offsets, in rest space.
+        direction: where the bone's limb points, along the axes of its parent; unit.
+        rotation: of the bone against its parent, along the same axes; unit, (w, x, y, z).
+        factor: how much of it acts, 0 to 1.
+    """
+
+    name: str
+    bone: str
+    key: str
+    direction: tuple[float, float, float]
+    rotation: tuple[float, float, float, float]
+    factor: float
+
+
+class ExampleBoneSettings(Protocol):
+    """What all example poses of one bone have in common.
+
+    Attributes:
+        name: of the bone.
+        sigma: how far the examples reach, in radians.
+        twists: whether twists of the bone count.
+        support: the vertex group with the vertices that may move; empty: found by the weights.
+    """
+
+    name: str
+    sigma: float
+    twists: bool
+    support: str

@@ -1,0 +1,380 @@
+"""Example poses on the human: what the artist made is what the character shows in that pose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Quaternion
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.core.example_poses import ExampleError
+from dq_compensation.core.pose import Pose
+from dq_compensation.examples import authoring, posed_copy
+from dq_compensation.examples.mirroring import mirror_example
+from dq_compensation.examples.placing import go_to_pose
+from dq_compensation.lifecycle import enabling
+from dq_compensation.scene.binding import bind
+from dq_compensation.scene.evaluation import Settings
+from dq_compensation.scene.example_capture import support_weights
+from human_model import Rig
+from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import check, disable, enable
+
+ELBOW = {"default": "lowerarm01.L", "game_engine": "lowerarm_l", "cmu_mb": "LeftForeArm"}
+
+
+def turn(human: Human, bone: str, degrees: float, axis: str = "X") -> None:
+    """Rotate one bone, the others as they are."""
+    pose_bone = human.armature_object.pose.bones[bone]
+    pose_bone.rotation_mode = "QUATERNION"
+    vector = {"X": (1, 0, 0), "Y": (0, 1, 0), "Z": (0, 0, 1)}[axis]
+    pose_bone.rotation_quaternion = Quaternion(vector, np.radians(degrees))
+    bpy.context.view_layer.update()
+
+
+def settings_for(human: Human, base: str) -> Settings:
+    chosen = human.mesh_object.dq_compensation
+    chosen.method, chosen.example_base = "SPHERICAL_JOINT_BY_EXAMPLE", base
+    bpy.context.view_layer.update()
+    return Settings.of(human.mesh_object)
+
+
+def bulged(human: Human, bone: str, height: float = 0.02) -> tuple[NDArray, NDArray]:
+    """The character of now with a smooth bell pushed out along the normals, inside the support.
+
+    Returns:
+        the positions and the positions without it, both (n, 3), object space.
+    """
+    obj = human.mesh_object
+    binding = bind(obj)
+    plain = api.evaluate(obj).astype(np.float64)
+    mesh = bpy.data.meshes.new("posed")
+    mesh.from_pydata(plain.tolist(), (), human.arrays.faces.tolist())
+    normals = np.zeros((len(plain), 3), np.float32)
+    mesh.vertex_normals.foreach_get("vector", normals.ravel())
+    bpy.data.meshes.remove(mesh)
+    weights = support_weights(binding, binding.skeleton.names.index(bone))
+    centre = plain[weights > 0].mean(axis=0)
+    apart = np.linalg.norm(plain - centre, axis=1)
+    bell = height * np.exp(-((apart / 0.08) ** 2)) * weights
+    return plain + bell[:, None] * normals, plain
+
+
+def add_example(human: Human, bone: str, name: str, wanted: NDArray) -> float:
+    """An example of the pose of now with a shape; returns the error that remains, in metres."""
+    graph = bpy.context.evaluated_depsgraph_get()
+    index, moment = authoring.add_example(human.mesh_object, bone, graph, name)
+    found = authoring.give_shape(human.mesh_object, index, moment, wanted)
+    bpy.context.view_layer.update()
+    return found.error
+
+
+def size_of(human: Human) -> float:
+    return float(np.ptp(human.arrays.vertices, axis=0).max())
+
+
+def largest(one: NDArray, other: NDArray) -> float:
+    return float(np.linalg.norm(one - other, axis=1).max())
+
+
+@pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
+@pytest.mark.parametrize("rig", ["default", "game_engine", "cmu_mb"])
+def test_at_an_example_pose_the_surface_is_the_artists(
+    addon: None, human_with_rig: Callable[[Rig], Human], rig: Rig, base: str
+) -> None:
+    human = human_with_rig(rig)
+    settings_for(human, base)
+    rest = api.evaluate(human.mesh_object)
+    turn(human, ELBOW[rig], 100.0)
+    wanted, plain = bulged(human, ELBOW[rig])
+    assert largest(wanted, plain) > 0.01
+    error = add_example(human, ELBOW[rig], "flexed", wanted)
+    # What the artist made comes back to a ten-thousandth of the size: float32 offsets in a key.
+    assert error < 1e-5 * size_of(human)
+    assert largest(api.evaluate(human.mesh_object), wanted) < 1e-4 * size_of(human)
+    turn(human, ELBOW[rig], 0.0)
+    assert largest(api.evaluate(human.mesh_object), rest) < 1e-6 * size_of(human)
+
+
+def test_between_poses_the_surface_goes_smoothly_and_never_beyond_the_examples(
+    addon: None, human: Human
+) -> None:
+    bone = ELBOW["default"]
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 100.0)
+    wanted, plain = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    most = largest(wanted, plain)
+    heights: list[float] = []
+    for degrees in np.linspace(0.0, 180.0, 13):
+        turn(human, bone, float(degrees))
+        with_example = api.evaluate(human.mesh_object)
+        without = api.evaluate(human.mesh_object, method="SPHERICAL_JOINT")
+        heights.append(largest(with_example, without))
+    assert max(heights) <= 1.001 * most
+    assert heights[0] < 1e-6
+    rising = np.diff(heights[:7])
+    assert rising.min() > 0.0
+    assert rising.max() < 0.5 * most
+
+
+def test_examples_do_not_show_with_another_method(addon: None, human: Human) -> None:
+    bone = ELBOW["default"]
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 90.0)
+    wanted, plain = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    other = api.evaluate(human.mesh_object, method="SPHERICAL_JOINT")
+    assert largest(other, plain) < 1e-6 * size_of(human)
+
+
+def test_examples_that_have_lost_their_bone_or_key_say_so_and_the_rest_acts(
+    addon: None, human: Human
+) -> None:
+    bone = ELBOW["default"]
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 100.0)
+    wanted, _ = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    turn(human, bone, 50.0)
+    half, _ = bulged(human, bone, 0.005)
+    add_example(human, bone, "half", half)
+    chosen = human.mesh_object.dq_compensation
+    chosen.examples[1].key = "gone"
+    assert _problems(human) == (
+        "The example pose half of Human has lost its shape key gone. Choose the key again, or "
+        "remove the pose.",
+    )
+    turn(human, bone, 100.0)
+    assert largest(api.evaluate(human.mesh_object), wanted) < 1e-4 * size_of(human)
+    chosen.examples[0].bone = "tail"
+    assert "belongs to the bone tail, which is not there" in " ".join(_problems(human))
+
+
+def _problems(human: Human) -> Sequence[str]:
+    return bind(human.mesh_object).examples("AUTO").problems
+
+
+def test_a_second_example_of_a_bone_begins_with_the_look_of_now(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 100.0)
+    wanted, _ = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    turn(human, bone, 60.0)
+    look = api.evaluate(obj)
+    authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get(), "half")
+    bpy.context.view_layer.update()
+    assert largest(api.evaluate(obj), look) < 1e-6 * size_of(human)
+    turn(human, bone, 100.0)
+    assert largest(api.evaluate(obj), wanted) < 1e-4 * size_of(human)
+
+
+def test_a_pose_that_there_is_already_is_refused_and_nothing_is_stored(
+    addon: None, human: Human
+) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    graph = bpy.context.evaluated_depsgraph_get()
+    with pytest.raises(ExampleError, match=r"nearly the pose rest of lowerarm01\.L"):
+        authoring.add_example(obj, bone, graph, "flexed")
+    assert obj.data.shape_keys is None
+    turn(human, bone, 90.0)
+    authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get(), "flexed")
+    turn(human, bone, 91.0)
+    with pytest.raises(ExampleError, match="The pose again is nearly the pose flexed"):
+        authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get(), "again")
+    assert len(obj.dq_compensation.examples) == 1
+    assert len(obj.data.shape_keys.key_blocks) == 2
+
+
+def test_other_keys_and_examples_of_other_bones_go_on_acting(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    obj.shape_key_add(name="Basis")
+    fat = obj.shape_key_add(name="fat", from_mix=False)
+    points = human.arrays.vertices * np.float32(1.02)
+    fat.points.foreach_set("co", points.ravel())
+    fat.value = 1.0
+    turn(human, "upperarm01.L", 40.0)
+    wanted_shoulder, _ = bulged(human, "upperarm01.L", 0.01)
+    add_example(human, "upperarm01.L", "raised", wanted_shoulder)
+    turn(human, bone, 100.0)
+    wanted, _ = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    assert largest(api.evaluate(obj), wanted) < 1e-4 * size_of(human)
+    turn(human, bone, 0.0)
+    assert largest(api.evaluate(obj), wanted_shoulder) < 1e-4 * size_of(human)
+
+
+def test_a_removed_example_takes_its_key_along(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 100.0)
+    wanted, plain = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    assert authoring.remove_example(obj, 0) == "flexed"
+    assert len(obj.dq_compensation.examples) == len(obj.dq_compensation.example_bones) == 0
+    assert [key.name for key in obj.data.shape_keys.key_blocks] == ["Basis"]
+    assert largest(api.evaluate(obj), plain) < 1e-6 * size_of(human)
+
+
+def test_go_to_pose_brings_the_example_back_whatever_the_parents_do(
+    addon: None, human: Human
+) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 100.0)
+    wanted, _ = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    turn(human, bone, 13.0, "Z")
+    human.armature_object.pose.bones[bone].location = (0.01, 0.0, 0.0)
+    turn(human, "upperarm01.L", 60.0, "Z")
+    name, radians_off = go_to_pose(obj, 0, bpy.context.evaluated_depsgraph_get())
+    assert name == bone
+    # A quaternion of float32 holds an angle to about 1e-3 where arccos is flat.
+    assert radians_off < 2e-3
+    assert tuple(human.armature_object.pose.bones[bone].location) == pytest.approx((0.01, 0, 0))
+    binding = bind(obj)
+    evaluated = bpy.context.evaluated_depsgraph_get()
+    armature = human.armature_object.evaluated_get(evaluated)
+    pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
+    assert binding.examples().poses.alphas(pose) == pytest.approx([1.0], abs=1e-4)
+
+
+def test_a_mirrored_example_gives_the_mirrored_character(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 100.0)
+    wanted, _ = bulged(human, bone)
+    add_example(human, bone, "flexed.L", wanted)
+    assert mirror_example(obj, 0) == "flexed.R"
+    assert [item.bone for item in obj.dq_compensation.examples] == [bone, "lowerarm01.R"]
+    bpy.context.view_layer.update()
+    left = api.evaluate(obj) - api.evaluate(obj, method="SPHERICAL_JOINT")
+    turn(human, bone, 0.0)
+    pose_left = go_to_pose(obj, 1, bpy.context.evaluated_depsgraph_get())
+    assert pose_left[1] < 2e-3
+    right = api.evaluate(obj) - api.evaluate(obj, method="SPHERICAL_JOINT")
+    assert np.abs(left).max() > 0.005
+    # The bulges are as large, on the other side; the body's halves differ by a few millimetres in
+    # weights and joints, hence a tenth.
+    assert np.abs(right).max() == pytest.approx(np.abs(left).max(), rel=0.1)
+    moved_left = human.arrays.vertices[np.linalg.norm(left, axis=1) > 0.003]
+    moved_right = human.arrays.vertices[np.linalg.norm(right, axis=1) > 0.003]
+    assert moved_left[:, 0].min() > 0.0 > moved_right[:, 0].max()
+    again = mirror_example(obj, 0)
+    assert (again, len(obj.dq_compensation.examples)) == ("flexed.R", 2)
+
+
+def test_a_bone_without_a_side_cannot_be_mirrored(addon: None, human: Human) -> None:
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, "spine01", 30.0)
+    wanted, _ = bulged(human, "spine01")
+    add_example(human, "spine01", "bent", wanted)
+    with pytest.raises(ExampleError, match="spine01 has no side in its name"):
+        mirror_example(human.mesh_object, 0)
+
+
+@pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
+def test_what_is_sculpted_on_the_posed_copy_is_what_the_character_shows(
+    addon: None, human: Human, base: str
+) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, base)
+    turn(human, "upperarm01.L", 30.0, "Z")
+    turn(human, bone, 100.0)
+    look = api.evaluate(obj)
+    wanted, _ = bulged(human, bone)
+    graph = bpy.context.evaluated_depsgraph_get()
+    index, moment = authoring.add_example(obj, bone, graph, "flexed")
+    copy = posed_copy.begin(obj, index, moment, bpy.context.evaluated_depsgraph_get())
+    assert obj.hide_get()
+    assert bpy.context.view_layer.objects.active == copy
+    assert largest(posed_copy.positions_in(copy, obj), look) < 1e-6 * size_of(human)
+    # Posed elsewhere meanwhile: the copy stays in the pose in which it was begun.
+    turn(human, bone, 20.0)
+    copy.data.attributes["position"].data.foreach_set("vector", wanted.astype(np.float32).ravel())
+    found, name = posed_copy.apply(copy)
+    assert name == "flexed"
+    assert found.error < 1e-5 * size_of(human)
+    assert not obj.hide_get()
+    assert posed_copy.posed_copy_of(obj) is None
+    turn(human, bone, 100.0)
+    assert largest(api.evaluate(obj), wanted) < 1e-4 * size_of(human)
+
+
+def test_a_copy_with_other_vertices_is_refused_and_stays(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    turn(human, bone, 90.0)
+    index, moment = authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get())
+    copy = posed_copy.begin(obj, index, moment, bpy.context.evaluated_depsgraph_get())
+    copy.data.vertices.add(1)
+    with pytest.raises(ExampleError, match="13381 vertices and 13378 faces, Human 13380"):
+        posed_copy.apply(copy)
+    assert posed_copy.posed_copy_of(obj) == copy
+    posed_copy.end(copy)
+    assert not obj.hide_get()
+
+
+@pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
+@pytest.mark.parametrize("twists", [False, True])
+def test_the_modifier_shows_what_numpy_computes(
+    addon: None, human: Human, base: str, twists: bool
+) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, base)
+    for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y")):
+        if axis == "Y" and not twists:
+            continue
+        authoring.bone_settings(obj, bone).twists = twists
+        turn(human, bone, degrees, axis)
+        wanted, _ = bulged(human, bone, 0.0002 * degrees)
+        add_example(human, bone, f"{axis}{degrees:.0f}", wanted)
+    turn(human, bone, 0.0)
+    turn(human, "upperarm01.L", 60.0, "Z")
+    wanted, _ = bulged(human, "upperarm01.L", 0.01)
+    add_example(human, "upperarm01.L", "raised", wanted)
+    obj.dq_compensation.examples[0].factor = 0.5
+    enable(obj)
+    for elbow, axis, shoulder in (
+        (0.0, "X", 0.0),
+        (50.0, "X", 60.0),
+        (75.0, "X", 20.0),
+        (120.0, "X", -70.0),
+        (40.0, "Y", 10.0),
+        (60.0, "Z", 60.0),
+    ):
+        turn(human, bone, elbow, axis)
+        turn(human, "upperarm01.L", shoulder, "Z")
+        computed = api.evaluate(obj)
+        # As of the other methods: single precision in nodes, a ten-thousandth of the size.
+        assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)
+
+
+def test_an_enabled_character_follows_its_examples(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    enable(obj)
+    turn(human, bone, 100.0)
+    wanted, plain = bulged(human, bone)
+    add_example(human, bone, "flexed", wanted)
+    check()
+    assert largest(human.evaluated_positions(), wanted) < 1e-4 * size_of(human)
+    obj.dq_compensation.examples[0].factor = 0.0
+    check()
+    assert largest(human.evaluated_positions(), plain) < 1e-4 * size_of(human)
+    obj.dq_compensation.examples[0].factor = 1.0
+    key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
+    key.points.foreach_set("co", human.arrays.vertices.ravel())
+    obj.data.update_tag()
+    enabling.mesh_edited(obj.data.session_uid)
+    check()
+    assert largest(human.evaluated_positions(), plain) < 1e-4 * size_of(human)
+    disable(obj)
+    assert not [a.name for a in obj.data.attributes if a.name.startswith(".dqc")]
