@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dq_compensation.checks.issue import Check, Issue
 from dq_compensation.checks.subject import Subject
 from tests.blender.conftest import Human
+from tests.blender.scene_builders import link
 
 FRAMES = (1, 3, 5, 7, 9)
 # Of the size of the human. Blender computes in float32; what the fixes promise is 1e-5.
@@ -94,3 +95,19 @@ def moved(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     """The largest distance between positions, in parts of the human's size."""
     size = float(np.ptp(before.reshape(-1, 3), axis=0).max())
     return float(np.abs(before - after).max() / size)
+
+
+def add_child(parent: bpy.types.Object, bone: str = "") -> bpy.types.Object:
+    """An empty that is parented to an object or one of its bones."""
+    child = link(bpy.data.objects.new("Child", None))
+    child.parent, child.location, child.rotation_euler = parent, (0.1, 0.2, 0.3), (1.0, 2.0, 3.0)
+    if bone:
+        child.parent_type, child.parent_bone = "BONE", bone
+    return child
+
+
+def place_somewhere(human: Human) -> None:
+    """Off the origin of the world and of each other."""
+    human.armature_object.location = (0.4, -0.3, 0.2)
+    human.armature_object.rotation_euler = (0.3, 0.4, 0.5)
+    human.mesh_object.location = (0.1, 0.0, 0.05)
