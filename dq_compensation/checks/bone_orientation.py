@@ -25,7 +25,8 @@ _REORIENT = Fix(
     "Rest bones are turned in {armature}, for every mesh that it deforms. Their pose channels and "
     "all keys in its actions are rewritten so that the motion stays; numbers in the channels, "
     "Euler orders and locks change with the axes. Where the keys of a channel are not at the same "
-    "frames, it is keyed on every frame.",
+    "frames, it is keyed on every frame. Where compensation took the limb for another direction, "
+    "the compensated shape becomes the right one.",
 )
 
 
