@@ -1,11 +1,14 @@
-// The colour of a share of 0 to 1, a little darker where the surface turns away from the eye.
+// The colour of a share of 0 to 1. Where the surface turns away from the eye bright colours get
+// darker and dark ones lighter, so that the form shows in either; where it faces the eye the colour
+// is that of the legend.
 // colours: a uniform buffer, sRGB, evenly spaced; 10 of them.
 
 #include "view.glsl"
 
 const int LAST_COLOUR = 9;
-// What is left of the light at the silhouette: the form shows, and the colours can be told.
-const float AT_EDGE = 0.6;
+// At the silhouette: what is left of the colour, and the grey that is added.
+const float KEPT = 0.6;
+const float ADDED = 0.06;
 
 vec3 linear_from_srgb(vec3 colour)
 {
@@ -22,5 +25,7 @@ void main()
   float place = clamp(share, 0.0, 1.0) * float(LAST_COLOUR);
   int stop = min(int(place), LAST_COLOUR - 1);
   vec3 colour = mix(colours[stop].rgb, colours[stop + 1].rgb, place - float(stop));
-  fragment_colour = vec4(mix(AT_EDGE, 1.0, facing) * linear_from_srgb(colour), 1.0);
+  float turned = 1.0 - facing;
+  colour = mix(1.0, KEPT, turned) * linear_from_srgb(colour) + ADDED * turned * turned;
+  fragment_colour = vec4(colour, 1.0);
 }

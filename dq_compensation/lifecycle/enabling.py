@@ -203,7 +203,8 @@ def _flush_own_edit() -> None:
 
 def _notes(obj: bpy.types.Object) -> list[str]:
     settings = settings_of(obj)
-    drawn = settings.display == "GPU"
+    # In the other modes, as while painting, the modifier's own result shows.
+    drawn = settings.display == "GPU" and obj.mode == "OBJECT"
     ours = our_modifier(obj)
     found = notes(
         obj,

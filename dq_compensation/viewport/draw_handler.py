@@ -22,7 +22,6 @@ from ..scene.status import (
     is_coloured,
     is_drawn,
     status_of,
-    tag_redraw,
 )
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
@@ -234,9 +233,9 @@ def _draw_overlay(
     session.legends.append(Legend(obj.name, chosen.overlay, maximum))
     status = status_of(obj)
     if status.overlay_maximum != maximum:
-        # The panel tells it.
         status.overlay_maximum = maximum
-        tag_redraw()
+        # The panel tells it; while a region is drawn, no other can be told to draw again.
+        check_soon()
 
 
 def millimetres_per_unit(scene: bpy.types.Scene) -> float:

@@ -185,6 +185,8 @@ def test_weights_act_at_once(with_viewport: None, human: Human, display: str, mo
         assert (painted == 0.0).all()
         return
     assert not body.dq_compensation.native.hidden
+    check()
+    assert status_of(body).notes == []
     plain = api.evaluate(body, method="DUAL_QUATERNION")
     full = api.evaluate(body, method="COMPENSATED", factor=1.0)
     assert distance(full, plain) < 1e-6
