@@ -22,6 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmark_character import build_chain, build_skinned_grid, write_weights
 from dq_compensation.scene.binding import Binding, bind
 
 SIDE = 253
@@ -33,35 +34,10 @@ ROUNDS = 9
 def build_scene() -> bpy.types.Object:
     """A grid with random weights, deformed by a chain of bones; in a new file."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    armature = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-    mesh = bpy.data.meshes.new("Body")
-    obj = bpy.data.objects.new("Body", mesh)
-    for one in (armature, obj):
-        bpy.context.scene.collection.objects.link(one)
-    bpy.context.view_layer.objects.active = armature
-    bpy.ops.object.mode_set(mode="EDIT")
-    parent = None
-    for index in range(BONES):
-        bone = armature.data.edit_bones.new(f"Bone {index:02d}")
-        bone.head, bone.tail = (0.1 * index, 0.0, 0.0), (0.1 * (index + 1), 0.0, 0.0)
-        bone.parent, parent = parent, bone
-        obj.vertex_groups.new(name=bone.name)
-    bpy.ops.object.mode_set(mode="OBJECT")
-
+    obj, points = build_skinned_grid(SIDE, build_chain(BONES))
     rng = np.random.default_rng(0)
-    builder = bmesh.new()
-    segments = SIDE - 1
-    bmesh.ops.create_grid(builder, x_segments=segments, y_segments=segments, size=1.0)
-    layer = builder.verts.layers.deform.verify()
-    weights = rng.uniform(0.01, 1.0, (len(builder.verts), INFLUENCES))
-    for vertex, row in zip(builder.verts, weights, strict=True):
-        groups = rng.choice(BONES, INFLUENCES, replace=False)
-        for group, weight in zip(groups, row, strict=True):
-            vertex[layer][int(group)] = float(weight)
-    builder.to_mesh(mesh)
-    builder.free()
-    mesh.polygons.foreach_set("use_smooth", np.ones(len(mesh.polygons), np.bool_))
-    obj.modifiers.new("Armature", "ARMATURE").object = armature
+    groups = rng.random((len(points), BONES)).argsort(axis=1)[:, :INFLUENCES]
+    write_weights(obj.data, groups, rng.uniform(0.01, 1.0, groups.shape))
     bpy.context.view_layer.update()
     return obj
 

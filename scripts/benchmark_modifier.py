@@ -17,20 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bpy
-
-# isort: split
-import bmesh
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmark_character import build_chain, build_skinned_grid, write_weights
 from dq_compensation.core.deform import METHODS
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding import Binding, bind
 from dq_compensation.scene.evaluation import Settings
 
-# MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one.
-WAYS = (*METHODS, "MEASURED")
+# MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one. Blended: by a group
+# that leaves a third of the vertices linear and a third to the method, with a ramp between.
+BLENDED = ", blended"
+WAYS = (*METHODS, "MEASURED", f"DUAL_QUATERNION{BLENDED}", f"MEASURED{BLENDED}")
+BLEND_GROUP = "Blend"
 TARGETS = {"DUAL_QUATERNION": 1.2, "COMPENSATED": 1.5, "MEASURED": 1.5}
 
 
@@ -57,38 +58,10 @@ class Subject:
         return f"{self.vertices} vertices, {self.bones} bones, {self.influences} influences{extra}"
 
 
-def build_armature(count: int) -> bpy.types.Object:
-    """A chain of bones along X."""
-    armature = bpy.data.objects.new("Chain", bpy.data.armatures.new("Chain"))
-    bpy.context.scene.collection.objects.link(armature)
-    bpy.context.view_layer.objects.active = armature
-    bpy.ops.object.mode_set(mode="EDIT")
-    parent = None
-    for number in range(count):
-        bone = armature.data.edit_bones.new(f"bone {number}")
-        bone.head, bone.tail = (number / count, 0, 0), ((number + 1) / count, 0, 0)
-        bone.parent, parent = parent, bone
-    bpy.ops.object.mode_set(mode="OBJECT")
-    for bone in armature.pose.bones:
-        bone.rotation_mode = "QUATERNION"
-    return armature
-
-
 def build_mesh(subject: Subject, armature: bpy.types.Object) -> bpy.types.Object:
     """A grid of quads along the chain, skinned to it."""
-    side = round(subject.vertices**0.5)
-    mesh = bpy.data.meshes.new("Grid")
-    place = np.linspace(0.0, 1.0, side)
-    points = np.stack((*np.meshgrid(place, 0.2 * place), np.zeros((side, side))), axis=-1)
-    corner = np.arange(side * side).reshape(side, side)
-    quads = np.stack((corner[:-1, :-1], corner[:-1, 1:], corner[1:, 1:], corner[1:, :-1]), axis=-1)
-    mesh.from_pydata(points.reshape(-1, 3), [], quads.reshape(-1, 4).tolist())
-    obj = bpy.data.objects.new("Grid", mesh)
-    bpy.context.scene.collection.objects.link(obj)
-    obj.parent = armature
-    for bone in armature.data.bones:
-        obj.vertex_groups.new(name=bone.name)
-    x = points.reshape(-1, 3)[:, 0]
+    obj, points = build_skinned_grid(round(subject.vertices**0.5), armature)
+    x, y, _ = points.T
     count, width = subject.bones, subject.influences
     first = np.clip((x * count).astype(int) - (width - 1) // 2, 0, count - width)
     bones = first[:, None] + np.arange(width)
@@ -96,26 +69,17 @@ def build_mesh(subject: Subject, armature: bpy.types.Object) -> bpy.types.Object
     if subject.scattered:
         rng = np.random.default_rng(1)
         bones = np.sort(rng.random((len(x), count)).argsort(axis=1)[:, :width], axis=1)
-    edited = bmesh.new()
-    edited.from_mesh(mesh)
-    layer = edited.verts.layers.deform.verify()
-    for vertex, of_vertex, shares in zip(
-        edited.verts, bones.tolist(), weights.tolist(), strict=True
-    ):
-        deform = vertex[layer]
-        for bone, weight in zip(of_vertex, shares, strict=True):
-            deform[bone] = weight
-    edited.to_mesh(mesh)
-    edited.free()
-    modifier = obj.modifiers.new("Armature", "ARMATURE")
-    modifier.object = armature
+    blend_group = obj.vertex_groups.new(name=BLEND_GROUP).index
+    blend = np.clip(15.0 * y - 1.0, 0.0, 1.0)
+    groups = np.column_stack((bones, np.full(len(x), blend_group)))
+    write_weights(obj.data, groups, np.column_stack((weights, blend)))
     return obj
 
 
 def measure(subject: Subject, frames: int, methods: Sequence[str]) -> dict[str, float]:
     """Median seconds per posed frame of every way to deform the subject."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    armature = build_armature(subject.bones)
+    armature = build_chain(subject.bones)
     obj = build_mesh(subject, armature)
     bpy.context.view_layer.update()
     binding = bind(obj)
@@ -155,9 +119,11 @@ def show(obj: bpy.types.Object, preserve_volume: bool | None) -> None:
 
 def show_nodes(obj: bpy.types.Object, binding: Binding, method: str) -> None:
     """Deform by the node modifier."""
+    blend_group = BLEND_GROUP if method.endswith(BLENDED) else ""
+    method = method.removesuffix(BLENDED)
     curve = "MEASURED" if method == "MEASURED" else "FITTED"
     method = "COMPENSATED" if method == "MEASURED" else method
-    install(obj, binding, Settings(method, 1.0, curve, "AUTO", ""))
+    install(obj, binding, Settings(method, 1.0, curve, "AUTO", "", blend_group))
     for modifier in obj.modifiers:
         modifier.show_viewport = modifier.type == "NODES"
 
@@ -165,10 +131,10 @@ def show_nodes(obj: bpy.types.Object, binding: Binding, method: str) -> None:
 def print_table(subject: Subject, frames: int, methods: Sequence[str] = WAYS) -> None:
     """Measure one subject and print times, ratios and targets."""
     times = measure(subject, frames, methods)
-    print(f"\n{subject}\n{'':20}{'ms':>8}{'ratio':>8}{'target':>8}")
+    print(f"\n{subject}\n{'':28}{'ms':>8}{'ratio':>8}{'target':>8}")
     for way, seconds in times.items():
         target = f"{TARGETS[way]:8.2f}" if way in TARGETS else ""
-        print(f"{way:20}{1e3 * seconds:8.2f}{seconds / times['Preserve Volume']:8.2f}{target}")
+        print(f"{way:28}{1e3 * seconds:8.2f}{seconds / times['Preserve Volume']:8.2f}{target}")
 
 
 def main() -> None:

@@ -1,5 +1,7 @@
 // DUAL_QUATERNION: dual quaternion linear blending (Kavan et al. 2008), and with COMPENSATE the
 // compensation after it. One invocation for each vertex. Quaternions are (w, x, y, z).
+// With BLEND, which needs SCALED, the result is taken back to linear skinning where `blend` is less
+// than 1: there the bones' matrices are at hand, and where they take the vertex is known already.
 // amounts: (how far to compensate, the two strongest bones packed like an influence); with MEASURE:
 // (share of the compensation, the joint's bone and the limb's packed likewise).
 // Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
@@ -7,7 +9,6 @@
 
 #include "quaternion.glsl"
 #include "palette.glsl"
-#include "influences.glsl"
 #include "object_space.glsl"
 #ifdef MEASURE
 #  include "measured_compensation.glsl"
@@ -15,21 +16,40 @@
 #  include "compensation.glsl"
 #endif
 
-// The dual part of the bone's rigid transform.
-vec4 bone_dual(int bone, vec4 rotation, vec3 v)
+// What the dual quaternions add up to, for the vertex v; moved_linearly only with BLEND.
+struct Sums {
+  vec3 v;
+  vec4 real_part;
+  vec4 dual_part;
+  vec3 moved_linearly;
+};
+
+void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 {
+  vec4 rotation = bone_rotation(bone);
   int place = bone * PALETTE_STRIDE + 1;
 #ifdef SCALED
   // The rigid transform which rotates by `rotation` and takes v where D takes it: then scale needs
   // no matrix beside the dual quaternion, as in Blender's Preserve Volume.
-  vec3 moved = transform_by_rows(
-      palette_texel(place), palette_texel(place + 1), palette_texel(place + 2), vec4(v, 1.0));
-  vec3 translation = moved - rotate_vector(rotation, v);
-  return 0.5 * quaternion_product(vec4(0.0, translation), rotation);
+  vec3 moved = transform_by_rows(palette_texel(place),
+                                 palette_texel(place + 1),
+                                 palette_texel(place + 2),
+                                 vec4(sums.v, 1.0));
+  vec3 translation = moved - rotate_vector(rotation, sums.v);
+  vec4 dual = 0.5 * quaternion_product(vec4(0.0, translation), rotation);
+#  ifdef BLEND
+  sums.moved_linearly += weight * moved;
+#  endif
 #else
-  return palette_texel(place);
+  vec4 dual = palette_texel(place);
 #endif
+  // The sign that agrees with the sum so far.
+  float signed_weight = faces_away(rotation, sums.real_part, weight_sum) ? -weight : weight;
+  sums.real_part += signed_weight * rotation;
+  sums.dual_part += signed_weight * dual;
 }
+
+#include "influence_loop.glsl"
 
 void main()
 {
@@ -41,37 +61,16 @@ void main()
     return;
   }
   vec3 v = armature_from_object(rest_vertex.xyz);
-  vec4 real_part = vec4(0.0);
-  vec4 dual_part = vec4(0.0);
-  int place = int(rest_vertex.w);
-  uint total = 0u;
-  uint before = 1u;
-  while (total < WEIGHT_SUM && total != before) {
-    before = total;
-    vec4 four = influence_texel(place);
-    place += 1;
-    for (int slot = 0; slot < 4; slot++) {
-      uint share = influence_weight(four[slot]);
-      if (share == 0u) {
-        break;
-      }
-      int bone = influence_bone(four[slot]);
-      vec4 rotation = bone_rotation(bone);
-      float weight = float(share) * WEIGHT_UNIT;
-      // The sign that agrees with the sum so far.
-      if (faces_away(rotation, real_part, float(total) * WEIGHT_UNIT)) {
-        weight = -weight;
-      }
-      total += share;
-      real_part += weight * rotation;
-      dual_part += weight * bone_dual(bone, rotation, v);
-    }
-  }
-  float real_length = length(real_part);
+  Sums sums;
+  sums.v = v;
+  sums.real_part = sums.dual_part = vec4(0.0);
+  sums.moved_linearly = vec3(0.0);
+  add_influences(sums, int(rest_vertex.w));
+  float real_length = length(sums.real_part);
   vec3 moved = v;
   if (real_length > 0.0) {
-    vec4 r = real_part / real_length;
-    vec4 e = dual_part / real_length;
+    vec4 r = sums.real_part / real_length;
+    vec4 e = sums.dual_part / real_length;
     moved = rotate_vector(r, v) + 2.0 * (r.x * e.yzw - e.x * r.yzw + cross(r.yzw, e.yzw));
   }
 #ifdef MEASURE
@@ -93,6 +92,9 @@ void main()
         palette_texel((bone_1 + 1) * PALETTE_STRIDE - 1).xyz,
         palette_texel((bone_2 + 1) * PALETTE_STRIDE - 1).xyz);
   }
+#endif
+#ifdef BLEND
+  moved = mix(sums.moved_linearly, moved, texelFetch(blend, texel, 0).x);
 #endif
   imageStore(positions, texel, vec4(object_from_armature(moved), 1.0));
 }

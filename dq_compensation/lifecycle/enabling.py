@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import bpy
 
-from ..modifier.installation import has_moved, installation_problem
+from ..core.deform import BLENDED_METHODS
+from ..modifier.installation import has_moved, installation_problem, our_modifier
 from ..scene.binding import Binding, BindingCache
 from ..scene.enabled_objects import enabled_objects, forget
 from ..scene.errors import BindingError
@@ -202,7 +203,13 @@ def _flush_own_edit() -> None:
 def _notes(obj: bpy.types.Object) -> list[str]:
     settings = settings_of(obj)
     drawn = settings.display == "GPU"
-    found = notes(obj, replaced_modifier=settings.native.replaced_modifier, drawn=drawn)
+    ours = our_modifier(obj)
+    found = notes(
+        obj,
+        replaced_modifier=settings.native.replaced_modifier,
+        own_modifier=ours.name if ours is not None else "",
+        drawn=drawn,
+    )
     if is_fixed(obj) and has_moved(obj, Settings.of(obj)):
         found.append(
             f"{obj.name} has moved by its armature, but its mesh is linked: the compensation stays "
@@ -211,6 +218,9 @@ def _notes(obj: bpy.types.Object) -> list[str]:
     group = settings.vertex_group
     if group and group not in obj.vertex_groups:
         found.append(f"{obj.name} has no vertex group {group}; the compensation acts fully.")
+    group = settings.blend_group
+    if group and group not in obj.vertex_groups and settings.method in BLENDED_METHODS:
+        found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
     rig = armature_modifier(obj)
     if drawn and rig and rig.object and rig.object.show_in_front:
         found.append(

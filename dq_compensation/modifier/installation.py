@@ -162,6 +162,7 @@ def install(obj: bpy.types.Object, binding: Binding, settings: Settings) -> bpy.
         "Palette": palette,
         "Factor": settings.factor,
         "Vertex Group": settings.vertex_group,
+        "Blend Group": settings.blend_group,
         "Mask": armature.vertex_group,
         "Invert Mask": armature.invert_vertex_group,
         "Vertices": len(mesh.vertices),
@@ -253,7 +254,8 @@ def _state(obj: bpy.types.Object, settings: Settings) -> str:
         armature.vertex_group,
         armature.invert_vertex_group,
         palette_signature(armature.object),
-        (settings.method, settings.curve, settings.limb_axis, settings.vertex_group),
+        (settings.method, settings.curve, settings.limb_axis),
+        (settings.vertex_group, settings.blend_group),
     )
     return hashlib.sha1(repr(parts).encode(), usedforsecurity=False).hexdigest()
 

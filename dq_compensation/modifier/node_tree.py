@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import bpy
@@ -56,6 +57,7 @@ from .vertex_nodes import (
     compensated_share,
     compensation,
     linear_blend,
+    linear_blend_by_sets,
 )
 
 # Custom property of a tree: the key of its kind.
@@ -82,6 +84,7 @@ INPUTS = (
     _Input("Pairs", "Int", 1, True, "How many pairs of strongest bones there are"),
     _Input("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
     _Input("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
+    _Input("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
 )
 
 
@@ -132,6 +135,8 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
 
 # From rest position to deformed position, both in armature space.
 Deformation = Callable[[Vector], Vector]
+# From where a vertex was and is to where it should be.
+Finish = Callable[[Vector, Vector], Vector]
 
 
 class _Assembly:
@@ -213,7 +218,7 @@ class _Assembly:
         return self._set_position(self._deformation("linear", linear_blend, self._bones()))
 
     def _dual_quaternion(self) -> Geometry:
-        return self._by_sets_or_bones(self._bones(), None)
+        return self._by_sets_or_bones(self._bones(), lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
         inputs = self.inputs
@@ -236,28 +241,39 @@ class _Assembly:
             self.b, "DQ Compensation pairs", part, self.mesh, bones, self.inputs["Pairs"]
         )
 
-    def _by_sets_or_bones(
-        self, bones: Cloud, then: Callable[[Vector, Vector], Vector] | None
-    ) -> Geometry:
-        """Vertices by their set; those of doubtful sets bone by bone, if there are any.
-
-        Args:
-            bones: what each bone does.
-            then: from where a vertex was and is to where it should be.
-        """
-
-        def compensated(deformation: Deformation) -> Deformation:
-            finish = then
-            if finish is None:
-                return deformation
-            return lambda start: finish(start, deformation(start))
-
-        by_bone = compensated(self._deformation("by bones", blended_by_bones, bones))
+    def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
+        """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
+        by_bone = self._finished(
+            self._deformation("by bones", blended_by_bones, bones),
+            then,
+            self._deformation("linear", linear_blend, bones),
+        )
         if self.kind.scattered:
             return self._set_position(by_bone)
-        sets = self._sets(dual_quaternion_sets, bones)
-        by_set = compensated(self._deformation("by sets", blended_by_sets, sets))
+        part = partial(dual_quaternion_sets, with_matrices=self.kind.blended)
+        sets = self._sets(part, bones)
+        by_set = self._finished(
+            self._deformation("by sets", blended_by_sets, sets),
+            then,
+            self._deformation("linear by sets", linear_blend_by_sets, sets),
+        )
         return self._two_ways(sets, by_set, by_bone)
+
+    def _finished(self, deform: Deformation, then: Finish, linear: Deformation) -> Deformation:
+        """All of the method, or as much of it as the blend group says, against `linear`.
+
+        Every vertex goes both ways: parts of the mesh with a selection each saved nothing, and cost
+        half as much again where the selections were speckled.
+        """
+        if not self.kind.blended:
+            return lambda start: then(start, deform(start))
+        weight = self._group("Blend Group", 1.0)
+
+        def between(start: Vector) -> Vector:
+            moved = linear(start)
+            return moved + (then(start, deform(start)) - moved) * weight
+
+        return between
 
     def _spherical_joint(self) -> Geometry:
         bones = self._bones(scales=True)

@@ -105,7 +105,13 @@ def last_slot_implied(build: TreeBuilder, first: bool) -> Matrix:
 
 
 def dual_quaternion_sets(
-    build: TreeBuilder, mesh: Geometry, bones: Cloud, set_count: Scalar, slots: int
+    build: TreeBuilder,
+    mesh: Geometry,
+    bones: Cloud,
+    set_count: Scalar,
+    slots: int,
+    *,
+    with_matrices: bool = False,
 ) -> Cloud:
     """For each set the matrices that blend its dual quaternions, and whether they do.
 
@@ -115,6 +121,7 @@ def dual_quaternion_sets(
     Returns:
         `real_j`, `dual_j` (rows x, y, z), `scalars_j` (rows real w, dual w), and `careful`: 1 where
         a bone is scaled or the signs depend on the weights, so that the matrices do not serve.
+        And `matrix_i`, the matrix of the bone in slot i, `with_matrices`.
     """
     cloud = build.points(set_count)
     rows = set_bones(build, mesh, slots, build.index())
@@ -136,6 +143,9 @@ def dual_quaternion_sets(
         fields[numbered("real", number)] = reals[number] @ blending
         fields[numbered("dual", number)] = duals[number] @ blending
         fields[numbered("scalars", number)] = scalars[number] @ blending
+    if with_matrices:
+        for slot, row in enumerate(rows):
+            fields[numbered("matrix", slot)] = bones.at("matrix", row)
     return cloud.capture(fields)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ..core.deform import Method
 from ..scene.binding import Binding
-from ..scene.evaluation import Settings
+from ..scene.evaluation import Settings, acting_blend_group
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 1
+TREE_VERSION = 2
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -27,6 +27,7 @@ class TreeKind:
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
         shaped: whether shape keys change what is measured.
+        blended: whether a vertex group blends to LINEAR.
     """
 
     method: Method
@@ -35,11 +36,12 @@ class TreeKind:
     scattered: bool = False
     measured: bool = False
     shaped: bool = False
+    blended: bool = False
 
     @property
     def key(self) -> str:
         """What the tree remembers of itself."""
-        names = ("masked", "scattered", "measured", "shaped")
+        names = ("masked", "scattered", "measured", "shaped", "blended")
         options = "".join(f" {name}" for name in names if getattr(self, name))
         return f"{TREE_VERSION} {self.method} {self.slots}{options}"
 
@@ -62,6 +64,7 @@ def kind_for(binding: Binding, settings: Settings, *, masked: bool, sets: int) -
         scattered,
         measured,
         shaped=measured and binding.shape_keys is not None,
+        blended=bool(acting_blend_group(binding, settings)),
     )
 
 

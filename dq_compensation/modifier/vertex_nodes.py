@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .attribute_names import AMOUNT, PAIR, SET, STRONGEST, WEIGHTS, numbered
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Quaternion, Scalar, Vector
+from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
 from .set_nodes import FACING_TOLERANCE, set_bones
 
 
@@ -95,9 +95,21 @@ def added(first: Quaternion, second: Quaternion) -> Quaternion:
 
 def linear_blend(vertices: Vertices, bones: Cloud, position: Vector) -> Vector:
     """LINEAR: the weighted sum of where the bones take the vertex."""
+    matrices = [bones.at("matrix", bone) for bone in vertices.bones()]
+    return _weighted_places(vertices, matrices, position)
+
+
+def linear_blend_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector:
+    """LINEAR where each set has the matrices of its bones: one fetch for a slot, not two."""
+    slots = range(vertices.slots)
+    matrices = [sets.at(numbered("matrix", slot), vertices.set) for slot in slots]
+    return _weighted_places(vertices, matrices, position)
+
+
+def _weighted_places(vertices: Vertices, matrices: list[Matrix], position: Vector) -> Vector:
     moved: Vector | None = None
-    for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
-        part = bones.at("matrix", bone).transform_point(position) * weight
+    for matrix, weight in zip(matrices, vertices.weights(), strict=True):
+        part = matrix.transform_point(position) * weight
         moved = part if moved is None else moved + part
     assert moved is not None
     return moved

@@ -110,7 +110,7 @@ class Binding:
         return joint_sets(self.influences, self.skeleton)
 
     def painted(self, vertex_group: str) -> NDArray[np.float32]:
-        """The compensation weights.
+        """The weights of a group that says where compensation or blending act.
 
         Args:
             vertex_group: the name of a vertex group; empty, or a name that the object does not

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compensation import Curve
-from ..core.deform import Method, deform
+from ..core.deform import BLENDED_METHODS, Method, deform
 from ..core.pose import Pose
 from ..core.skeleton import LimbAxis
 from .armature import object_to_armature
@@ -26,14 +26,30 @@ class Settings:
     curve: Curve
     limb_axis: LimbAxis
     vertex_group: str
+    blend_group: str = ""
 
     @classmethod
     def of(cls, obj: bpy.types.Object) -> Settings:
         """The settings of an object; of an evaluated one, with animation and drivers."""
         chosen = settings_of(obj)
         return cls(
-            chosen.method, chosen.factor, chosen.curve, chosen.limb_axis, chosen.vertex_group
+            chosen.method,
+            chosen.factor,
+            chosen.curve,
+            chosen.limb_axis,
+            chosen.vertex_group,
+            chosen.blend_group,
         )
+
+
+def acting_blend_group(binding: Binding, settings: Settings) -> str:
+    """The vertex group that blends to LINEAR; empty where the method acts alone.
+
+    It does without a group, with a name that the object does not have, and where the method is none
+    of `BLENDED_METHODS`.
+    """
+    acts = settings.method in BLENDED_METHODS and settings.blend_group in binding.group_names
+    return settings.blend_group if acts else ""
 
 
 def evaluate(
@@ -69,6 +85,7 @@ def evaluate(
         amounts = amounts * binding.painted(settings.vertex_group) * settings.factor
         if settings.curve == "MEASURED":
             measured = binding.measured(settings.limb_axis, to_armature)
+    blend_group = acting_blend_group(binding, settings)
     moved, _ = deform(
         settings.method,
         positions,
@@ -79,6 +96,7 @@ def evaluate(
         amounts=amounts,
         measured=measured,
         sets=binding.sets if settings.method == "SPHERICAL_JOINT" else None,
+        blend=binding.painted(blend_group) if blend_group else None,
     )
     back = np.linalg.inv(to_armature)
     return (moved @ back[:3, :3].T + back[:3, 3]).astype(np.float32)

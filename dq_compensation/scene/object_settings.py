@@ -35,6 +35,7 @@ class ObjectSettings(Protocol):
     factor: float
     curve: Curve
     vertex_group: str
+    blend_group: str
     limb_axis: LimbAxis
 
     @property

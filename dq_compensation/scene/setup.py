@@ -114,19 +114,26 @@ def pose_problem(obj: bpy.types.Object) -> str | None:
     return f"The pose of {rig.name} is not a finite number. Look at {names}."
 
 
-def notes(obj: bpy.types.Object, *, replaced_modifier: str = "", drawn: bool = True) -> list[str]:
+def notes(
+    obj: bpy.types.Object,
+    *,
+    replaced_modifier: str = "",
+    own_modifier: str = "",
+    drawn: bool = True,
+) -> list[str]:
     """What is set up in the object but does not show in our deformation; sentences for riggers.
 
     Args:
         obj: a mesh object.
         replaced_modifier: the Armature modifier that the add-on itself has hidden.
+        own_modifier: the add-on's, which does show, one way or the other.
         drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
             takes its place among them.
     """
     modifier = armature_modifier(obj) if obj.type == "MESH" else None
     if modifier is None or modifier.object is None:
         return []
-    found = _modifier_stack_notes(obj, modifier, drawn)
+    found = _modifier_stack_notes(obj, modifier, own_modifier, drawn)
     if modifier.use_bone_envelopes:
         found.append(f"{modifier.name} also uses bone envelopes; only vertex groups count here.")
     if drawn and modifier.vertex_group:
@@ -149,11 +156,15 @@ def notes(obj: bpy.types.Object, *, replaced_modifier: str = "", drawn: bool = T
 
 
 def _modifier_stack_notes(
-    obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier, drawn: bool
+    obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier, own_modifier: str, drawn: bool
 ) -> list[str]:
     stack = list(obj.modifiers)
     place = stack.index(modifier)
-    shown = [(index, other) for index, other in enumerate(stack) if other.show_viewport]
+    shown = [
+        (index, other)
+        for index, other in enumerate(stack)
+        if other.show_viewport and other.name != own_modifier
+    ]
     others = [other.name for index, other in shown if other.type == "ARMATURE" and index != place]
     before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]
     after = [m.name for index, m in shown if index > place and m.type != "ARMATURE"]

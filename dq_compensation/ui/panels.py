@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.types import Context, Object, Panel, UILayout
 
+from ..core.deform import BLENDED_METHODS
 from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
@@ -68,6 +69,8 @@ def _settings(layout: UILayout, obj: Object) -> None:
         column.prop(settings, "curve")
         column.prop(settings, "limb_axis")
         column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
+    if settings.method in BLENDED_METHODS:
+        column.prop_search(settings, "blend_group", obj, "vertex_groups", text="Blend Group")
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:

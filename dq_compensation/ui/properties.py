@@ -149,6 +149,13 @@ class DQCompensationSettings(PropertyGroup):
         update=_changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
+    blend_group: StringProperty(
+        name="Blend Group",
+        description="Weights that blend from the plain Armature modifier's linear skinning, 0, to "
+        "the chosen method, 1, per vertex; empty means everywhere 1",
+        update=_changed,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     limb_axis: EnumProperty(
         name="Limb Axis",
         description="Which way the limbs run from the joints. Try the axes in turn if the joints "

@@ -14,7 +14,7 @@ from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding
-from ..scene.evaluation import Settings
+from ..scene.evaluation import Settings, acting_blend_group
 from ..scene.setup import rig_of
 from .gpu_mesh import GpuMesh
 from .palette import Palette
@@ -36,6 +36,7 @@ class Character:
     _settings: Settings | None = None
     _amounts: NDArray[np.float32] | None = None
     _painted_group: str = ""
+    _blend_group: str = ""
     _pose: SharedPose | None = None
     _pose_number: int = -1
     _to_armature: NDArray[np.float64] | None = None
@@ -79,6 +80,7 @@ class Character:
         changed = shared is not self._pose or shared.number != self._pose_number
         if settings != self._settings or to_armature is not self._to_armature:
             self._set_amounts(settings, to_armature)
+            self._set_blend(settings)
             changed = True
         keys = self.binding.shape_keys
         if keys is not None:
@@ -111,6 +113,12 @@ class Character:
                 measured = binding.measured(settings.limb_axis, to_armature)
             self.deformed.set_amounts(amounts * binding.painted(group), measured)
             self._amounts, self._painted_group = amounts, group
+
+    def _set_blend(self, settings: Settings) -> None:
+        group = acting_blend_group(self.binding, settings)
+        if group != self._blend_group:
+            self.deformed.set_blend(self.binding.painted(group) if group else None)
+            self._blend_group = group
 
 
 class SharedPose:

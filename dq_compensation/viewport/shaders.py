@@ -114,14 +114,17 @@ def skinning_shader(
     scaled: bool,
     palette_in_texture: bool,
     joints_in_texture: bool | None = None,
+    *,
+    blended: bool = False,
 ) -> GPUShader:
     """The pass that deforms the vertices.
 
     Args:
         method: which deformation.
-        scaled: some bone has a scale.
+        scaled: some bone has a scale; or `blended`, which needs the same of each bone.
         palette_in_texture: the palette is too large for a uniform buffer.
         joints_in_texture: likewise the joints of MEASURED; None: COMPENSATED is not MEASURED.
+        blended: blend weights take one of the `BLENDED_METHODS` back to LINEAR.
     """
     name, samplers, defines = {
         "LINEAR": ("skin_linear", (), {}),
@@ -131,6 +134,9 @@ def skinning_shader(
     }[method]
     if scaled and method != "LINEAR":
         defines["SCALED"] = "1"
+    if blended:
+        samplers = (*samplers, "blend")
+        defines["BLEND"] = "1"
     blocks: tuple[tuple[str, int], ...] = (("object_space", OBJECT_SPACE_TEXELS),)
     if joints_in_texture is not None:
         defines["MEASURE"] = "1"

@@ -6,6 +6,7 @@ In use, from a draw, timer or frame handler:
     deformed = DeformedMesh(mesh)                                                   # one per object
     palette = Palette(limb_directions, limb_joints)                                 # per armature
     deformed.set_amounts(amounts * painted, measured)                               # when painted
+    deformed.set_blend(blend_weights)                                               # likewise
     ...
     palette.update(Pose.from_matrices(...))                                         # each frame
     deformed.set_shape_key_values(values)
@@ -20,7 +21,7 @@ import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
-from ..core.deform import Method
+from ..core.deform import BLENDED_METHODS, Method
 from ..core.measured_joints import MeasuredJoints
 from . import shaders
 from .gpu_mesh import GpuMesh
@@ -55,6 +56,7 @@ class DeformedMesh:
         self.normals: GPUTexture | None = None
         self._amounts: GPUTexture | None = None
         self._measured = False
+        self._blend: GPUTexture | None = None
         self._centres: GPUTexture | None = None
         self._shaped: GPUTexture | None = None
         self._key_values = np.zeros(mesh.key_count, np.float32)
@@ -89,6 +91,19 @@ class DeformedMesh:
         else:
             rows[:, 1] = floats_from_bits(measured.joints, measured.bones)
         self._amounts = texture_from_array(rows, 2)
+
+    def set_blend(self, weights: NDArray[np.floating] | None) -> None:
+        """How much of the method acts on each vertex against LINEAR.
+
+        Args:
+            weights: shape (n,), 0 to 1, for `BLENDED_METHODS`; None: 1 everywhere.
+        """
+        if weights is None:
+            self._blend = None
+            return
+        if len(weights) != self.mesh.vertex_count:
+            raise ValueError(f"{len(weights)} blend weights for {self.mesh.vertex_count} vertices")
+        self._blend = texture_from_array(weights, 1)
 
     def set_shape_key_values(self, values: NDArray[np.floating]) -> bool:
         """Apply the shape keys, if a value has changed since the last call.
@@ -195,7 +210,8 @@ class DeformedMesh:
 
     def _skin(self, method: Method, palette: Palette) -> None:
         mesh = self.mesh
-        scaled = palette.scaled and method != "LINEAR"
+        blend = self._blend if method in BLENDED_METHODS else None
+        scaled = (palette.scaled or blend is not None) and method != "LINEAR"
         measured = method == "COMPENSATED" and self._measured
         layout = shaders.palette_layout(method, scaled, measured)
         in_texture = palette.in_texture(layout)
@@ -203,7 +219,9 @@ class DeformedMesh:
         centres = None
         if method == "SPHERICAL_JOINT":
             centres = self._find_centres(palette, layout, in_texture)
-        shader = shaders.skinning_shader(method, scaled, in_texture, joints_in_texture)
+        shader = shaders.skinning_shader(
+            method, scaled, in_texture, joints_in_texture, blended=blend is not None
+        )
         shader.bind()
         palette.bind(shader, layout)
         if measured:
@@ -216,6 +234,8 @@ class DeformedMesh:
         elif centres is not None:
             shader.uniform_sampler("joint_of_vertex", mesh.joint_of_vertex)
             shader.uniform_sampler("centres", centres)
+        if blend is not None:
+            shader.uniform_sampler("blend", blend)
         shader.image("positions", self.positions)
         dispatch(shader, mesh.vertex_count)
 

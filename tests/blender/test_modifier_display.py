@@ -76,6 +76,7 @@ CHANGES: tuple[tuple[str, Any], ...] = (
     ("curve", "FITTED"),
     ("limb_axis", "-Z"),
     ("vertex_group", "Compensation"),
+    ("blend_group", "Compensation"),
     ("factor", 0.4),
 )
 

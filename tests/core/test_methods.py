@@ -36,7 +36,9 @@ class Body:
     skeleton: Skeleton
     sets: JointSets
 
-    def deformed(self, method: Method, pose: Pose) -> Deformed:
+    def deformed(
+        self, method: Method, pose: Pose, blend: NDArray[np.floating] | None = None
+    ) -> Deformed:
         amounts = compensation_amounts(self.positions, self.influences, self.skeleton)
         positions, normals = deform(
             method,
@@ -47,6 +49,7 @@ class Body:
             limb_directions=self.skeleton.limb_directions(),
             amounts=amounts,
             sets=self.sets,
+            blend=blend,
         )
         assert normals is not None
         return positions, normals
@@ -296,3 +299,43 @@ def test_missing_and_unfit_arguments_are_named(body: Body, pose: Pose) -> None:
         deform("LINEAR", body.positions[1:], None, body.influences, pose)
     with pytest.raises(ValueError, match="normals of shape"):
         deform("LINEAR", body.positions, body.normals[1:], body.influences, pose)
+    with pytest.raises(ValueError, match="blend of shape \\(299,\\) for 300"):
+        deform("DUAL_QUATERNION", *arguments, blend=np.ones(VERTICES - 1))
+
+
+@pytest.mark.parametrize("method", ["DUAL_QUATERNION", "COMPENSATED"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blend_weights_go_from_linear_to_the_method(
+    body: Body, scaled_pose: Pose, method: Method, dtype: type
+) -> None:
+    body = body.as_type(dtype)
+    linear = body.deformed("LINEAR", scaled_pose)
+    whole = body.deformed(method, scaled_pose)
+    assert np.abs(linear[0] - whole[0]).max() > 0.1
+    blend = np.linspace(-0.5, 1.5, VERTICES).clip(0.0, 1.0)
+    positions, normals = body.deformed(method, scaled_pose, blend)
+    assert positions.dtype == normals.dtype == dtype
+    for share, expected in ((0.0, linear), (1.0, whole)):
+        rows = blend == share
+        assert rows.sum() > 50
+        np.testing.assert_array_equal(positions[rows], expected[0][rows])
+        # Normalised once more, so that the last digit may change.
+        np.testing.assert_allclose(normals[rows], expected[1][rows], rtol=0, atol=1e-6)
+    between = (blend > 0.0) & (blend < 1.0)
+    share = blend[between, None]
+    mixed = [
+        (1.0 - share) * a[between] + share * b[between] for a, b in zip(linear, whole, strict=True)
+    ]
+    mixed[1] /= np.linalg.norm(mixed[1], axis=1, keepdims=True)
+    np.testing.assert_allclose(positions[between], mixed[0], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(normals[between], mixed[1], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["LINEAR", "SPHERICAL_JOINT"])
+def test_methods_that_do_not_blend_leave_blend_weights_alone(
+    body: Body, pose: Pose, method: Method
+) -> None:
+    positions, normals = body.deformed(method, pose, np.zeros(VERTICES))
+    expected = body.deformed(method, pose)
+    np.testing.assert_array_equal(positions, expected[0])
+    np.testing.assert_array_equal(normals, expected[1])

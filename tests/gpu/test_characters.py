@@ -93,6 +93,58 @@ def test_settings_reach_the_gpu(posed_human: Scene, axis: str) -> None:
     _assert_same_result(body, "COMPENSATED")
 
 
+def _blend_at_random(body: bpy.types.Object) -> bpy.types.VertexGroup:
+    """A group with a third of the vertices at 0, a third at 1 and the others between."""
+    group = body.vertex_groups.new(name="Blend")
+    count = len(body.data.vertices)  # type: ignore[union-attr]
+    weights = np.random.default_rng(3).integers(-8, 17, count).clip(0, 8)
+    for value in range(9):
+        group.add(np.flatnonzero(weights == value).tolist(), value / 8, "REPLACE")
+    return group
+
+
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+@pytest.mark.parametrize("method", ["DUAL_QUATERNION", "COMPENSATED"])
+def test_blend_weights_equal_numpy(posed_human: Scene, method: Method, curve: str) -> None:
+    body, rig = posed_human
+    settings = body.dq_compensation  # type: ignore[attr-defined]
+    settings.curve = curve
+    whole = api.evaluate(body, method=method, evaluator="GPU")
+    _blend_at_random(body)
+    settings.blend_group = "Blend"
+    rig.scale = (1.2, 0.8, 1.1)
+    _assert_same_result(body, method)
+    rig.pose.bones["lowerarm01.L"].scale = (1.5, 0.7, -1.2)
+    _assert_same_result(body, method)
+    rig.pose.bones["lowerarm01.L"].scale = (1.0, 1.0, 1.0)
+    rig.scale = (1.0, 1.0, 1.0)
+    blended = api.evaluate(body, method=method, evaluator="GPU")
+    assert np.abs(blended - whole).max() > 1e-2 * _size(whole)
+
+
+def test_another_blend_group_or_none_is_followed(posed_human: Scene) -> None:
+    body, _ = posed_human
+    settings = body.dq_compensation  # type: ignore[attr-defined]
+    _blend_at_random(body)
+    body.vertex_groups.new(name="Linear")
+    characters, binding = Characters(), bind(body, _depsgraph())
+
+    def shown() -> NDArray[np.float32]:
+        return characters.update(body, binding, _depsgraph()).deformed.read_positions().copy()
+
+    whole = shown()
+    for group in ("Blend", "Linear", "no such group", ""):
+        settings.blend_group = group
+        expected = api.evaluate(body)
+        assert np.abs(shown() - expected).max() <= TOLERANCE * _size(expected), group
+    settings.blend_group = "Blend"
+    settings.method = "LINEAR"
+    expected = api.evaluate(body)
+    assert np.abs(shown() - expected).max() <= TOLERANCE * _size(expected)
+    settings.method, settings.blend_group = "COMPENSATED", ""
+    np.testing.assert_array_equal(shown(), whole)
+
+
 def test_shape_keys_reach_the_gpu_beyond_their_range(posed_human: Scene) -> None:
     body, _ = posed_human
     body.shape_key_add(name="Basis")
