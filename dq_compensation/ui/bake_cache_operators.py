@@ -52,7 +52,7 @@ caches. Nothing in this file changes"""
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         self._interactive = True
-        self.first, self.last = scene_range(self.properties, context)
+        self.first, self.last = scene_range(self, context)
         if not self.filepath:
             targets = bake_targets(context)
             name = bpy.path.clean_name(targets[0].name) if targets else "cache"
@@ -74,7 +74,7 @@ caches. Nothing in this file changes"""
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         targets = bake_targets(context)
-        first, last = scene_range(self.properties, context)
+        first, last = scene_range(self, context)
         path = self._path()
         if not self.filepath or not path.parent.is_dir():
             self.report({"ERROR"}, f"There is no folder {path.parent}. Choose another")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, OperatorProperties
+from bpy.types import Context, Event, Object, Operator
 
 from ..bake.errors import BakeError
 from ..bake.source import source_problem
@@ -166,7 +166,7 @@ DQ Compensation shows, without it. Esc stops"""
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         self._interactive = True
-        self.first, self.last = scene_range(self.properties, context)
+        self.first, self.last = scene_range(self, context)
         return context.window_manager.invoke_props_dialog(self, width=400)
 
     def draw(self, context: Context) -> None:
@@ -208,7 +208,7 @@ DQ Compensation shows, without it. Esc stops"""
         return "The check was stopped. The frames are baked"
 
     def _options(self, context: Context) -> RangeOptions:
-        first, last = scene_range(self.properties, context)
+        first, last = scene_range(self, context)
         return RangeOptions(
             first,
             last,
@@ -221,12 +221,12 @@ DQ Compensation shows, without it. Esc stops"""
         )
 
 
-def scene_range(chosen: OperatorProperties, context: Context) -> tuple[int, int]:
-    """First and last frame as chosen, else the scene's."""
-    scene = context.scene
-    first = chosen["first"] if chosen.is_property_set("first") else scene.frame_start
-    last = chosen["last"] if chosen.is_property_set("last") else scene.frame_end
-    return int(first), int(last)
+def scene_range(operator: Any, context: Context) -> tuple[int, int]:
+    """First and last frame as set in an operator, else the scene's."""
+    scene, chosen = context.scene, operator.properties
+    first = operator.first if chosen.is_property_set("first") else scene.frame_start
+    last = operator.last if chosen.is_property_set("last") else scene.frame_end
+    return first, last
 
 
 def _told(targets: list[Object], options: RangeOptions) -> Steps:
