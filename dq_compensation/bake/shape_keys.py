@@ -56,7 +56,7 @@ def write_key(
         name: of the key; Blender adds a number where it is taken.
         offsets: shape (n, 3), object space, from the basis.
         overwrite: a key of this name keeps its value, drivers, animation and place and gets the
-            new shape, relative to the basis.
+            new shape, relative to the basis and without a vertex group.
 
     Returns:
         the key; a new one has the value 0.
@@ -77,6 +77,7 @@ def write_key(
         known.value = 0.0
     basis = read_property(key.reference_key.points, "co", np.float32, (3,))
     known.relative_key = key.reference_key
+    known.vertex_group = ""
     known.points.foreach_set("co", (basis + offsets).reshape(-1))
     mesh_of(obj).update_tag()
     return known

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.pose import Pose, PoseError
 from ..core.rest_offsets import Target, rest_offsets
-from ..scene.armature import object_to_armature
+from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.binding import Binding, bind
 from ..scene.errors import BindingError
@@ -36,6 +36,7 @@ PROBLEM_BEFORE = (
 PROBLEM_PINNED = (
     "{obj} shows one shape key alone. Turn off Show Only Shape Key (the pin below the list)."
 )
+PROBLEM_REST = "{armature} is in Rest Position. Switch it to Pose Position to bake its poses."
 PROBLEM_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
 
 
@@ -54,6 +55,8 @@ def source_problem(obj: bpy.types.Object) -> str | None:
             )
     if obj.show_only_shape_key and mesh_of(obj).shape_keys is not None:
         return PROBLEM_PINNED.format(obj=obj.name)
+    if armature_of(rig_of(obj)).pose_position == "REST":
+        return PROBLEM_REST.format(armature=rig_of(obj).name)
     if not obj.visible_get():
         return PROBLEM_HIDDEN.format(obj=obj.name)
     return None

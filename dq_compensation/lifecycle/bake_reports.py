@@ -89,8 +89,8 @@ class RangeReport:
         """For the status line and the panel."""
         onto = "" if self.onto_name == self.object_name else f" onto {self.onto_name}"
         baked = (
-            f"Baked {self.frames} frames of {self.object_name}{onto} to {len(self.key_names)} "
-            "shape keys"
+            f"Baked {counted(self.frames, 'frame')} of {self.object_name}{onto} to "
+            f"{counted(len(self.key_names), 'shape key')}"
         )
         return f"{baked}: {_result(self.deviation, self.unreached)}"
 
@@ -104,6 +104,11 @@ def last_report(obj: bpy.types.Object) -> str | None:
     return text
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things, ``1 frame`` or ``24 frames``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def remember(obj: bpy.types.Object, text: str, names: tuple[str, ...]) -> None:
     """Keep what was said of a bake onto an object, for `last_report`."""
     _said[obj.session_uid] = (text, names)
@@ -113,7 +118,7 @@ def _result(deviation: Deviation, unreached: int) -> str:
     if not deviation.poses:
         return "the result was not checked."
     poses = "" if deviation.poses == 1 else f" ({deviation.poses} frames checked)"
-    vertices = "1 vertex" if unreached == 1 else f"{unreached} vertices"
+    vertices = "1 vertex" if unreached == 1 else f"{unreached:,} vertices"
     return f"largest error {deviation.largest:.3g} mm{poses}, {vertices} could not be reached."
 
 

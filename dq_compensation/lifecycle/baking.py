@@ -35,7 +35,7 @@ from ..bake.verification import Deviation
 from ..core.rest_offsets import Target
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import settings_of
-from .bake_reports import Progress, RangeOptions, RangeReport, pose_sentence, remember
+from .bake_reports import Progress, RangeOptions, RangeReport, counted, pose_sentence, remember
 from .enabling import disable
 
 _Result = TypeVar("_Result")
@@ -198,7 +198,7 @@ def bake_cache(
             f"Writing {file.name}",
             lambda done, number=number: (number * len(frames) + done) / steps,
         )
-        told.append(f"Wrote {len(frames)} frames of {source.obj.name} to {file}.")
+        told.append(f"Wrote {counted(len(frames), 'frame')} of {source.obj.name} to {file}.")
     return told
 
 

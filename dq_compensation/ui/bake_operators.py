@@ -1,19 +1,17 @@
-"""Bakes the selected characters: a pose, a range of frames, a point cache."""
+"""Bakes the selected characters to shape keys: a pose, or a range of frames."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, OperatorProperties
+from bpy.types import Context, Event, Object, Operator
 
-from ..bake.alembic import write_alembic
 from ..bake.errors import BakeError
 from ..bake.source import source_problem
 from ..lifecycle.bake_reports import RangeOptions
-from ..lifecycle.baking import bake_cache, bake_current_pose, bake_range, memory_needed
+from ..lifecycle.baking import bake_current_pose, bake_range, memory_needed
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
 from ..scene.targets import target_meshes
@@ -49,11 +47,6 @@ ONTO = (
         "stays as it is",
     ),
 )
-CACHE_FORMATS = (
-    ("PC2", "PC2", "Point cache of 3ds Max: one file, every vertex in every frame"),
-    ("MDD", "MDD", "Point cache of LightWave: one file, every vertex in every frame"),
-    ("ALEMBIC", "Alembic", "By Blender's own exporter, with every modifier of the object"),
-)
 
 
 def bake_targets(context: Context) -> list[Object]:
@@ -62,8 +55,8 @@ def bake_targets(context: Context) -> list[Object]:
     return [obj for obj in found if settings_of(obj).enabled] or found
 
 
-class _Bakes(Operator):
-    """What the operators here share: when they can be pressed."""
+class Bakes(Operator):
+    """What the operators that bake share: when they can be pressed."""
 
     @classmethod
     def poll(cls, context: Context) -> bool:
@@ -75,7 +68,7 @@ class _Bakes(Operator):
         return False
 
 
-class DQC_OT_bake_pose(_Bakes):
+class DQC_OT_bake_pose(Bakes):
     """Make the pose of now a shape key: with it at 1 the Armature modifier gives in this pose \
 what DQ Compensation gives"""
 
@@ -98,7 +91,7 @@ what DQ Compensation gives"""
         return context.window_manager.invoke_props_dialog(self, width=360)
 
     def draw(self, context: Context) -> None:
-        _properties(self, ("key_name", "target", "onto", "overwrite"))
+        draw_properties(self, ("key_name", "target", "onto", "overwrite"))
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         try:
@@ -116,7 +109,7 @@ what DQ Compensation gives"""
         return {"FINISHED"}
 
 
-class DQC_OT_bake_range(RunsInSteps, _Bakes):
+class DQC_OT_bake_range(RunsInSteps, Bakes):
     """Make every frame of a range a shape key, keyed so that playing the timeline plays what \
 DQ Compensation shows, without it. Esc stops"""
 
@@ -173,12 +166,12 @@ DQ Compensation shows, without it. Esc stops"""
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         self._interactive = True
-        self.first, self.last = _scene_range(self.properties, context)
+        self.first, self.last = scene_range(self, context)
         return context.window_manager.invoke_props_dialog(self, width=400)
 
     def draw(self, context: Context) -> None:
         names = ("first", "last", "step", "target", "tolerance", "name_pattern", "onto")
-        column = _properties(self, (*names, "overwrite"))
+        column = draw_properties(self, (*names, "overwrite"))
         targets = bake_targets(context)
         try:
             options = self._options(context)
@@ -215,7 +208,7 @@ DQ Compensation shows, without it. Esc stops"""
         return "The check was stopped. The frames are baked"
 
     def _options(self, context: Context) -> RangeOptions:
-        first, last = _scene_range(self.properties, context)
+        first, last = scene_range(self, context)
         return RangeOptions(
             first,
             last,
@@ -228,93 +221,12 @@ DQ Compensation shows, without it. Esc stops"""
         )
 
 
-class DQC_OT_bake_cache(RunsInSteps, _Bakes):
-    """Write the positions of every vertex in every frame to a file, for programs that play such \
-caches. Nothing in this file changes"""
-
-    bl_idname = "dqc.bake_cache"
-    bl_label = "Bake to Mesh Cache"
-    bl_options = {"REGISTER"}
-
-    filepath: StringProperty(subtype="FILE_PATH", options={"SKIP_SAVE"})
-    cache_format: EnumProperty(name="Format", description="Of the file", items=CACHE_FORMATS)
-    first: IntProperty(
-        name="First Frame",
-        description="Without it the scene's first frame",
-        options={"SKIP_SAVE"},
-    )
-    last: IntProperty(
-        name="Last Frame",
-        description="Without it the scene's last frame",
-        options={"SKIP_SAVE"},
-    )
-    step: IntProperty(name="Step", description="Frames from one to the next", default=1, min=1)
-
-    def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
-        self._interactive = True
-        self.first, self.last = _scene_range(self.properties, context)
-        if not self.filepath:
-            targets = bake_targets(context)
-            name = bpy.path.clean_name(targets[0].name) if targets else "cache"
-            self.filepath = f"{bpy.path.abspath('//') or str(Path.home())}/{name}"
-            self.check(context)
-        context.window_manager.fileselect_add(self)
-        return {"RUNNING_MODAL"}
-
-    def check(self, context: Context) -> bool:
-        """Let the file's name end as the format wants it."""
-        wanted = str(self._path())
-        changed = wanted != self.filepath
-        self.filepath = wanted
-        return changed
-
-    def draw(self, context: Context) -> None:
-        step = () if self.cache_format == "ALEMBIC" else ("step",)
-        _properties(self, ("cache_format", "first", "last", *step))
-
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        targets = bake_targets(context)
-        first, last = _scene_range(self.properties, context)
-        path = self._path()
-        if not self.filepath or not path.parent.is_dir():
-            self.report({"ERROR"}, f"There is no folder {path.parent}. Choose another")
-            return {"CANCELLED"}
-        if self.cache_format == "ALEMBIC":
-            return self._export_alembic(targets, path, first, last)
-        steps = bake_cache(targets, RangeOptions(first, last, self.step), path, self.cache_format)
-        return self.run(context, steps)
-
-    def stopped(self) -> str:
-        return "Writing was stopped"
-
-    def _export_alembic(
-        self, targets: list[Object], path: Path, first: int, last: int
-    ) -> set[OperatorReturnItems]:
-        disabled = [obj.name for obj in targets if not settings_of(obj).enabled]
-        if disabled:
-            names = ", ".join(disabled[:3])
-            self.report({"ERROR"}, f"Alembic holds what renders show: Enable {names} first")
-            return {"CANCELLED"}
-        try:
-            write_alembic(targets, path, first, last)
-        except BakeError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self.report({"INFO"}, f"Wrote {last - first + 1} frames to {path}.")
-        return {"FINISHED"}
-
-    def _path(self) -> Path:
-        suffix = ".abc" if self.cache_format == "ALEMBIC" else f".{self.cache_format.lower()}"
-        path = Path(bpy.path.abspath(self.filepath))
-        return path if path.suffix == suffix or not path.name else path.with_suffix(suffix)
-
-
-def _scene_range(chosen: OperatorProperties, context: Context) -> tuple[int, int]:
-    """First and last frame as chosen, else the scene's."""
-    scene = context.scene
-    first = chosen["first"] if chosen.is_property_set("first") else scene.frame_start
-    last = chosen["last"] if chosen.is_property_set("last") else scene.frame_end
-    return int(first), int(last)
+def scene_range(operator: Any, context: Context) -> tuple[int, int]:
+    """First and last frame as set in an operator, else the scene's."""
+    scene, chosen = context.scene, operator.properties
+    first = operator.first if chosen.is_property_set("first") else scene.frame_start
+    last = operator.last if chosen.is_property_set("last") else scene.frame_end
+    return first, last
 
 
 def _told(targets: list[Object], options: RangeOptions) -> Steps:
@@ -323,7 +235,8 @@ def _told(targets: list[Object], options: RangeOptions) -> Steps:
     return [report.sentence() for report in reports]
 
 
-def _properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UILayout:
+def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UILayout:
+    """Draw properties of an operator, and return the column that they are in."""
     column = operator.layout.column()
     column.use_property_split = True
     column.use_property_decorate = False
@@ -336,7 +249,7 @@ def _size(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-CLASSES = (DQC_OT_bake_pose, DQC_OT_bake_range, DQC_OT_bake_cache)
+CLASSES = (DQC_OT_bake_pose, DQC_OT_bake_range)
 
 
 def register() -> None:

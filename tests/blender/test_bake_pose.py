@@ -176,7 +176,7 @@ def test_a_copy_gets_the_key_and_the_character_stays(addon: None, human: Human) 
     copy = bpy.data.objects["Human Baked"]
     after = description(obj)
     for kind in datablocks():
-        before.pop(kind), after.pop(kind)
+        del before[kind], after[kind]
     assert after == before
     assert obj.dq_compensation.enabled
     assert not copy.dq_compensation.enabled
@@ -245,7 +245,7 @@ def test_a_linked_character_is_refused_and_a_copy_of_it_is_not(addon: None, tmp_
 
 
 def test_what_stands_in_the_way_is_named(addon: None) -> None:
-    obj, _ = character()
+    obj, armature = character()
     modifier = obj.modifiers.new("Lattice first", "LATTICE")
     obj.modifiers.move(1, 0)
     with pytest.raises(BakeError, match="Lattice first"):
@@ -256,6 +256,10 @@ def test_what_stands_in_the_way_is_named(addon: None) -> None:
     with pytest.raises(BakeError, match="Show Only Shape Key"):
         bake_current_pose([obj], "Other")
     obj.show_only_shape_key = False
+    armature.data.pose_position = "REST"
+    with pytest.raises(BakeError, match="Rig is in Rest Position"):
+        bake_current_pose([obj], "Other")
+    armature.data.pose_position = "POSE"
     obj.hide_set(True)
     with pytest.raises(BakeError, match="hidden"):
         bake_current_pose([obj], "Other")

@@ -1,0 +1,108 @@
+"""How long baking takes: the human of 13,380 vertices and 163 bones, for a number of frames.
+
+    .venv-5.2/bin/python scripts/benchmark_bake.py [FRAMES]
+
+The target is 250 frames in at most 60 seconds; 48 frames are measured unless said otherwise, and
+what 250 would take follows from them, since every frame costs the same. Frames and memory: the
+offsets take 12 bytes per vertex and frame, the process up to four times that.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import dq_compensation
+from dq_compensation.bake.frames import Gathered, frames_of_range, gather, verify, write
+from dq_compensation.bake.source import Source
+from dq_compensation.lifecycle.enabling import disable, enable
+from human_model import build_human
+from human_poses import apply_pose, random_pose
+
+TARGET_FRAMES = 250
+FRAMES = 48
+EVERY = 12
+
+
+def build_scene(count: int) -> bpy.types.Object:
+    """The human in a new file, enabled, with a random pose every `EVERY` frames."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    obj, armature = build_human()
+    rng = np.random.default_rng(0)
+    for frame in range(1, count + EVERY, EVERY):
+        apply_pose(armature, random_pose(rng))
+        for bone in armature.pose.bones:
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.view_layer.update()
+    enable(obj, bpy.context.evaluated_depsgraph_get())
+    return obj
+
+
+def main() -> None:
+    """Measure and print."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else FRAMES
+    dq_compensation.register()
+    obj = build_scene(count)
+    scene = bpy.context.scene
+    frames = frames_of_range(1, count, 1)
+    times: dict[str, float] = {}
+    before = _megabytes()
+
+    start = time.perf_counter()
+    for frame in frames:
+        scene.frame_set(frame)
+    times["going through the frames, for comparison"] = time.perf_counter() - start
+
+    start = time.perf_counter()
+    source = Source.of(obj, bpy.context.evaluated_depsgraph_get())
+    times["reading the character"] = time.perf_counter() - start
+
+    start = time.perf_counter()
+    steps = gather(source, scene, frames)
+    gathered: Gathered | None = None
+    while gathered is None:
+        try:
+            next(steps)
+        except StopIteration as end:
+            gathered = end.value
+    times["gathering, the frames included"] = time.perf_counter() - start
+
+    start = time.perf_counter()
+    write(obj, gathered, "Frame {frame:04d}")
+    times["writing keys and curves"] = time.perf_counter() - start
+
+    disable(obj)
+    start = time.perf_counter()
+    for _ in verify(obj, source, scene, frames):
+        pass
+    times["checking"] = time.perf_counter() - start
+
+    print(
+        f"{count} frames, {source.vertex_count} vertices, "
+        f"{source.binding.skeleton.bone_count} bones"
+    )
+    for what, seconds in times.items():
+        print(f"  {what:42} {seconds:7.2f} s {1000 * seconds / count:8.1f} ms per frame")
+    per_frame = (times["gathering, the frames included"] + times["writing keys and curves"]) / count
+    rest = times["reading the character"] + times["checking"]
+    print(
+        f"  {TARGET_FRAMES} frames would take {TARGET_FRAMES * per_frame + rest:.0f} s (target: 60)"
+    )
+    offsets = gathered.offsets.nbytes / 1e6
+    print(f"  offsets {offsets:.0f} MB; the process grew by {_megabytes() - before:.0f} MB at most")
+
+
+def _megabytes() -> float:
+    """The largest memory of the process until now."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+
+
+if __name__ == "__main__":
+    main()
