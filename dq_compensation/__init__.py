@@ -14,11 +14,8 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.operators",
     ".ui.panels",
     ".ui.bake_operators",
-<<<<<<< HEAD
     ".ui.corrective_operators",
-=======
     ".ui.bake_cache_operators",
->>>>>>> bake
     ".ui.bake_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
