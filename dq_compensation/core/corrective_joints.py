@@ -23,8 +23,8 @@ from .pose_interpolation import (
 
 Quaternion = tuple[float, float, float, float]
 
-# Radians. Between twelve random poses of an arm it leaves two thirds of the error that 1 leaves, and
-# less than a half of what 1.5 does; and the equations stay well conditioned.
+# Radians. Between twelve random poses of an arm it leaves two thirds of the error that 1 leaves,
+# less than a half of what 1.5 does, and the equations are well conditioned.
 SCATTERED_SIGMA = 0.75
 
 
