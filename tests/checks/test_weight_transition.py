@@ -126,7 +126,7 @@ def test_methods_without_a_curve_have_no_width(method: str) -> None:
 def test_a_joint_beside_the_limb_is_no_matter_of_weights() -> None:
     limb, _ = cylinder(0.63, beside=1.6)
     issue = found_in(limb)["outside"]
-    assert (issue.severity, issue.bones, issue.fixes) == ("WARNING", ("lower",), ())
+    assert (issue.severity, issue.bones, issue.fixes) == ("INFORMATION", ("lower",), ())
     assert "lower (1.6 radii)" in issue.message
 
 
