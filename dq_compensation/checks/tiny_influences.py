@@ -31,11 +31,12 @@ def find(subject: Subject) -> list[Issue]:
         return []
     obj = subject.obj
     vertices = np.unique(deforming.vertices[tiny]).astype(np.int32)
-    questions = [_movement_question(subject, deforming, tiny), sharing_question(obj)]
+    movement = _movement_question(subject, deforming, tiny)
+    questions = [movement, sharing_question(obj)]
     return [
         Issue(
             check=CHECK.name,
-            key="tiny",
+            key="seen" if movement else "tiny",
             severity="INFORMATION",
             message=f"{counted(int(tiny.sum()), 'influence')} on "
             f"{counted(len(vertices), 'vertex')} of {obj.name} "

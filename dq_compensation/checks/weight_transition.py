@@ -165,7 +165,7 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> list[Issue]:
         Issue(
             check=CHECK.name,
             key="outside",
-            severity="WARNING",
+            severity="INFORMATION",
             message=f"{len(joints)} {lies} outside of the limb that {subject.armature.name} bends "
             f"there, far from where the weights of {subject.obj.name} cross over: {listed(said)}. "
             "Move the heads of these bones into the middle of the limb, at the crease.",

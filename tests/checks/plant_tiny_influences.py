@@ -19,4 +19,13 @@ def sprinkled(human: Human) -> None:
     write_group(obj, "spine05", np.full(len(vertices), 2e-6), vertices)
 
 
-PLANTED = {"tiny_influences/sprinkled": sprinkled}
+def far(human: Human) -> None:
+    """The left foot has a trace of the left hand, and the arm is turned over."""
+    foot = human.arrays.weight_bone == human.arrays.names.index("foot.L")
+    vertices = np.unique(human.arrays.weight_vertex[foot])
+    write_group(human.mesh_object, "wrist.L", np.full(len(vertices), 9e-5), vertices)
+    human.armature_object.pose.bones["upperarm01.L"].rotation_quaternion = (0.0, 0.0, 1.0, 0.0)
+
+
+# The human itself has some that are not seen, so only what is seen is new to it.
+PLANTED = {"tiny_influences/far": far}

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from dq_compensation.checks.tiny_influences import CHECK
-from dq_compensation.scene.weights_writing import write_group
 from human_model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import pose_at_random
-from tests.checks.plant_tiny_influences import sprinkled
+from tests.checks.plant_tiny_influences import far, sprinkled
 from tests.checks.test_unweighted_vertices import dense_weights, subject_of
 
 # In the converted weights of the 163-bone rig.
@@ -55,14 +54,14 @@ def test_cleaning_is_not_seen(human: Human, preserve_volume: bool) -> None:
 def test_what_would_be_seen_is_asked(human: Human) -> None:
     """A trace of a hand on the foot, with the hand a metre away in the pose."""
     obj = human.mesh_object
-    foot = human.arrays.weight_bone == human.arrays.names.index("foot.L")
-    vertices = np.unique(human.arrays.weight_vertex[foot])
-    write_group(obj, "wrist.L", np.full(len(vertices), 9e-5), vertices)
+    far(human)
     (issue,) = CHECK.find(subject_of(obj))
-    assert issue.fixes[0].question == ""  # at rest nothing moves
-    human.armature_object.pose.bones["upperarm01.L"].rotation_quaternion = (0.0, 0.0, 1.0, 0.0)
-    (issue,) = CHECK.find(subject_of(obj))
+    assert issue.key == "seen"
     assert "moves by up to" in issue.fixes[0].question
+    human.armature_object.pose.bones["upperarm01.L"].rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+    (issue,) = CHECK.find(subject_of(obj))
+    assert issue.key == "tiny"
+    assert issue.fixes[0].question == ""  # at rest nothing moves
 
 
 def test_weights_of_exactly_0_count(human: Human) -> None:
