@@ -17,6 +17,7 @@ from system_libraries import SystemLibrariesError
 # Script and the Blender versions that it runs on.
 BENCHMARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("benchmark_bind.py", ("5.2", "4.5", "4.2")),
+    ("benchmark_checks.py", ("5.2", "4.5", "4.2")),
     ("benchmark_gpu.py", ("5.2",)),
     ("benchmark_modifier.py", ("5.2", "4.5", "4.2")),
 )
