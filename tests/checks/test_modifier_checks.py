@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -232,10 +233,12 @@ def test_a_basis_that_differs_from_the_mesh_is_not_stale(body: bpy.types.Object)
     disable(body)
 
 
-@pytest.mark.parametrize("method", ["COMPENSATED", "DUAL_QUATERNION", "LINEAR", "SPHERICAL_JOINT"])
-@pytest.mark.parametrize("bones", [1, 3, 6])
+@pytest.mark.parametrize(
+    ("method", "bones"),
+    [("COMPENSATED", 1), ("COMPENSATED", 6), ("SPHERICAL_JOINT", 3), ("LINEAR", 5)],
+)
 def test_every_method_and_any_number_of_influences_is_recognised_after_reopening(
-    body: bpy.types.Object, method: str, bones: int, tmp_path: object
+    body: bpy.types.Object, method: str, bones: int, tmp_path: Path
 ) -> None:
     """In a new session nothing but the file says what the modifier was made from."""
     names = [f"Bone {number}" for number in range(bones)]
@@ -244,8 +247,8 @@ def test_every_method_and_any_number_of_influences_is_recognised_after_reopening
     skin(body, add_armature(names, name="Many"), groups=names)
     body.dq_compensation.method = method
     enable(body)
-    bpy.ops.wm.save_as_mainfile(filepath=f"{tmp_path}/body.blend")
-    bpy.ops.wm.open_mainfile(filepath=f"{tmp_path}/body.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "body.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "body.blend"))
     body = bpy.data.objects["Body"]
     assert not found(body, "stale_binding")
     if bones > 1:
