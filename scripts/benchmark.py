@@ -18,6 +18,7 @@ from system_libraries import SystemLibrariesError
 BENCHMARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("benchmark_bake.py", ("5.2", "4.5", "4.2")),
     ("benchmark_bind.py", ("5.2", "4.5", "4.2")),
+    ("benchmark_checks.py", ("5.2", "4.5", "4.2")),
     ("benchmark_gpu.py", ("5.2",)),
     ("benchmark_modifier.py", ("5.2", "4.5", "4.2")),
 )

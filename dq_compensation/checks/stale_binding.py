@@ -49,8 +49,8 @@ def find(subject: Subject) -> list[Issue]:
 def _what_has_changed(subject: Subject) -> Iterator[str]:
     """What is no longer as it was when it was bound, for riggers; the cheapest to see first."""
     obj, status = subject.obj, status_of(subject.obj)
-    known = (status.installed, status.binding)
-    bindings = [binding for binding in known if binding is not None]
+    known = {id(binding): binding for binding in (status.installed, status.binding)}
+    bindings = [binding for binding in known.values() if binding is not None]
     if any(binding.signature != signature(obj) for binding in bindings):
         yield "its vertex groups, its bones at rest or the counts of its mesh have changed since"
     if needs_measuring(obj):

@@ -63,7 +63,7 @@ def _character(
         draw_sentence(layout, context, "Not checked yet.", "QUESTION")
         return
     if found.outdated:
-        text = "Something has changed since. Press Check to look again."
+        text = "Something may have changed since. Press Check to look again."
         draw_sentence(layout, context, text, "FILE_REFRESH")
     if not found.issues:
         text = f"All is well: {found.check_count} checks found nothing."

@@ -119,7 +119,7 @@ def test_it_says_when_all_is_well_and_when_that_may_be_over(body: bpy.types.Obje
     bpy.ops.dqc.check()
     assert "All is well: 1 checks found nothing." in draw().text
     findings.mark_all_outdated()
-    assert "Something has changed since." in draw().text
+    assert "Something may have changed since." in draw().text
 
 
 def test_several_characters_are_told_apart(body: bpy.types.Object) -> None:

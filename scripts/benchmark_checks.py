@@ -1,0 +1,73 @@
+"""How long a full Setup Check takes, against one bare read of the weights through bmesh.
+
+    .venv-5.2/bin/python scripts/benchmark_checks.py
+
+The mesh is that of `benchmark_bind.py`: 64,009 vertices, 80 bones and 4 influences per vertex, not
+enabled and enabled. The target is at most a second.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import dq_compensation
+from benchmark_bind import BONES, INFLUENCES, SIDE, bare_read, build_scene
+from dq_compensation.checks import catalogue
+from dq_compensation.checks.subject import Subject
+
+ROUNDS = 5
+
+
+def check_benchmark() -> float:
+    """Measure, print, and return the seconds of a full check of the enabled character."""
+    obj = build_scene()
+    dq_compensation.register()
+    bpy.context.view_layer.objects.active = obj
+    obj.select_set(True)
+    version = ".".join(map(str, bpy.app.version))
+    print(f"Blender {version}: {SIDE * SIDE} vertices, {BONES} bones, {INFLUENCES} influences")
+    bare = _median(lambda: bare_read(obj.data))
+    print(f"  {'bare read':<24}{1e3 * bare:8.1f} ms")
+    seconds = 0.0
+    for title in ("not enabled", "enabled"):
+        if title == "enabled":
+            bpy.ops.dqc.enable()
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        found = catalogue.find_issues(obj, depsgraph)
+        seconds = _median(lambda graph=depsgraph: catalogue.find_issues(obj, graph))
+        print(
+            f"  {title:<24}{1e3 * seconds:8.1f} ms{seconds / bare:8.2f} x, "
+            f"{len(catalogue.CHECKS)} checks, {len(found)} issues (target: at most 1000 ms)"
+        )
+        _print_each(obj, depsgraph)
+    return seconds
+
+
+def _print_each(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    """How long each check takes; the first that asks for weights pays for reading them."""
+    subject = Subject(obj, depsgraph)
+    for check in catalogue.CHECKS:
+        start = time.perf_counter()
+        check.find(subject)
+        print(f"    {check.name:<22}{1e3 * (time.perf_counter() - start):8.1f} ms")
+
+
+def _median(step: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+if __name__ == "__main__":
+    check_benchmark()
