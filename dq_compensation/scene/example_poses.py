@@ -37,7 +37,9 @@ class ExampleItem(NamedTuple):
 
 
 def example_items(obj: bpy.types.Object) -> tuple[ExampleItem, ...]:
-    """The example poses of an object, in their order."""
+    """The example poses of an object, in their order; none where the add-on is not registered."""
+    if not hasattr(obj, "dq_compensation"):
+        return ()
     settings = settings_of(obj)
     bones = {bone.name: bone for bone in settings.example_bones}
     return tuple(
