@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from .animation_curves import PlayedAction, played_actions, stored_actions
+from ..scene.animation_curves import PlayedAction, played_actions, stored_actions
 from .issue import FixError
 
 

@@ -18,12 +18,19 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scene.animation_curves import (
+    BoneCurve,
+    all_actions,
+    bone_curves,
+    bone_drivers,
+    multiply_values,
+)
 from ..scene.armature import armature_of
 from ..scene.attributes import read_property
 from ..scene.setup import armature_modifier
-from .animation_curves import BoneCurve, all_actions, bone_curves, bone_drivers, multiply_values
+from ..wording import listed
 from .edit_bones import require_edit_mode
-from .issue import FixError, listed
+from .issue import FixError
 from .mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale
 from .object_transforms import (
     Matrix,

@@ -9,8 +9,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
+from ..scene.animation_curves import bone_drivers, drivers
 from ..scene.armature import armature_of
-from .animation_curves import bone_drivers, drivers
 from .bone_channels import VECTOR_CHANNELS
 from .rest_rotation import RestRotation
 

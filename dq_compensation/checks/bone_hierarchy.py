@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .issue import Check, Fix, FixError, Issue, listed
+from ..wording import listed
+from .issue import Check, Fix, FixError, Issue
 from .parent_bones import parent_bones
 from .skeleton_gaps import Gap, find_gaps
 from .subject import Subject
@@ -33,14 +34,11 @@ def find(subject: Subject) -> list[Issue]:
 
 
 def gaps_of(subject: Subject) -> list[Gap]:
-    """Where the hierarchy has gaps; empty without an armature."""
-    skeleton, influences, armature = subject.skeleton, subject.influences, subject.armature
-    if skeleton is None or influences is None or armature is None:
+    """Where the hierarchy has gaps; empty without an armature, or where an object is flat."""
+    skeleton, influences = subject.skeleton, subject.influences
+    positions = subject.rest_in_armature
+    if skeleton is None or influences is None or positions is None:
         return []
-    to_armature = np.linalg.solve(
-        np.array(armature.matrix_world, np.float64), np.array(subject.obj.matrix_world, np.float64)
-    )
-    positions = subject.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
     return find_gaps(positions, influences, skeleton)
 
 

@@ -8,8 +8,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scene.animation_curves import PlayedAction, bone_channel
 from ..scene.armature import armature_of
-from .animation_curves import PlayedAction, bone_channel
 
 _CHANNELS = {
     "location": 3,

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..core.skeleton import Skeleton
 from ..scene.object_settings import settings_of
-from .issue import Check, Fix, Issue, listed
+from ..wording import counted, listed
+from .issue import Check, Fix, Issue
 from .limb_axes import LimbAxes
 from .reorient import reorient_bones
 from .subject import Subject
-from .wording import counted
 
 _REORIENT = Fix(
     "reorient_bones",

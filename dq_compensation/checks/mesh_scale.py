@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..scene.attributes import read_property
 from ..scene.mesh import mesh_of
-from .issue import FixError, listed
+from ..wording import listed
+from .issue import FixError
 from .object_transforms import (
     Matrix,
     clear_scale,

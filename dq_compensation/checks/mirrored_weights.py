@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.mirror_map import partners_by_position
-from .issue import Check, Issue, listed
+from ..wording import counted, listed
+from .issue import Check, Issue
 from .subject import Subject
-from .weight_changes import DeformingWeights, counted, deforming_weights
+from .weight_changes import DeformingWeights, deforming_weights
 
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.
 _TOLERANCE = 1e-3

@@ -7,8 +7,8 @@ from typing import Any
 
 import bpy
 
+from ..scene.animation_curves import PlayedAction, bone_curves, bone_drivers
 from ..scene.armature import armature_of
-from .animation_curves import PlayedAction, bone_curves, bone_drivers
 from .bone_dependents import all_constraints, driver_refusals, ik_chain
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import bpy
 import numpy as np
 
+from ..scene.animation_curves import animated_paths
 from ..scene.armature import is_invertible
-from .animation_curves import animated_paths
-from .issue import Check, Fix, FixError, Issue, listed
+from ..wording import listed
+from .issue import Check, Fix, FixError, Issue
 from .object_transforms import (
     Matrix,
     is_animated,

@@ -16,7 +16,7 @@ from ..checks.selecting import SelectionError, select_bones, select_vertices
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.setup import armature_modifier
 from ..scene.status import tag_redraw
-from ..scene.targets import target_meshes
+from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .sentences import broken_lines, draw_lines
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
 _NO_LONGER_THERE = "This problem is no longer there"
 
 # Of the dialog that asks, in pixels at interface scale 1 and in letters of about 6 pixels.
@@ -56,7 +55,7 @@ class DQC_OT_check(Operator):
     @classmethod
     def poll(cls, context: Context) -> bool:
         if not target_meshes(context):
-            cls.poll_message_set(_NOTHING_SELECTED)
+            cls.poll_message_set(NOTHING_SELECTED)
             return False
         return True
 
@@ -147,7 +146,7 @@ look and move. What has to be asked about is left to its own button"""
     def poll(cls, context: Context) -> bool:
         targets = target_meshes(context)
         if not targets:
-            cls.poll_message_set(_NOTHING_SELECTED)
+            cls.poll_message_set(NOTHING_SELECTED)
             return False
         reasons = [mending.refusal(obj) for obj in targets]
         if all(reasons):

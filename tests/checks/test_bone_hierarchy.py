@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.checks.animation_curves import played_actions
 from dq_compensation.checks.bone_hierarchy import CHECK
 from dq_compensation.checks.bone_motion import BoneMotion
 from dq_compensation.checks.issue import FixError
+from dq_compensation.scene.animation_curves import played_actions
 from human_model import RIGS, Rig
 from tests.blender.scene_builders import edit_mode
 
