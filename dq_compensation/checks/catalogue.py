@@ -8,6 +8,7 @@ import bpy
 
 from . import (
     armature_modifier,
+    baked_keys,
     bone_features,
     bone_groups,
     bone_hierarchy,
@@ -43,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     weight_transition.CHECK,
     bone_features.CHECK,
     shape_keys.CHECK,
+    baked_keys.CHECK,
     stale_binding.CHECK,
     topology_modifiers.CHECK,
     mirrored_weights.CHECK,
