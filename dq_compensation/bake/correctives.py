@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.corrective_joints import CorrectiveJoint, Quaternion
 from ..core.forward_kinematics import posed_matrices
-from ..core.pose_interpolation import PosesTooClose
+from ..core.radial_basis import PosesTooClose
 from ..scene.setup import rig_of
 from .baked_keys import corrective_keys
 from .corrective_names import corrective_name
