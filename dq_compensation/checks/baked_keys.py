@@ -11,8 +11,8 @@ from ..lifecycle import enabling
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import settings_of
 from ..wording import counted, listed
+from .fixes.object_transforms import require_editable
 from .issue import Check, Fix, FixError, Issue
-from .object_transforms import require_editable
 from .subject import Subject
 
 _NAME = "baked_keys"

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene.armature import armature_of
+from ..scene.envelopes import envelope_factors, envelope_weights, without_bones
 from ..scene.object_settings import settings_of
 from ..scene.setup import armature_modifier
 from ..scene.weights_writing import WeightsError, write_groups, writing_refusal
 from ..wording import counted, listed
-from .envelopes import envelope_factors, envelope_weights, without_bones
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 

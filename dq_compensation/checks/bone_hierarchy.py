@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.skeleton_gaps import Gap, find_gaps
 from ..wording import listed
+from .fixes.parent_bones import parent_bones
 from .issue import Check, Fix, FixError, Issue
-from .parent_bones import parent_bones
-from .skeleton_gaps import Gap, find_gaps
 from .subject import Subject
 
 _ENDS_MEET, _BY_WEIGHTS, _CONTROLLED = "ends_meet", "by_weights", "controlled"

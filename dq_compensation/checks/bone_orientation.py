@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.limb_axes import LimbAxes
 from ..core.skeleton import Skeleton
 from ..scene.object_settings import settings_of
 from ..wording import counted, listed
+from .fixes.reorient import reorient_bones
 from .issue import Check, Fix, Issue
-from .limb_axes import LimbAxes
-from .reorient import reorient_bones
 from .subject import Subject
 
 _REORIENT = Fix(

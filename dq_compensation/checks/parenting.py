@@ -16,8 +16,7 @@ import numpy as np
 from ..scene.animation_curves import animated_paths
 from ..scene.armature import is_invertible
 from ..wording import listed
-from .issue import Check, Fix, FixError, Issue
-from .object_transforms import (
+from .fixes.object_transforms import (
     Matrix,
     is_animated,
     is_one,
@@ -25,6 +24,7 @@ from .object_transforms import (
     scale_of,
     set_parent_inverse,
 )
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
 _NAME = "parenting"

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from ..scene.animation_curves import animated_paths
 from ..scene.attributes import read_property
 from ..scene.mesh import mesh_of, read_positions
+from ..scene.posed_keys import posed_keys
 from ..wording import counted, listed
+from .fixes.object_transforms import require_editable
 from .issue import Check, Fix, FixError, Issue
-from .object_transforms import require_editable
-from .posed_keys import posed_keys
 from .subject import Subject
 
 _NAME = "shape_keys"

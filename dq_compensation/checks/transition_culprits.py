@@ -15,8 +15,8 @@ from ..core.weight_transition import (
     measure_transitions,
     thickness_ratio,
 )
+from ..scene.bone_names import flipped_name
 from ..scene.object_settings import settings_of
-from .mirrored_weights import flipped_name
 from .subject import Subject
 
 # Errors up to here, in % of the limb's radius, are not worth a warning.

@@ -70,12 +70,8 @@ class DQC_OT_check(Operator):
         return {"FINISHED"}
 
 
-class DQC_OT_fix(Operator):
-    """Mend this problem"""
-
-    bl_idname = "dqc.fix"
-    bl_label = "Fix"
-    bl_options = {"REGISTER", "UNDO"}
+class _OfIssue:
+    """What the operators share that are about one problem: which one."""
 
     object_name: StringProperty(
         name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
@@ -84,6 +80,15 @@ class DQC_OT_fix(Operator):
         name="Check", description="That has found it", options={"HIDDEN", "SKIP_SAVE"}
     )
     key: StringProperty(name="Key", description="Of the problem", options={"HIDDEN", "SKIP_SAVE"})
+
+
+class DQC_OT_fix(_OfIssue, Operator):
+    """Mend this problem"""
+
+    bl_idname = "dqc.fix"
+    bl_label = "Fix"
+    bl_options = {"REGISTER", "UNDO"}
+
     fix: StringProperty(
         name="Fix", description="Which of its fixes", options={"HIDDEN", "SKIP_SAVE"}
     )
@@ -173,20 +178,13 @@ look and move. What has to be asked about is left to its own button"""
         return {"FINISHED"} if all_of_it.done else _nothing_done(left)
 
 
-class DQC_OT_select_issue(Operator):
+class DQC_OT_select_issue(_OfIssue, Operator):
     """Select what this problem is about: vertices in Edit Mode, bones in Pose Mode"""
 
     bl_idname = "dqc.select_issue"
     bl_label = "Select"
     bl_options = {"REGISTER", "UNDO"}
 
-    object_name: StringProperty(
-        name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    check: StringProperty(
-        name="Check", description="That has found it", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    key: StringProperty(name="Key", description="Of the problem", options={"HIDDEN", "SKIP_SAVE"})
     what: EnumProperty(
         name="What",
         description="What to select",

@@ -73,6 +73,15 @@ def test_imports_go_one_way(path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "checks" / "fixes").glob("*.py")), ids=lambda path: path.stem
+)
+def test_what_carries_fixes_out_knows_no_check(path: Path) -> None:
+    targets = {resolved(path, level, name)[:2] for level, name in imports_of(path) if level}
+    within = {name for folder, name in targets if folder == "checks"}
+    assert within <= {"fixes", "issue", "subject"}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_the_package_is_imported_relatively(path: Path) -> None:
     absolute = {name[0] for level, name in imports_of(path) if level == 0}

@@ -18,18 +18,18 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.animation_curves import (
+from ...scene.animation_curves import (
     BoneCurve,
     all_actions,
     bone_curves,
     bone_drivers,
     multiply_values,
 )
-from ..scene.armature import armature_of
-from ..scene.attributes import read_property
-from ..scene.setup import armature_modifier
-from ..wording import listed
-from .issue import FixError
+from ...scene.armature import armature_of
+from ...scene.attributes import read_property
+from ...scene.setup import armature_modifier
+from ...wording import listed
+from ..issue import FixError
 from .mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale
 from .object_transforms import (
     Matrix,

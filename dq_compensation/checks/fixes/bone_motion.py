@@ -8,13 +8,13 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.dual_quaternion import (
+from ...core.dual_quaternion import (
     matrices_from_quaternions,
     normalized_quaternions,
     quaternions_from_axis_angle,
 )
-from ..scene.animation_curves import PlayedAction, bone_channel
-from ..scene.armature import armature_of
+from ...scene.animation_curves import PlayedAction, bone_channel
+from ...scene.armature import armature_of
 
 _CHANNELS = {
     "location": 3,

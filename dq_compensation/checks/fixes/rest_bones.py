@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import bpy
 
-from ..scene.armature import armature_of
-from .issue import FixError
+from ...scene.armature import armature_of
+from ..issue import FixError
 
 
 def require_free_rest_bones(armature: bpy.types.Object) -> None:

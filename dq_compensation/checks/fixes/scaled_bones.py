@@ -9,7 +9,7 @@ import numpy as np
 from mathutils import Matrix as BlenderMatrix
 from numpy.typing import NDArray
 
-from ..scene.armature import armature_of
+from ...scene.armature import armature_of
 from .object_transforms import Matrix, is_equal, scaled
 from .rest_bones import edited_bones
 
