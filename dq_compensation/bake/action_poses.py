@@ -8,14 +8,15 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.corrective_joints import AxisJoint, CorrectiveJoint, ExamplePose, ScatteredJoint
+from ..core.corrective_joints import AxisJoint, CorrectiveJoint, JointPose, ScatteredJoint
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     quaternion_conjugate,
     quaternions_from_matrices,
 )
 from ..core.pose import Pose
-from ..core.pose_interpolation import rotation_distances, swing_and_twist
+from ..core.pose_interpolation import swing_and_twist
+from ..core.radial_basis import rotation_distances
 from ..core.skeleton import Skeleton
 from ..scene.binding import Binding
 from ..scene.setup import rig_of
@@ -123,14 +124,14 @@ def _joint(
 ) -> CorrectiveJoint | None:
     """The joint of one bone with its rotations (F, 4) in the frames; None where it rests."""
     kept = [np.array([1.0, 0.0, 0.0, 0.0])]
-    poses: list[ExamplePose] = []
+    poses: list[JointPose] = []
     for frame, rotation in zip(frames, rotations, strict=True):
         apart = np.degrees(rotation_distances(rotation[None], np.array(kept))[0])
         if apart[0] < LEAST_ROTATION or apart[1:].min(initial=np.inf) < LEAST_DISTANCE:
             continue
         kept.append(rotation)
         w, x, y, z = rotation.tolist()
-        poses.append(ExamplePose(f"frame {frame}", (w, x, y, z)))
+        poses.append(JointPose(f"frame {frame}", (w, x, y, z)))
         if len(poses) == MOST_POSES:
             break
     if not poses:
@@ -139,7 +140,7 @@ def _joint(
 
 
 def _about_one_axis(
-    name: str, poses: list[ExamplePose], rotations: NDArray[np.float64]
+    name: str, poses: list[JointPose], rotations: NDArray[np.float64]
 ) -> AxisJoint | None:
     """The joint, when its poses (k, 4) are twists only or swings about one axis only."""
     swings, twists = swing_and_twist(rotations)

@@ -14,6 +14,7 @@ from ..core.corrective_joints import CorrectiveJoint, ball_joint, hinge_joint, t
 from ..core.skeleton import Skeleton
 from ..scene.armature import deforming_bones
 from ..scene.binding import Binding
+from ..scene.bone_names import flipped_name
 from ..scene.setup import rig_of
 from .errors import BakeError
 
@@ -179,7 +180,7 @@ def with_mirrored(names: Iterable[str], skeleton: Skeleton) -> list[str]:
     found: dict[str, None] = {}
     for name in names:
         found[name] = None
-        other = bpy.utils.flip_name(name)
+        other = flipped_name(name)
         if other in known:
             found[other] = None
     return list(found)

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from ..core.corrective_joints import CorrectiveJoint, Quaternion
 from ..core.forward_kinematics import posed_matrices
-from ..core.pose_interpolation import PosesTooClose
+from ..core.radial_basis import PosesTooClose
 from ..scene.setup import rig_of
+from .baked_keys import corrective_keys
 from .corrective_names import corrective_name
-from .drivers import drive_keys, keys_alike, release_key
+from .drivers import drive_keys, release_key
 from .errors import BakeError
 from .free_copies import FreeCopies, free_copies, pose_of
 from .key_animation import remove_curves
@@ -30,7 +31,7 @@ from .trial_motion import poses_at_once, poses_of_joint
 from .verification import Deviation, deviation_from
 
 PROBLEM_DOUBLE = (
-    "The shape keys {names} of {obj} correct {bone} already. Turn on Overwrite to replace them, or "
+    "The shape keys {names} of {obj} correct {bone} already. Turn on Replace Earlier Bake, or "
     "remove them."
 )
 PROBLEM_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
@@ -86,7 +87,7 @@ def correctives_problem(
                     first=labels[error.first], second=labels[error.second], bone=joint.bone
                 )
             ) from error
-        known = keys_alike(onto, joint)
+        known = corrective_keys(onto, joint)
         if known and not overwrite:
             return PROBLEM_DOUBLE.format(names=", ".join(known[:3]), obj=onto.name, bone=joint.bone)
     return None
@@ -146,7 +147,7 @@ def write(
     """
     armature = rig_of(onto)
     if overwrite:
-        old = {name: None for found in gathered for name in keys_alike(onto, found.joint)}
+        old = {name: None for found in gathered for name in corrective_keys(onto, found.joint)}
         for name in old:
             release_key(onto, name)
         remove_curves(onto, old)

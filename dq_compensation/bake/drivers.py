@@ -20,12 +20,15 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..core.corrective_joints import AxisJoint, BallJoint, CorrectiveJoint, ScatteredJoint
+from ..core.corrective_joints import AxisJoint, BallJoint, CorrectiveJoint
 from ..core.pose_interpolation import SmoothCurve
 from ..scene.mesh import mesh_of
 from .key_animation import value_path
 
 PROPERTY = "Correctives {bone}"
+
+# Every driver that reads a bone itself turns its angle into degrees.
+ANGLE = "degrees("
 
 # Beyond 0 to 1, which the weights leave by a fifth: else Blender would cut them off there.
 SLIDER_RANGE = (-1.0, 2.0)
@@ -87,42 +90,6 @@ def release_key(obj: bpy.types.Object, name: str) -> None:
         key.key_blocks[name].driver_remove("value")
 
 
-def keys_alike(obj: bpy.types.Object, joint: CorrectiveJoint) -> list[str]:
-    """The keys that `drive_keys` has let follow the same bone, for the same kind of motion.
-
-    Twist is one kind, bending is another; scattered poses are both.
-    """
-    key = mesh_of(obj).shape_keys
-    animation = key.animation_data if key is not None else None
-    if animation is None:
-        return []
-    found = []
-    for block in key.key_blocks:
-        curve = animation.drivers.find(value_path(block.name))
-        if curve is None or not _follows(curve.driver, joint.bone):
-            continue
-        twists = all(variable.name == "y" for variable in curve.driver.variables)
-        either = isinstance(joint, ScatteredJoint)
-        if either or twists == (isinstance(joint, AxisJoint) and joint.axis is None):
-            found.append(block.name)
-    return found
-
-
-def _follows(driver: Any, bone: str) -> bool:
-    """Whether a driver reads the rotation of a bone, or the bone's array property."""
-    path = _property_path(bone)
-    return any(
-        target.data_path.startswith(path)
-        or (
-            variable.type == "TRANSFORMS"
-            and target.bone_target == bone
-            and target.rotation_mode == "SWING_TWIST_Y"
-        )
-        for variable in driver.variables
-        for target in variable.targets
-    )
-
-
 def _driven_key(obj: bpy.types.Object, name: str) -> Any:
     """The driver's curve of a key's value, new and empty."""
     block = mesh_of(obj).shape_keys.key_blocks[name]
@@ -143,13 +110,13 @@ def _emptied(curve: Any) -> Any:
 def _angle_expression(joint: AxisJoint) -> str:
     """The angle about the joint's axis in degrees, of the swing's x, z and the twist y."""
     if joint.axis is None:
-        return "degrees(y)"
+        return f"{ANGLE}y)"
     c, s = (round(part, 4) for part in joint.axis)
     if not s:
-        return "degrees(x)" if c > 0.0 else "degrees(-x)"
+        return f"{ANGLE}x)" if c > 0.0 else f"{ANGLE}-x)"
     if not c:
-        return "degrees(z)" if s > 0.0 else "degrees(-z)"
-    return f"degrees(2*asin(clamp({c:g}*sin(x/2)+{s:g}*sin(z/2),-1,1)))"
+        return f"{ANGLE}z)" if s > 0.0 else f"{ANGLE}-z)"
+    return f"{ANGLE}2*asin(clamp({c:g}*sin(x/2)+{s:g}*sin(z/2),-1,1)))"
 
 
 def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:

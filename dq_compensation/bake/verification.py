@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
 
 import bpy
 import numpy as np
@@ -15,6 +14,7 @@ from ..core.rest_offsets import Target
 from ..scene.attributes import AttributeType, read_attribute
 from ..scene.mesh import mesh_of
 from ..scene.setup import armature_modifier
+from ..scene.temporary_copy import temporary_copy
 from .errors import BakeError
 from .source import Source
 
@@ -125,20 +125,11 @@ def still_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
     depsgraph = bpy.context.evaluated_depsgraph_get()
     evaluated_key = mesh_of(obj.evaluated_get(depsgraph)).shape_keys
     values = [block.value for block in evaluated_key.key_blocks] if evaluated_key else []
-    copy = cast("bpy.types.Object", obj.copy())
-    mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
-    copy.data = mesh
-    copy.animation_data_clear()
-    if mesh.shape_keys is not None:
-        mesh.shape_keys.animation_data_clear()
-        for block, value in zip(mesh.shape_keys.key_blocks, values, strict=True):
-            block.slider_min, block.slider_max = min(0.0, value), max(1.0, value)
-            block.value = value
-    collection = bpy.context.scene.collection
-    collection.objects.link(copy)
-    try:
+    with temporary_copy(obj) as copy:
+        key = mesh_of(copy).shape_keys
+        if key is not None:
+            key.animation_data_clear()
+            for block, value in zip(key.key_blocks, values, strict=True):
+                block.slider_min, block.slider_max = min(0.0, value), max(1.0, value)
+                block.value = value
         yield copy
-    finally:
-        collection.objects.unlink(copy)
-        bpy.data.objects.remove(copy)
-        bpy.data.meshes.remove(mesh)

@@ -13,8 +13,9 @@ import numpy as np
 from ..modifier.installation import acts
 from ..scene.armature import armature_of, deforming_bones
 from ..scene.attributes import read_property
+from ..wording import listed
 from .armature_modifier_display import DISPLAY_FIXES, find_in_display
-from .issue import Check, Fix, FixError, Issue, listed
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
 NAME = "armature_modifier"

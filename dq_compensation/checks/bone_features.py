@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene.armature import armature_of
+from ..scene.envelopes import envelope_factors, envelope_weights, without_bones
 from ..scene.object_settings import settings_of
 from ..scene.setup import armature_modifier
 from ..scene.weights_writing import WeightsError, write_groups, writing_refusal
-from .envelopes import envelope_factors, envelope_weights, without_bones
-from .issue import Check, Fix, FixError, Issue, listed
+from ..wording import counted, listed
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
-from .wording import counted
 
 _CHECK = "bone_features"
 
@@ -51,6 +51,8 @@ def _bendy_bones(subject: Subject) -> Issue | None:
 def _envelopes(subject: Subject) -> Issue | None:
     modifier = subject.modifier
     if modifier is None or subject.armature is None or not modifier.use_bone_envelopes:
+        return None
+    if subject.rest_in_armature is None:
         return None
     vertices, weights = _enveloped(subject, modifier)
     moved = vertices[weights.max(axis=1, initial=0.0) > 0.0]
@@ -157,11 +159,17 @@ def _deforming(subject: Subject) -> list[bpy.types.Bone]:
 
 
 def _in_armature_space(subject: Subject) -> NDArray[np.float64]:
-    """Shape (n, 3): the rest shape."""
-    to_armature = subject.object_to_armature
-    if to_armature is None:
-        return subject.rest.astype(np.float64)
-    return subject.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
+    """Shape (n, 3): the rest shape.
+
+    Raises:
+        FixError: the mesh or the armature is flat.
+    """
+    positions = subject.rest_in_armature
+    if positions is None:
+        raise FixError(
+            f"{subject.obj.name} or its armature has a scale of zero. Give it a size again first."
+        )
+    return positions
 
 
 def _straighten_bones(subject: Subject, issue: Issue) -> str:
@@ -213,6 +221,7 @@ def _multiply_weights(subject: Subject, issue: Issue) -> str:
         refusal = writing_refusal(one.obj, issue.bones)
         if refusal is not None:
             raise FixError(refusal)
+        _in_armature_space(one)
     written = set()
     for one in meshes:
         if one.obj.data not in written:

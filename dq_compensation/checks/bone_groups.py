@@ -12,9 +12,10 @@ from ..scene.armature import armature_of
 from ..scene.group_users import group_users
 from ..scene.mesh import mesh_of
 from ..scene.setup import armature_modifier
-from .issue import Check, Fix, FixError, Issue, listed
+from ..wording import counted, listed
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
-from .weight_changes import counted, group_table_size, require_writable, sharing_question
+from .weight_changes import group_table_size, require_writable, sharing_question
 
 
 def find(subject: Subject) -> list[Issue]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .issue import Check, Fix, FixError, Issue, listed
-from .parent_bones import parent_bones
-from .skeleton_gaps import Gap, find_gaps
+from ..core.skeleton_gaps import Gap, find_gaps
+from ..wording import listed
+from .fixes.parent_bones import parent_bones
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
 _ENDS_MEET, _BY_WEIGHTS, _CONTROLLED = "ends_meet", "by_weights", "controlled"
@@ -33,14 +34,11 @@ def find(subject: Subject) -> list[Issue]:
 
 
 def gaps_of(subject: Subject) -> list[Gap]:
-    """Where the hierarchy has gaps; empty without an armature."""
-    skeleton, influences, armature = subject.skeleton, subject.influences, subject.armature
-    if skeleton is None or influences is None or armature is None:
+    """Where the hierarchy has gaps; empty without an armature, or where an object is flat."""
+    skeleton, influences = subject.skeleton, subject.influences
+    positions = subject.rest_in_armature
+    if skeleton is None or influences is None or positions is None:
         return []
-    to_armature = np.linalg.solve(
-        np.array(armature.matrix_world, np.float64), np.array(subject.obj.matrix_world, np.float64)
-    )
-    positions = subject.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
     return find_gaps(positions, influences, skeleton)
 
 

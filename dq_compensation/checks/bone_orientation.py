@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.limb_axes import LimbAxes
 from ..core.skeleton import Skeleton
 from ..scene.object_settings import settings_of
-from .issue import Check, Fix, Issue, listed
-from .limb_axes import LimbAxes
-from .reorient import reorient_bones
+from ..wording import counted, listed
+from .fixes.reorient import reorient_bones
+from .issue import Check, Fix, Issue
 from .subject import Subject
-from .wording import counted
 
 _REORIENT = Fix(
     "reorient_bones",

@@ -8,6 +8,7 @@ import bpy
 
 from . import (
     armature_modifier,
+    baked_keys,
     bone_features,
     bone_groups,
     bone_hierarchy,
@@ -43,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     weight_transition.CHECK,
     bone_features.CHECK,
     shape_keys.CHECK,
+    baked_keys.CHECK,
     stale_binding.CHECK,
     topology_modifiers.CHECK,
     mirrored_weights.CHECK,
@@ -65,7 +67,7 @@ def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[I
         depsgraph: evaluated.
     """
     subject = Subject(obj, depsgraph)
-    found = [issue for check in CHECKS for issue in _found_by(check, subject)]
+    found = [issue for check in CHECKS for issue in found_by(check, subject)]
     return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
 
 
@@ -74,7 +76,8 @@ def check_named(name: str) -> Check | None:
     return next((check for check in CHECKS if check.name == name), None)
 
 
-def _found_by(check: Check, subject: Subject) -> list[Issue]:
+def found_by(check: Check, subject: Subject) -> list[Issue]:
+    """What one check finds; that it failed, where it does."""
     try:
         return check.find(subject)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are made

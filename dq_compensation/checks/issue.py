@@ -76,9 +76,3 @@ class Check:
     name: str
     find: Callable[[Subject], list[Issue]]
     fixes: dict[str, Callable[[Subject, Issue], str]] = field(default_factory=dict)
-
-
-def listed(names: tuple[str, ...] | list[str], most: int = 3) -> str:
-    """The first names, and how many more there are: ``a, b, c and 4 more``."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -118,11 +118,12 @@ def mend_all(obj: bpy.types.Object) -> Outcome:
     outcome = Outcome()
     tried: set[tuple[str, str]] = set()
     before = -1
+    subject = _subject(obj)
     while before != len(tried):
         before = len(tried)
         for check in catalogue.CHECKS:
-            _mend_by(check, obj, outcome, tried)
-    left = follow_up(obj) if outcome.done else findings.run(obj, _subject(obj).depsgraph)
+            subject = _mend_by(check, subject, outcome, tried)
+    left = follow_up(obj) if outcome.done else findings.run(obj, subject.depsgraph)
     for issue in left.issues:
         if not issue.fixes:
             outcome.unfixable += 1
@@ -162,25 +163,27 @@ def follow_up(obj: bpy.types.Object) -> findings.Findings:
 
 
 def _mend_by(
-    check: Check, obj: bpy.types.Object, outcome: Outcome, tried: set[tuple[str, str]]
-) -> None:
+    check: Check, subject: Subject, outcome: Outcome, tried: set[tuple[str, str]]
+) -> Subject:
+    """Mend what one check finds; returns the character as it is then, read anew if it changed."""
     while True:
-        subject = _subject(obj)
         issue = next(
             (
                 issue
-                for issue in check.find(subject)
+                for issue in catalogue.found_by(check, subject)
                 if can_be_mended_unasked(issue) and (check.name, issue.key) not in tried
             ),
             None,
         )
         if issue is None:
-            return
+            return subject
         tried.add((check.name, issue.key))
         try:
             outcome.done.append(check.fixes[issue.fixes[0].name](subject, issue))
         except FixError as error:
             outcome.refused.append(str(error))
+        else:
+            subject = _subject(subject.obj)
 
 
 def _subject(obj: bpy.types.Object) -> Subject:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.mirror_map import partners_by_position
-from .issue import Check, Issue, listed
+from ..scene.bone_names import flipped_name
+from ..wording import counted, listed
+from .issue import Check, Issue
 from .subject import Subject
-from .weight_changes import DeformingWeights, counted, deforming_weights
+from .weight_changes import DeformingWeights, deforming_weights
 
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.
 _TOLERANCE = 1e-3
@@ -101,15 +102,6 @@ def _mirrored_groups(subject: Subject) -> NDArray[np.integer]:
         if other != name and {name, other} <= subject.deforming_bones and other in place:
             found[index] = place[other]
     return found
-
-
-def flipped_name(name: str) -> str:
-    """The name of the bone on the other side, the same for a bone in the middle.
-
-    As Blender does it, also behind a prefix such as ``mixamorig:``.
-    """
-    prefix, colon, rest = name.rpartition(":")
-    return prefix + colon + bpy.utils.flip_name(rest)
 
 
 CHECK = Check("mirrored_weights", find)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene.armature import armature_of
-from .armature_scale import apply_armature_scale, plan_armature_scale
+from .fixes.armature_scale import apply_armature_scale, plan_armature_scale
+from .fixes.mesh_scale import apply_mesh_scale, mesh_scale, plan_mesh_scale
+from .fixes.object_transforms import is_equal, is_nothing, is_one, own_scale, scale_of, scale_words
 from .issue import Check, Fix, FixError, Issue, Severity
-from .mesh_scale import apply_mesh_scale, mesh_scale, plan_mesh_scale
-from .object_transforms import is_equal, is_nothing, is_one, own_scale, scale_of, scale_words
 from .subject import Subject
 
 _NAME = "object_scale"

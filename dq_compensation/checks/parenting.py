@@ -13,10 +13,10 @@ from typing import Any
 import bpy
 import numpy as np
 
+from ..scene.animation_curves import animated_paths
 from ..scene.armature import is_invertible
-from .animation_curves import animated_paths
-from .issue import Check, Fix, FixError, Issue, listed
-from .object_transforms import (
+from ..wording import listed
+from .fixes.object_transforms import (
     Matrix,
     is_animated,
     is_one,
@@ -24,6 +24,7 @@ from .object_transforms import (
     scale_of,
     set_parent_inverse,
 )
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
 _NAME = "parenting"

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..core.spherical_joint import joint_sets
 from ..scene.object_settings import settings_of
-from .issue import Check, Issue, listed
+from ..wording import counted, listed
+from .issue import Check, Issue
 from .subject import Subject
-from .weight_changes import counted
 
 _SETS_NAMED = 2
 

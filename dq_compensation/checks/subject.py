@@ -14,6 +14,7 @@ from ..core.skeleton import Skeleton
 from ..scene.armature import deforming_bones, object_to_armature, read_skeleton
 from ..scene.attributes import AttributeType, read_attribute
 from ..scene.binding import read_influences
+from ..scene.errors import BindingError
 from ..scene.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
 from ..scene.setup import armature_modifier
 
@@ -80,13 +81,21 @@ class Subject:
 
     @cached_property
     def object_to_armature(self) -> NDArray[np.float64] | None:
-        """Shape (4, 4), A^-1 O of now; None without an armature.
+        """Shape (4, 4), A^-1 O of now; None without an armature, or where one of them is flat.
 
-        Raises:
-            BindingError: an object is scaled to nothing.
+        The check of the objects' scales says that.
         """
         if self.armature is None:
             return None
-        return object_to_armature(
-            self.obj.evaluated_get(self.depsgraph), self.armature.evaluated_get(self.depsgraph)
-        )
+        try:
+            return object_to_armature(
+                self.obj.evaluated_get(self.depsgraph), self.armature.evaluated_get(self.depsgraph)
+            )
+        except BindingError:
+            return None
+
+    @cached_property
+    def rest_in_armature(self) -> NDArray[np.float64] | None:
+        """Shape (n, 3), `rest` in armature space; None where there is no `object_to_armature`."""
+        matrix = self.object_to_armature
+        return None if matrix is None else self.rest @ matrix[:3, :3].T + matrix[:3, 3]

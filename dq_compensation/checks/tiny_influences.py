@@ -9,10 +9,10 @@ from ..core.influences import Influences
 from ..core.linear import linear_blend
 from ..core.pose import Pose, PoseError
 from ..scene.armature import pose_matrices, pose_order
-from ..scene.errors import BindingError
+from ..wording import counted
 from .issue import Check, Fix, Issue
 from .subject import Subject
-from .weight_changes import DeformingWeights, counted, deforming_weights, sharing_question
+from .weight_changes import DeformingWeights, deforming_weights, sharing_question
 from .weight_sums import write_normalized
 
 # The share of a vertex's weights below which an influence is cleaned away.
@@ -97,14 +97,14 @@ def _largest_movement(
     armature, skeleton = subject.armature, subject.skeleton
     if armature is None or skeleton is None:
         return 0.0
+    to_armature, rest = subject.object_to_armature, subject.rest_in_armature
+    if to_armature is None or rest is None:
+        return 0.0
     try:
-        to_armature = subject.object_to_armature
         evaluated = armature.evaluated_get(subject.depsgraph)
         matrices = pose_matrices(evaluated, pose_order(armature, skeleton))
         pose = Pose.from_matrices(matrices, skeleton)
-    except (BindingError, PoseError):
-        return 0.0
-    if to_armature is None:
+    except PoseError:
         return 0.0
     bone_of_name = {name: bone for bone, name in enumerate(skeleton.names)}
     bone_of_group = np.array([bone_of_name.get(name, -1) for name in subject.group_names], np.int32)
@@ -113,10 +113,9 @@ def _largest_movement(
     places = np.searchsorted(vertices, deforming.vertices[rows])
     bones = bone_of_group[deforming.groups[rows]]
     weights = deforming.weights[rows]
-    positions = subject.rest[vertices] @ to_armature[:3, :3].T + to_armature[:3, 3]
     before, after = (
         linear_blend(
-            positions, None, Influences.from_triples(places, bones, kept, len(vertices)), pose
+            rest[vertices], None, Influences.from_triples(places, bones, kept, len(vertices)), pose
         )[0]
         for kept in (weights, np.where(tiny[rows], 0.0, weights))
     )

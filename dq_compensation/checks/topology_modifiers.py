@@ -10,7 +10,8 @@ import bpy
 
 from ..modifier.installation import acts, keeps_vertices, modifiers_in_the_way, our_modifier
 from ..scene.mesh import mesh_of
-from .issue import Check, Fix, FixError, Issue, listed
+from ..wording import listed
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
 NAME = "topology_modifiers"

@@ -15,9 +15,8 @@ from ..core.weight_transition import (
     measure_transitions,
     thickness_ratio,
 )
-from ..scene.errors import BindingError
+from ..scene.bone_names import flipped_name
 from ..scene.object_settings import settings_of
-from .mirrored_weights import flipped_name
 from .subject import Subject
 
 # Errors up to here, in % of the limb's radius, are not worth a warning.
@@ -66,13 +65,9 @@ class MeasuredTransitions:
         skeleton, influences = subject.skeleton, subject.influences
         if skeleton is None or influences is None or not subject.deforming_bones:
             return None
-        try:
-            to_armature = subject.object_to_armature
-        except BindingError:
+        positions = subject.rest_in_armature
+        if positions is None:
             return None
-        if to_armature is None:
-            return None
-        positions = subject.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
         deforms = np.array([name in subject.deforming_bones for name in skeleton.names])
         axis = settings_of(subject.obj).limb_axis
         joints = TransitionJoints.of(skeleton, deforms, axis)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..core.influences import MIN_WEIGHT_SUM
 from ..scene.mesh import VertexGroupWeights, mesh_of
 from ..scene.weights_writing import writing_refusal
+from ..wording import counted
 from .issue import FixError
 from .subject import Subject
 
@@ -78,11 +79,5 @@ def sharing_question(obj: bpy.types.Object) -> str:
     others = mesh.users - int(mesh.use_fake_user) - 1
     if others <= 0:
         return ""
-    objects = "1 other object" if others == 1 else f"{others} other objects"
+    objects = counted(others, "other object")
     return f"{mesh.name} is shared with {objects}, whose weights change as well."
-
-
-def counted(count: int, singular: str) -> str:
-    """A number with its noun: ``1 vertex``, ``2,000 vertices``."""
-    plural = singular[:-2] + "ices" if singular.endswith("ex") else singular + "s"
-    return f"{count:,} {singular if count == 1 else plural}"

@@ -13,10 +13,11 @@ from ..core.transition_reshaping import Reshaped
 from ..core.weight_transition import Transitions
 from ..scene.object_settings import settings_of
 from ..scene.weights_writing import write_rows
-from .issue import Check, Fix, FixError, Issue, listed
+from ..wording import counted, listed
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 from .transition_culprits import Culprit, MeasuredTransitions
-from .weight_changes import counted, require_writable, sharing_question
+from .weight_changes import require_writable, sharing_question
 
 # More pairs of joints than this are counted, not listed.
 _MOST_LISTED = 6

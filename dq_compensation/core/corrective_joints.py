@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .pose_interpolation import (
-    RadialBasis,
     SmoothCurve,
     cardinal_curves,
     direction_curve,
-    rotation_distances,
     swing_and_twist,
 )
+from .radial_basis import RadialBasis, rotation_distances
 
 Quaternion = tuple[float, float, float, float]
 
@@ -29,7 +28,7 @@ SCATTERED_SIGMA = 0.75
 
 
 @dataclass(frozen=True)
-class ExamplePose:
+class JointPose:
     """One bone turned, every other one at rest.
 
     Attributes:
@@ -55,7 +54,7 @@ class AxisJoint:
     bone: str
     axis: tuple[float, float] | None
     angles: tuple[float, ...]
-    poses: tuple[ExamplePose, ...]
+    poses: tuple[JointPose, ...]
 
     @cached_property
     def curves(self) -> tuple[SmoothCurve, ...]:
@@ -93,7 +92,7 @@ class BallJoint:
     bone: str
     directions: int
     angles: tuple[float, ...]
-    poses: tuple[ExamplePose, ...]
+    poses: tuple[JointPose, ...]
 
     @cached_property
     def ring_curves(self) -> tuple[SmoothCurve, ...]:
@@ -135,7 +134,7 @@ class ScatteredJoint:
     """
 
     bone: str
-    poses: tuple[ExamplePose, ...]
+    poses: tuple[JointPose, ...]
     sigma: float = SCATTERED_SIGMA
 
     @cached_property
@@ -175,13 +174,13 @@ def twist(degrees: float) -> Quaternion:
 
 def hinge_joint(bone: str, azimuth: float, angles: tuple[float, ...]) -> AxisJoint:
     """A joint that bends about an axis across the bone, by signed angles in degrees."""
-    poses = tuple(ExamplePose(f"{angle:g}", swing(angle, azimuth)) for angle in angles)
+    poses = tuple(JointPose(f"{angle:g}", swing(angle, azimuth)) for angle in angles)
     return AxisJoint(bone, (float(np.cos(azimuth)), float(np.sin(azimuth))), angles, poses)
 
 
 def twist_joint(bone: str, angles: tuple[float, ...]) -> AxisJoint:
     """A bone that is twisted, by signed angles in degrees."""
-    poses = tuple(ExamplePose(f"twist {angle:g}", twist(angle)) for angle in angles)
+    poses = tuple(JointPose(f"twist {angle:g}", twist(angle)) for angle in angles)
     return AxisJoint(bone, None, angles, poses)
 
 
@@ -195,7 +194,7 @@ def ball_joint(bone: str, directions: int, angles: tuple[float, ...]) -> BallJoi
     rings = tuple(sorted(angles))
     labels = _DIRECTION_LABELS[:: 8 // directions]
     poses = tuple(
-        ExamplePose(f"{angle:g} {label}", swing(angle, 2.0 * np.pi * place / directions))
+        JointPose(f"{angle:g} {label}", swing(angle, 2.0 * np.pi * place / directions))
         for place, label in enumerate(labels)
         for angle in rings
     )

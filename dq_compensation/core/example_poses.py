@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from .pose import Pose
+from .radial_basis import RadialBasis, arc_distances, rotation_distances
 from .skeleton import LimbAxis, Skeleton
 
 CLOSEST = np.radians(3.0)
@@ -60,9 +61,8 @@ class ExampleBone:
         The arc between the directions; with `twists` the angle of the rotation between the two.
         """
         if self.twists:
-            cosines = np.abs(rotations @ self.rotations.T)
-            return 2.0 * np.arccos(np.minimum(cosines, 1.0))
-        return np.arccos(np.clip(directions @ self.directions.T, -1.0, 1.0))
+            return rotation_distances(rotations, self.rotations)
+        return arc_distances(directions, self.directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +224,4 @@ def _solve(
             f"than {np.degrees(CLOSEST):.0f} degrees apart. Remove one of them or change its pose."
         )
     apart = _distances_from_rest_and_poses(example, directions, rotations)
-    gaussians = np.exp(-((apart / example.sigma) ** 2))
-    wanted = np.eye(len(gaussians))[:, 1:]
-    return np.linalg.solve(gaussians, wanted)
+    return RadialBasis.solve(apart, example.sigma).coefficients

@@ -1,12 +1,11 @@
-"""How much of each example pose a bone's rotation is: smooth curves, directions, radial bases.
+"""How much of each pose a bone's rotation is: smooth curves of its swing and of its twist.
 
-Every pose has a weight that is 1 in it and 0 in the other poses and at rest. Three ways to fill
-what lies between:
+Every pose has a weight that is 1 in it and 0 in the other poses and at rest. Two ways to fill what
+lies between; `radial_basis` has a third, for poses anywhere:
 
 - along one axis, `cardinal_curves`: cubic in between, held beyond the last pose;
 - on a sphere, where a bone swings in every direction: a curve of the swing's size times one of its
-  direction (`direction_curve`);
-- for poses anywhere, `RadialBasis`: Gaussians of the distance, after Houska 2005.
+  direction (`direction_curve`).
 
 Quaternions are (w, x, y, z). A bone's own Y runs along it; its rotation q in its rest axes is first
 a twist about Y and then a swing about an axis across it, as in Blender's Swing and Twist.
@@ -18,21 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-# Poses nearer to each other than this have weights that jump: 0.5 degrees.
-NEAREST = np.radians(0.5)
-
-
-class PosesTooClose(ValueError):  # noqa: N818 - it reads as what is wrong
-    """Two poses are one and the same for a distance.
-
-    Attributes:
-        first, second: their places among the poses, 0 for rest.
-    """
-
-    def __init__(self, first: int, second: int) -> None:
-        super().__init__(f"poses {first} and {second} are less than half a degree apart")
-        self.first, self.second = first, second
 
 
 @dataclass(frozen=True)
@@ -117,46 +101,6 @@ def direction_curve(count: int) -> SmoothCurve:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class RadialBasis:
-    """Gaussian radial basis functions: phi(r) = exp(-r^2 / sigma^2) about rest and each pose.
-
-    Attributes:
-        coefficients: shape (k + 1, k); the weights of the k poses are phi @ coefficients.
-        sigma: in the unit of the distances.
-    """
-
-    coefficients: NDArray[np.float64]
-    sigma: float
-
-    @classmethod
-    def solve(cls, distances: NDArray[np.floating], sigma: float = 1.0) -> RadialBasis:
-        """Find the coefficients that make each pose's weight 1 in it and 0 in the others.
-
-        Args:
-            distances: shape (k + 1, k + 1), between rest, which comes first, and the k poses.
-            sigma: of the Gaussians.
-
-        Raises:
-            PosesTooClose: two of them are the same.
-        """
-        apart = np.array(distances, np.float64)
-        np.fill_diagonal(apart, np.inf)
-        first, second = np.unravel_index(int(np.argmin(apart)), apart.shape)
-        if apart[first, second] < NEAREST:
-            raise PosesTooClose(min(int(first), int(second)), max(int(first), int(second)))
-        np.fill_diagonal(apart, 0.0)
-        return cls(np.linalg.inv(_gaussian(apart, sigma))[:, 1:], sigma)
-
-    def weights(self, distances: NDArray[np.floating]) -> NDArray[np.float64]:
-        """The weights, shape (m, k), at distances (m, k + 1) from rest and the poses."""
-        return _gaussian(np.asarray(distances, np.float64), self.sigma) @ self.coefficients
-
-
-def _gaussian(distances: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
-    return np.exp(-((distances / sigma) ** 2))
-
-
 def swing_and_twist(
     rotations: NDArray[np.floating],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -177,27 +121,6 @@ def swing_and_twist(
         (w * cosine + y * sine, x * cosine + z * sine, 0.0 * y, z * cosine - x * sine), axis=1
     )
     return swings, 2.0 * half
-
-
-def swing_directions(swings: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Where the bones point: their own Y after the swings (m, 4); shape (m, 3)."""
-    w, x, _, z = np.asarray(swings, np.float64).T
-    return np.stack((-2.0 * w * z, 1.0 - 2.0 * (x * x + z * z), 2.0 * w * x), axis=1)
-
-
-def arc_distances(
-    directions: NDArray[np.floating], others: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    """Arc lengths on the unit sphere between directions (m, 3) and (k, 3); shape (m, k)."""
-    return np.arccos(np.clip(np.asarray(directions, np.float64) @ np.asarray(others).T, -1.0, 1.0))
-
-
-def rotation_distances(
-    rotations: NDArray[np.floating], others: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    """Angles, radians, of the rotations from (m, 4) to (k, 4) unit quaternions; shape (m, k)."""
-    cosines = np.abs(np.asarray(rotations, np.float64) @ np.asarray(others).T)
-    return 2.0 * np.arccos(np.minimum(cosines, 1.0))
 
 
 def _slopes(

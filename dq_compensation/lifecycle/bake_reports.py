@@ -12,6 +12,7 @@ from ..bake.pose import PoseReport
 from ..bake.verification import Deviation
 from ..core.rest_offsets import Target
 from ..scene.mesh import mesh_of
+from ..wording import counted
 
 # By session_uid: what was said of the last bake onto an object, and the keys that it was said of.
 _said: dict[int, tuple[str, tuple[str, ...]]] = {}
@@ -104,11 +105,6 @@ def last_report(obj: bpy.types.Object) -> str | None:
     return text
 
 
-def counted(number: int, thing: str) -> str:
-    """A number of things, ``1 frame`` or ``24 frames``."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
 def remember(obj: bpy.types.Object, text: str, names: tuple[str, ...]) -> None:
     """Keep what was said of a bake onto an object, for `last_report`."""
     _said[obj.session_uid] = (text, names)
@@ -118,7 +114,7 @@ def _result(deviation: Deviation, unreached: int) -> str:
     if not deviation.poses:
         return "the result was not checked."
     poses = "" if deviation.poses == 1 else f" ({deviation.poses} frames checked)"
-    vertices = "1 vertex" if unreached == 1 else f"{unreached:,} vertices"
+    vertices = counted(unreached, "vertex")
     return f"largest error {deviation.largest:.3g} mm{poses}, {vertices} could not be reached."
 
 

@@ -35,7 +35,8 @@ from ..bake.verification import Deviation
 from ..core.rest_offsets import Target
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import settings_of
-from .bake_reports import Progress, RangeOptions, RangeReport, counted, pose_sentence, remember
+from ..wording import counted
+from .bake_reports import Progress, RangeOptions, RangeReport, pose_sentence, remember
 from .enabling import disable
 
 _Result = TypeVar("_Result")

@@ -26,6 +26,7 @@ from ..bake.source import Source
 from ..core.corrective_joints import CorrectiveJoint
 from ..core.rest_offsets import Target
 from ..scene.object_settings import settings_of
+from ..wording import counted
 from .bake_reports import Progress, remember
 from .baking import carriers_for, reporting
 from .enabling import disable
@@ -102,8 +103,8 @@ class CorrectiveReport:
         if not self.key_names:
             return f"{self.object_name} needs no correctives of these bones: nothing was baked."
         onto = "" if self.onto_name == self.object_name else f" onto {self.onto_name}"
-        bones = "1 bone" if self.bones == 1 else f"{self.bones} bones"
-        keys = "1 corrective" if len(self.key_names) == 1 else f"{len(self.key_names)} correctives"
+        bones = counted(self.bones, "bone")
+        keys = counted(len(self.key_names), "corrective")
         said = [f"Baked {keys} of {bones} of {self.object_name}{onto}."]
         before, after = self.verdict.before, self.verdict.after
         if after.poses:
@@ -119,7 +120,7 @@ class CorrectiveReport:
                 f"{before.largest:.3g} (rms {after.rms:.2g} instead of {before.rms:.2g})."
             )
         if self.unreached:
-            vertices = "1 vertex" if self.unreached == 1 else f"{self.unreached} vertices"
+            vertices = counted(self.unreached, "vertex")
             said.append(f"{vertices} could not be reached in some pose.")
         return " ".join(said)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import bpy
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from ..scene.binding import Binding, BindingError, armature_modifier
 from ..scene.evaluation import Settings
 from ..scene.mesh import mesh_of
+from ..scene.temporary_copy import temporary_copy
 from .installation import install, our_modifier, uninstall
 
 
@@ -35,7 +34,7 @@ def evaluate_by_modifier(
     Raises:
         BindingError: the node modifier cannot be added, or it found another mesh than was bound.
     """
-    with _copy_of(obj) as copy:
+    with temporary_copy(obj) as copy:
         for modifier in _not_ours_to_show(copy):
             copy.modifiers.remove(modifier)
         armature = armature_modifier(copy)
@@ -55,25 +54,6 @@ def evaluate_by_modifier(
         finally:
             uninstall(copy)
     return positions.reshape(-1, 3)
-
-
-@contextmanager
-def _copy_of(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
-    """A copy of an object and its mesh in the current scene, hidden from nothing."""
-    copy = cast("bpy.types.Object", obj.copy())
-    mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
-    copy.data = mesh
-    # What is animated has its value of now. A driver that was copied along would drive ours.
-    copy.animation_data_clear()
-    copy.hide_viewport = False
-    collection = bpy.context.scene.collection
-    collection.objects.link(copy)
-    try:
-        yield copy
-    finally:
-        collection.objects.unlink(copy)
-        bpy.data.objects.remove(copy)
-        bpy.data.meshes.remove(mesh)
 
 
 def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:

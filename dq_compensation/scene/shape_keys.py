@@ -69,7 +69,7 @@ class ShapeKeys:
         if basis is None:
             raise BindingError(
                 f"The basis shape key of {obj.name} has not as many points as its mesh. "
-                "Enter and leave Edit Mode to mend it."
+                "Press Fit Keys to Mesh in Setup Check."
             )
         rows = np.zeros((len(names), count, 3), np.float32)
         extra: list[NDArray[np.float32]] = []

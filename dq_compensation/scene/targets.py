@@ -6,6 +6,9 @@ import bpy
 
 from .setup import armature_modifier
 
+NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
+"""Why an operator cannot be pressed where there is no target."""
+
 
 def deformed_meshes(
     armature: bpy.types.Object, view_layer: bpy.types.ViewLayer

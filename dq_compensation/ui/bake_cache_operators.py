@@ -11,10 +11,11 @@ from bpy.types import Context, Event, Object
 
 from ..bake.alembic import write_alembic
 from ..bake.errors import BakeError
-from ..lifecycle.bake_reports import RangeOptions, counted
+from ..lifecycle.bake_reports import RangeOptions
 from ..lifecycle.baking import bake_cache
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
+from ..wording import counted
 from .bake_operators import Bakes, bake_targets, draw_properties, scene_range
 from .bake_progress import RunsInSteps
 

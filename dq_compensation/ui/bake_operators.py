@@ -14,13 +14,12 @@ from ..lifecycle.bake_reports import RangeOptions
 from ..lifecycle.baking import bake_current_pose, bake_range, memory_needed
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
-from ..scene.targets import target_meshes
+from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .bake_progress import RunsInSteps, Steps
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
 
-_NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
 
 # More than this is said before it is begun.
 _MUCH_MEMORY = 1e9
@@ -64,7 +63,7 @@ class Bakes(Operator):
         reasons = [reason for obj in targets if (reason := source_problem(obj)) is not None]
         if targets and not reasons:
             return True
-        cls.poll_message_set(" ".join(reasons[:3]) or _NOTHING_SELECTED)
+        cls.poll_message_set(" ".join(reasons[:3]) or NOTHING_SELECTED)
         return False
 
 

@@ -16,7 +16,7 @@ from ..checks.selecting import SelectionError, select_bones, select_vertices
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.setup import armature_modifier
 from ..scene.status import tag_redraw
-from ..scene.targets import target_meshes
+from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .sentences import broken_lines, draw_lines
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
 _NO_LONGER_THERE = "This problem is no longer there"
 
 # Of the dialog that asks, in pixels at interface scale 1 and in letters of about 6 pixels.
@@ -56,7 +55,7 @@ class DQC_OT_check(Operator):
     @classmethod
     def poll(cls, context: Context) -> bool:
         if not target_meshes(context):
-            cls.poll_message_set(_NOTHING_SELECTED)
+            cls.poll_message_set(NOTHING_SELECTED)
             return False
         return True
 
@@ -71,12 +70,8 @@ class DQC_OT_check(Operator):
         return {"FINISHED"}
 
 
-class DQC_OT_fix(Operator):
-    """Mend this problem"""
-
-    bl_idname = "dqc.fix"
-    bl_label = "Fix"
-    bl_options = {"REGISTER", "UNDO"}
+class _OfIssue:
+    """What the operators share that are about one problem: which one."""
 
     object_name: StringProperty(
         name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
@@ -85,6 +80,15 @@ class DQC_OT_fix(Operator):
         name="Check", description="That has found it", options={"HIDDEN", "SKIP_SAVE"}
     )
     key: StringProperty(name="Key", description="Of the problem", options={"HIDDEN", "SKIP_SAVE"})
+
+
+class DQC_OT_fix(_OfIssue, Operator):
+    """Mend this problem"""
+
+    bl_idname = "dqc.fix"
+    bl_label = "Fix"
+    bl_options = {"REGISTER", "UNDO"}
+
     fix: StringProperty(
         name="Fix", description="Which of its fixes", options={"HIDDEN", "SKIP_SAVE"}
     )
@@ -147,7 +151,7 @@ look and move. What has to be asked about is left to its own button"""
     def poll(cls, context: Context) -> bool:
         targets = target_meshes(context)
         if not targets:
-            cls.poll_message_set(_NOTHING_SELECTED)
+            cls.poll_message_set(NOTHING_SELECTED)
             return False
         reasons = [mending.refusal(obj) for obj in targets]
         if all(reasons):
@@ -174,20 +178,13 @@ look and move. What has to be asked about is left to its own button"""
         return {"FINISHED"} if all_of_it.done else _nothing_done(left)
 
 
-class DQC_OT_select_issue(Operator):
+class DQC_OT_select_issue(_OfIssue, Operator):
     """Select what this problem is about: vertices in Edit Mode, bones in Pose Mode"""
 
     bl_idname = "dqc.select_issue"
     bl_label = "Select"
     bl_options = {"REGISTER", "UNDO"}
 
-    object_name: StringProperty(
-        name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    check: StringProperty(
-        name="Check", description="That has found it", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    key: StringProperty(name="Key", description="Of the problem", options={"HIDDEN", "SKIP_SAVE"})
     what: EnumProperty(
         name="What",
         description="What to select",

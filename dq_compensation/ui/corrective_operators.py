@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator
+from bpy.types import Context, Event, Object
 
 from ..bake.corrective_poses import read_angles
 from ..bake.errors import BakeError
-from ..bake.source import source_problem
 from ..lifecycle.corrective_baking import CorrectiveOptions, bake_correctives
 from ..registration import apply_in_order, undo_in_reverse
-from .bake_operators import ONTO, TARGETS, bake_targets
+from .bake_operators import ONTO, TARGETS, Bakes, bake_targets
 from .bake_progress import RunsInSteps, Steps
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
 
-_NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
 
 BONES = (
     ("SELECTED", "Selected Bones", "The deforming bones that are selected in Pose Mode"),
@@ -52,7 +50,7 @@ DIRECTIONS = (
 )
 
 
-class DQC_OT_bake_correctives(RunsInSteps, Operator):
+class DQC_OT_bake_correctives(RunsInSteps, Bakes):
     """Give the character shape keys that follow its bones, so that its Armature modifier deforms \
 it like DQ Compensation in any pose, without the add-on. Esc stops"""
 
@@ -122,15 +120,6 @@ it like DQ Compensation in any pose, without the add-on. Esc stops"""
         default=False,
         options={"SKIP_SAVE"},
     )
-
-    @classmethod
-    def poll(cls, context: Context) -> bool:
-        targets = bake_targets(context)
-        reasons = [reason for obj in targets if (reason := source_problem(obj)) is not None]
-        if targets and not reasons:
-            return True
-        cls.poll_message_set(" ".join(reasons[:3]) or _NOTHING_SELECTED)
-        return False
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         self._interactive = True

@@ -11,12 +11,10 @@ from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.errors import BindingError
 from ..scene.object_settings import settings_of
-from ..scene.targets import target_meshes
+from ..scene.targets import NOTHING_SELECTED, target_meshes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-
-_NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
 
 
 def _linked(obj: Object) -> str | None:
@@ -50,7 +48,7 @@ stack, switched off"""
     def poll(cls, context: Context) -> bool:
         targets = target_meshes(context)
         if not targets:
-            cls.poll_message_set(_NOTHING_SELECTED)
+            cls.poll_message_set(NOTHING_SELECTED)
             return False
         reasons = [_linked(obj) or enabling.refusal(obj) for obj in targets]
         if all(reasons):
@@ -92,7 +90,7 @@ class DQC_OT_disable(Operator):
     def poll(cls, context: Context) -> bool:
         targets = target_meshes(context)
         if not targets:
-            cls.poll_message_set(_NOTHING_SELECTED)
+            cls.poll_message_set(NOTHING_SELECTED)
             return False
         reasons = [_linked(obj) for obj in targets if settings_of(obj).enabled]
         if reasons and all(reasons):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.installation import our_modifier
+from dq_compensation.scene.mesh import read_weights
 from dq_compensation.scene.setup import armature_modifier
 from tests.blender.scene_builders import character, evaluated_positions
 
@@ -75,7 +76,9 @@ def distance(one: NDArray[np.floating], other: NDArray[np.floating], size: float
 
 def rest_of(obj: bpy.types.Object) -> NDArray[np.float32]:
     """Shape (n, 3): the vertices of the mesh itself."""
-    return np.array([vertex.co for vertex in obj.data.vertices], np.float32)
+    positions = np.empty(3 * len(obj.data.vertices), np.float32)
+    obj.data.vertices.foreach_get("co", positions)
+    return positions.reshape(-1, 3)
 
 
 def error(obj: bpy.types.Object) -> float:
@@ -95,6 +98,7 @@ def datablocks() -> dict[str, list[str]]:
 def description(obj: bpy.types.Object) -> dict[str, Any]:
     """Everything of an object and its mesh that a user could see or a script read."""
     mesh, animation = obj.data, obj.animation_data
+    read = read_weights(mesh)
     found: dict[str, Any] = {
         "object": _settings(obj),
         "mesh": _settings(mesh),
@@ -106,8 +110,8 @@ def description(obj: bpy.types.Object) -> dict[str, Any]:
         "attributes": [(a.name, a.domain, a.data_type) for a in mesh.attributes],
         "active attribute": mesh.attributes.active_index,
         "groups": [group.name for group in obj.vertex_groups],
-        "weights": [[(g.group, g.weight) for g in vertex.groups] for vertex in mesh.vertices],
-        "positions": rest_of(obj).tolist(),
+        "weights": [each.tobytes() for each in (read.vertices, read.groups, read.weights)],
+        "positions": rest_of(obj).tobytes(),
         "animated": animation is not None,
         "drivers": [curve.data_path for curve in animation.drivers] if animation else [],
         "action": animation.action.name if animation and animation.action else None,

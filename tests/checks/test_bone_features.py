@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dq_compensation.checks.bone_features import CHECK
-from dq_compensation.checks.envelopes import envelope_factors
 from dq_compensation.checks.issue import FixError
+from dq_compensation.scene.envelopes import envelope_factors
 from human_model import Rig
 
 from .conftest import Human

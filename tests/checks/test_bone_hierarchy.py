@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.checks.animation_curves import played_actions
 from dq_compensation.checks.bone_hierarchy import CHECK
-from dq_compensation.checks.bone_motion import BoneMotion
+from dq_compensation.checks.fixes.bone_motion import BoneMotion
 from dq_compensation.checks.issue import FixError
+from dq_compensation.scene.animation_curves import played_actions
 from human_model import RIGS, Rig
 from tests.blender.scene_builders import edit_mode
 
@@ -117,6 +117,16 @@ def test_between_frames_a_gentle_motion_stays_close(human: Human) -> None:
     before = looks(human.mesh_object, halves)
     fix(CHECK, human.mesh_object, "parent_bones")
     assert largest_change(before, looks(human.mesh_object, halves)) <= 5e-4  # of the body
+
+
+def test_a_bone_with_example_poses_keeps_its_parent(human: Human) -> None:
+    """They say how it is turned against the parent that it has."""
+    orphan(human, "lowerarm01.L")
+    example = human.mesh_object.dq_compensation.examples.add()
+    example.name, example.bone = "Flexed", "lowerarm01.L"
+    with pytest.raises(FixError, match="example pose Flexed"):
+        fix(CHECK, human.mesh_object, "parent_bones")
+    assert human.armature_object.data.bones["lowerarm01.L"].parent is None
 
 
 def test_a_pose_without_animation_stays(human: Human) -> None:

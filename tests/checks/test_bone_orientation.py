@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from dq_compensation.checks.animation_curves import played_actions
 from dq_compensation.checks.bone_orientation import CHECK
 from dq_compensation.checks.issue import FixError
+from dq_compensation.scene.animation_curves import played_actions
 from dq_compensation.scene.armature import read_skeleton
 from human_model import RIGS, Rig
 from tests.blender.enabled_scenes import description

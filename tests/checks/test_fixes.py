@@ -92,10 +92,15 @@ def mesh_state(obj: bpy.types.Object) -> dict[str, Any]:
     if keys is not None:
         found["relative"] = keys.use_relative
         found["shape keys"] = [
-            (key.name, key.value, [tuple(point.co) for point in key.points])
-            for key in keys.key_blocks
+            (key.name, key.value, key.mute, shape_of(key)) for key in keys.key_blocks
         ]
     return found
+
+
+def shape_of(key: bpy.types.ShapeKey) -> bytes:
+    points = np.empty(3 * len(key.points), np.float32)
+    key.points.foreach_get("co", points)
+    return points.tobytes()
 
 
 def armature_state(obj: bpy.types.Object) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.checks.animation_curves import bone_curves, played_actions
 from dq_compensation.checks.issue import FixError
 from dq_compensation.checks.object_scale import CHECK
+from dq_compensation.scene.animation_curves import bone_curves, played_actions
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import link
 from tests.checks.animated_human import (

@@ -13,8 +13,8 @@ PACKAGE = PROJECT / "dq_compensation"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A layer imports from layers of a smaller number, and from itself. Modules at the top of the
-# package (api, cli, the package itself) stand above all layers; the one that knows nothing of the
-# rest is below all.
+# package (api, cli, the package itself) stand above all layers; those that know nothing of the
+# rest are below all.
 LAYERS: dict[str, int] = {
     "core": 0,
     "scene": 1,
@@ -27,7 +27,7 @@ LAYERS: dict[str, int] = {
     "ui": 5,
 }
 TOP = 6
-BELOW_ALL = frozenset({"registration"})
+BELOW_ALL = frozenset({"registration", "wording"})
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -71,6 +71,15 @@ def test_imports_go_one_way(path: Path) -> None:
         assert target_layer < own_layer or target_name == own_name or own_layer == TOP, (
             f"{'.'.join(parts)} must not import {'.'.join(target)}"
         )
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "checks" / "fixes").glob("*.py")), ids=lambda path: path.stem
+)
+def test_what_carries_fixes_out_knows_no_check(path: Path) -> None:
+    targets = {resolved(path, level, name)[:2] for level, name in imports_of(path) if level}
+    within = {name for folder, name in targets if folder == "checks"}
+    assert within <= {"fixes", "issue", "subject"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())

@@ -9,10 +9,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..scene.armature import armature_of
-from .animation_curves import bone_drivers, drivers
+from ...core.rest_rotation import RestRotation
+from ...scene.animation_curves import bone_drivers, drivers
+from ...scene.armature import armature_of
 from .bone_channels import VECTOR_CHANNELS
-from .rest_rotation import RestRotation
 
 # Constraints whose result does not ask for the axes of the bone that has them (in World Space).
 _FREE_OF_OWN_AXES = frozenset({"ARMATURE", "CHILD_OF", "COPY_LOCATION", "LIMIT_DISTANCE"})

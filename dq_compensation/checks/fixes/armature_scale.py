@@ -18,12 +18,18 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.armature import armature_of
-from ..scene.attributes import read_property
-from ..scene.setup import armature_modifier
-from .animation_curves import BoneCurve, all_actions, bone_curves, bone_drivers, multiply_values
-from .edit_bones import require_edit_mode
-from .issue import FixError, listed
+from ...scene.animation_curves import (
+    BoneCurve,
+    all_actions,
+    bone_curves,
+    bone_drivers,
+    multiply_values,
+)
+from ...scene.armature import armature_of
+from ...scene.attributes import read_property
+from ...scene.setup import armature_modifier
+from ...wording import listed
+from ..issue import FixError
 from .mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale
 from .object_transforms import (
     Matrix,
@@ -40,6 +46,7 @@ from .object_transforms import (
     require_own_action,
     scaled,
 )
+from .rest_bones import require_free_rest_bones
 from .scaled_bones import (
     LENGTHS,
     MIRROR_SIGNS,
@@ -117,8 +124,7 @@ def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
     scale = own_scale(obj)
     if is_nothing(scale):
         raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
-    if not is_plain(scale):
-        require_edit_mode(obj)
+    require_free_rest_bones(obj)
     curves = list(_curves(obj, scale))
     _require_linear(obj, [curve for curve, _ in curves])
     return ArmatureScalePlan(

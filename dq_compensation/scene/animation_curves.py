@@ -17,7 +17,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.attributes import read_property
+from .attributes import read_property
 
 Source = Literal["ACTION", "NLA", "CONSTRAINT", "STORED"]
 """ACTION: assigned to the datablock. NLA: in a strip of it. CONSTRAINT: of an Action constraint of

@@ -10,9 +10,9 @@ import numpy as np
 from mathutils import Euler, Quaternion, Vector
 from numpy.typing import NDArray
 
-from ..scene.attributes import read_property
-from .animation_curves import PlayedAction, bone_channel, multiply_values
-from .rest_rotation import RestRotation
+from ...core.rest_rotation import RestRotation
+from ...scene.animation_curves import PlayedAction, bone_channel, multiply_values
+from ...scene.attributes import read_property
 
 # The channels that hold a vector in the space of the bone, and where in them it starts.
 VECTOR_CHANNELS = {

@@ -9,18 +9,18 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ..scene.armature import armature_of
-from ..scene.object_settings import settings_of
-from ..scene.setup import armature_modifier
-from .animation_curves import PlayedAction, bone_curves, multiply_values
+from ...core.limb_axes import LARGEST_ANGLE, LimbAxes, only_child_distances
+from ...core.rest_rotation import RestRotation, nearest_axes, to_direction
+from ...scene.animation_curves import PlayedAction, bone_curves, multiply_values
+from ...scene.armature import armature_of
+from ...scene.object_settings import settings_of
+from ...scene.setup import armature_modifier
+from ...wording import counted, listed
+from ..issue import FixError
 from .armature_actions import actions_of, objects_with
 from .bone_channels import channels_of, is_uneven, keeps_no_sum, turn_curves, turn_pose
 from .bone_dependents import axis_refusals, follow
-from .issue import FixError, listed
-from .limb_axes import LARGEST_ANGLE, LimbAxes, only_child_distances
 from .rest_bones import edited_bones
-from .rest_rotation import RestRotation, nearest_axes, to_direction
-from .wording import counted
 
 
 def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:

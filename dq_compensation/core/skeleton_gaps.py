@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.influences import Influences
-from ..core.skeleton import Skeleton
+from .influences import Influences
+from .skeleton import Skeleton
 
 # A bone counts on a vertex from this share on, as compensation does next to nothing below it; and
 # a pair from so many vertices on: a ring of a thin finger has no fewer.

@@ -8,8 +8,8 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..modifier.palette import ARMATURE_PROPERTY
-from .issue import listed
+from ...modifier.palette import ARMATURE_PROPERTY
+from ...wording import listed
 from .object_transforms import Matrix
 
 # The lengths of a bone's constraints, by what space they are in: that of its owner, of its target,

@@ -8,8 +8,13 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.armature import armature_of
-from .animation_curves import PlayedAction, bone_channel
+from ...core.dual_quaternion import (
+    matrices_from_quaternions,
+    normalized_quaternions,
+    quaternions_from_axis_angle,
+)
+from ...scene.animation_curves import PlayedAction, bone_channel
+from ...scene.armature import armature_of
 
 _CHANNELS = {
     "location": 3,
@@ -70,23 +75,23 @@ class BoneMotion:
     def _rest(self, bone: str) -> NDArray[np.float64]:
         return np.array(armature_of(self._armature).bones[bone].matrix_local, np.float64)
 
-    def _rotations(self, bone: bpy.types.PoseBone) -> NDArray[np.float64]:
+    def _rotations(self, bone: bpy.types.PoseBone) -> NDArray[np.floating]:
         if bone.rotation_mode == "QUATERNION":
-            return _from_quaternions(self._values(bone, "rotation_quaternion"))
+            quaternions = self._values(bone, "rotation_quaternion")
+            return matrices_from_quaternions(normalized_quaternions(quaternions))
         if bone.rotation_mode == "AXIS_ANGLE":
             values = self._values(bone, "rotation_axis_angle")
             lengths = np.linalg.norm(values[:, 1:], axis=1, keepdims=True)
             axes = values[:, 1:] / np.where(lengths > 0.0, lengths, 1.0)
-            half = 0.5 * values[:, :1]
-            return _from_quaternions(np.hstack([np.cos(half), np.sin(half) * axes]))
+            turned = quaternions_from_axis_angle(axes, values[:, 0])
+            # Without an axis nothing turns.
+            return matrices_from_quaternions(normalized_quaternions(turned))
         angles = self._values(bone, "rotation_euler")
-        total = np.tile(np.eye(3), (len(angles), 1, 1))
+        total: NDArray[np.floating] = np.tile(np.eye(3), (len(angles), 1, 1))
         for letter in bone.rotation_mode:  # XYZ: about X first
             index = "XYZ".index(letter)
-            quaternions = np.zeros((len(angles), 4))
-            quaternions[:, 0] = np.cos(0.5 * angles[:, index])
-            quaternions[:, 1 + index] = np.sin(0.5 * angles[:, index])
-            total = _from_quaternions(quaternions) @ total
+            about = quaternions_from_axis_angle(np.eye(3)[index], angles[:, index])
+            total = matrices_from_quaternions(about) @ total
         return total
 
     def _values(self, bone: bpy.types.PoseBone, channel: str) -> NDArray[np.float64]:
@@ -118,15 +123,3 @@ def rotation_channel(bone: bpy.types.PoseBone) -> str:
     """The channel that rotates this bone."""
     channels = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
     return channels.get(cast("str", bone.rotation_mode), "rotation_euler")
-
-
-def _from_quaternions(quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shape (f, 3, 3), of (f, 4) quaternions (w, x, y, z), which need not be unit."""
-    lengths = np.linalg.norm(quaternions, axis=1, keepdims=True)
-    w, x, y, z = (quaternions / np.where(lengths > 0.0, lengths, 1.0)).T
-    rows = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)

@@ -8,9 +8,16 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..modifier.palette import ARMATURE_PROPERTY
-from .animation_curves import animated_paths, drivers, key_points, played_actions, set_values
-from .issue import FixError, listed
+from ...modifier.palette import ARMATURE_PROPERTY
+from ...scene.animation_curves import (
+    animated_paths,
+    drivers,
+    key_points,
+    played_actions,
+    set_values,
+)
+from ...wording import listed
+from ..issue import FixError
 
 # Two scales that differ by less are one: what is left of a division in float32.
 SCALE_TOLERANCE = 1e-4

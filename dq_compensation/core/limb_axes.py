@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.skeleton import LIMB_AXES, LimbAxis, Skeleton
+from .skeleton import LIMB_AXES, LimbAxis, Skeleton
 
 # Beyond this an axis is not along the limb; several children tell only roughly where it runs.
 LARGEST_ANGLE = np.radians(30.0)

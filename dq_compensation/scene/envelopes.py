@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.mesh import VertexGroupWeights
+from .mesh import VertexGroupWeights
 
 # Smaller envelopes do not move a vertex in Blender, and a vertex group could not hold them well.
 _MIN_WEIGHT = 1e-6

@@ -7,8 +7,18 @@ from contextlib import contextmanager
 
 import bpy
 
-from ..scene.armature import armature_of
-from .issue import FixError
+from ...scene.armature import armature_of
+from ..issue import FixError
+
+
+def require_free_rest_bones(armature: bpy.types.Object) -> None:
+    """Raise unless the rest bones of an armature can be edited now.
+
+    Raises:
+        FixError: it is in Edit Mode already, by this object or another one that shares it.
+    """
+    if armature_of(armature).is_editmode:
+        raise FixError(f"{armature.name} is in Edit Mode. Leave it (Tab) and try again.")
 
 
 @contextmanager
@@ -21,8 +31,7 @@ def edited_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEdit
     Raises:
         FixError: it is in Edit Mode already, or Edit Mode refuses it.
     """
-    if armature_of(armature).is_editmode:
-        raise FixError(f"{armature.name} is in Edit Mode. Leave it (Tab) and try again.")
+    require_free_rest_bones(armature)
     mode, hidden = armature.mode, armature.hide_viewport
     scene = bpy.data.scenes.new("Bones")
     try:

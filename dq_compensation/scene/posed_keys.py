@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.influences import Influences
-from ..scene.attributes import read_property
+from .attributes import read_property
 
 # A vertex that follows one bone: a pose moves all of a bone's as one rigid piece.
 _MOSTLY = 0.999

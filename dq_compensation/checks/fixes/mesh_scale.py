@@ -9,9 +9,10 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.attributes import read_property
-from ..scene.mesh import mesh_of
-from .issue import FixError, listed
+from ...scene.attributes import read_property
+from ...scene.mesh import mesh_of
+from ...wording import listed
+from ..issue import FixError
 from .object_transforms import (
     Matrix,
     clear_scale,

@@ -9,9 +9,9 @@ import numpy as np
 from mathutils import Matrix as BlenderMatrix
 from numpy.typing import NDArray
 
-from ..scene.armature import armature_of
-from .edit_bones import edit_bones
+from ...scene.armature import armature_of
 from .object_transforms import Matrix, is_equal, scaled
+from .rest_bones import edited_bones
 
 # Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
 # turned about as a mirror image is.
@@ -80,7 +80,7 @@ def scale_rest_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
 def _scale_by_edit_mode(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
     """Heads and tails where they were in the world, Z axes likewise; X axes as bones have them."""
     matrix = BlenderMatrix(scaled(scale).tolist())
-    with edit_bones(obj) as bones:
+    with edited_bones(obj) as bones:
         places = [
             (bone, matrix @ bone.head, matrix @ bone.tail, matrix @ bone.z_axis) for bone in bones
         ]

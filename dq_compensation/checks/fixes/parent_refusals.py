@@ -7,8 +7,10 @@ from typing import Any
 
 import bpy
 
-from ..scene.armature import armature_of
-from .animation_curves import PlayedAction, bone_curves, bone_drivers
+from ...scene.animation_curves import PlayedAction, bone_curves, bone_drivers
+from ...scene.armature import armature_of
+from ...scene.object_settings import settings_of
+from ...scene.setup import armature_modifier
 from .bone_dependents import all_constraints, driver_refusals, ik_chain
 
 
@@ -42,6 +44,7 @@ def parent_refusals(
         yield from ((name, f"the curves of {each} have modifiers") for each in chain & modified)
     yield from _chain_refusals(owner, set(parents))
     yield from _reader_refusals(owner, set(moved))
+    yield from _example_refusals(owner, set(parents))
 
 
 def chain_of(owner: bpy.types.Object, name: str, parent: str) -> set[str]:
@@ -88,6 +91,18 @@ def _reader_refusals(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple
         if getattr(constraint, "target", None) == owner and bone in names and not in_world:
             yield bone, f"the constraint {constraint.name} of {who} reads its channels"
     yield from driver_refusals(owner, names)
+
+
+def _example_refusals(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Bones with example poses, which say how a bone is turned against its parent."""
+    for obj in bpy.data.objects:
+        modifier = armature_modifier(obj) if obj.type == "MESH" else None
+        if modifier is not None and modifier.object is not None:
+            if modifier.object.data != owner.data:
+                continue
+            for example in settings_of(obj).examples:
+                if example.bone in names:
+                    yield example.bone, f"the example pose {example.name} is told by its parent"
 
 
 def _leaders(owner: bpy.types.Object, name: str) -> set[str]:

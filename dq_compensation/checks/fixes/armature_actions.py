@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bpy
 
-from .animation_curves import PlayedAction, played_actions, stored_actions
-from .issue import FixError
+from ...scene.animation_curves import PlayedAction, played_actions, stored_actions
+from ..issue import FixError
 
 
 def objects_with(armature: bpy.types.Armature) -> list[bpy.types.Object]:

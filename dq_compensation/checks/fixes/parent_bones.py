@@ -11,14 +11,14 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ..scene.armature import armature_of
-from .animation_curves import PlayedAction
+from ...scene.animation_curves import PlayedAction
+from ...scene.armature import armature_of
+from ...wording import counted, listed
+from ..issue import FixError
 from .armature_actions import actions_of, objects_with
 from .bone_motion import BoneMotion, curves_by_channel, path_of, rotation_channel
-from .issue import FixError, listed
 from .parent_refusals import chain_of, is_led, parent_refusals
 from .rest_bones import edited_bones
-from .wording import counted
 
 # Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
 # that point against Y come out of Blender up to 6e-5 from square.

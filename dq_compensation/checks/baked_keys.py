@@ -1,0 +1,77 @@
+"""Check: shape keys of a bake that act while DQ Compensation deforms: it corrects twice.
+
+They were baked for Blender's own Armature modifier. An object that gets them is disabled; this
+finds one that was enabled again.
+"""
+
+from __future__ import annotations
+
+from ..bake.baked_keys import corrective_keys, played_keys
+from ..lifecycle import enabling
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import settings_of
+from ..wording import counted, listed
+from .fixes.object_transforms import require_editable
+from .issue import Check, Fix, FixError, Issue
+from .subject import Subject
+
+_NAME = "baked_keys"
+
+
+def find(subject: Subject) -> list[Issue]:
+    """The baked keys of an enabled object that are not muted."""
+    obj = subject.obj
+    names = _acting(subject) if settings_of(obj).enabled else []
+    if not names:
+        return []
+    mesh = mesh_of(obj)
+    others = mesh.users - int(mesh.use_fake_user) - 1
+    shared = f" So do those of {counted(others, 'object')} with the same mesh." if others else ""
+    message = (
+        f"Baked shape keys of {obj.name} act on top of DQ Compensation, which they stand in for, "
+        f"so that it is corrected twice: {listed(names)}."
+    )
+    mute = Fix(
+        "mute_keys",
+        "Mute Baked Keys",
+        "Mute these keys and let DQ Compensation alone correct the deformation",
+        f"{counted(len(names), 'shape key')} of {obj.name} go off, and it looks different.{shared} "
+        "Where it is exported or disabled, they have to be on again.",
+    )
+    disable = Fix(
+        "disable",
+        "Disable DQ Compensation",
+        "Let the Armature modifier and these keys deform it, as after the bake",
+        f"{obj.name} is deformed by its Armature modifier and its keys, and looks different.",
+    )
+    return [Issue(_NAME, "twice", "ERROR", message, fixes=(mute, disable))]
+
+
+def _acting(subject: Subject) -> list[str]:
+    """The baked keys that are not muted, in their order."""
+    keys = mesh_of(subject.obj).shape_keys
+    if keys is None:
+        return []
+    baked = {*corrective_keys(subject.obj), *played_keys(subject.obj)}
+    return [block.name for block in keys.key_blocks if block.name in baked and not block.mute]
+
+
+def _mute_keys(subject: Subject, _issue: Issue) -> str:
+    obj = subject.obj
+    require_editable(obj)
+    keys = mesh_of(obj).shape_keys
+    names = _acting(subject)
+    if keys is None or not names:
+        raise FixError(f"{obj.name} has no baked shape keys any more.")
+    for name in names:
+        keys.key_blocks[name].mute = True
+    return f"Muted {counted(len(names), 'baked shape key')} of {obj.name}: {listed(names)}."
+
+
+def _disable(subject: Subject, _issue: Issue) -> str:
+    require_editable(subject.obj)
+    enabling.disable(subject.obj)
+    return f"The Armature modifier and its shape keys deform {subject.obj.name} again."
+
+
+CHECK = Check(_NAME, find, {"mute_keys": _mute_keys, "disable": _disable})

@@ -1,0 +1,1 @@
+"""What carries fixes out, and sees beforehand that they can be; knows no check."""

@@ -1,0 +1,33 @@
+"""A copy of an object to look at, which is gone afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import cast
+
+import bpy
+
+from .mesh import mesh_of
+
+
+@contextmanager
+def temporary_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
+    """A copy of an object and its mesh in the current scene, hidden from nothing.
+
+    What is animated in the object has its value of now; its shape keys are animated as they were.
+    """
+    copy = cast("bpy.types.Object", obj.copy())
+    mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
+    copy.data = mesh
+    # A driver that was copied along would drive ours.
+    copy.animation_data_clear()
+    copy.hide_viewport = False
+    collection = bpy.context.scene.collection
+    collection.objects.link(copy)
+    try:
+        yield copy
+    finally:
+        collection.objects.unlink(copy)
+        bpy.data.objects.remove(copy)
+        bpy.data.meshes.remove(mesh)

@@ -1,0 +1,17 @@
+"""Numbers and lists in sentences for riggers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: ``1 bone``, ``2,000 vertices``."""
+    plural = noun[:-2] + "ices" if noun.endswith("ex") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are: ``a, b, c and 4 more``."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
