@@ -51,6 +51,7 @@ from .scaled_bones import (
     scale_rest_bones,
 )
 from .scaled_dependents import keep_dependents, unkept_dependents
+from .wording import counted
 
 # Curve modifiers that act on times, or on whatever the keys give.
 _LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
@@ -97,12 +98,12 @@ class ArmatureScalePlan:
             )
         if self.curves:
             parts.append(
-                f"{self.key_count} keys in {listed(self.actions)} are multiplied, so that the "
-                "animation looks the same."
+                f"In {listed(self.actions)}, {counted(self.key_count, 'key')} will be multiplied, "
+                "so that the animation looks the same."
             )
         keys = constant_scale_keys(self.obj)
         if keys:
-            parts.append(f"{keys} keys of its scale are set to 1.")
+            parts.append(f"{counted(keys, 'key')} of its scale will be set to 1.")
         return " ".join(parts + self.unkept)
 
 

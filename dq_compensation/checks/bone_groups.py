@@ -14,7 +14,8 @@ from ..scene.mesh import mesh_of
 from ..scene.setup import armature_modifier
 from .issue import Check, Fix, FixError, Issue, listed
 from .subject import Subject
-from .weight_changes import counted, group_table_size, require_writable, sharing_question
+from .weight_changes import group_table_size, require_writable, sharing_question
+from .wording import counted
 
 
 def find(subject: Subject) -> list[Issue]:

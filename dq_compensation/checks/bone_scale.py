@@ -25,6 +25,7 @@ from .animation_curves import (
 )
 from .issue import Check, Fix, FixError, Issue, Severity, listed
 from .subject import Subject
+from .wording import counted
 
 _NAME = "bone_scale"
 _POSE, _KEYS, _DRIVERS, _CONSTRAINTS = "pose", "keys", "drivers", "constraints"
@@ -129,7 +130,7 @@ def _leaves_one(curve: BoneCurve) -> bool:
 def _posed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
     pose: Any = armature.pose
     smallest = min(min(pose.bones[name].scale) for name in scaling.posed)
-    count = _counted(len(scaling.posed), "bone")
+    count = counted(len(scaling.posed), "bone")
     return Issue(
         _NAME,
         _POSE,
@@ -141,7 +142,7 @@ def _posed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
                 "clear_pose_scale",
                 "Clear Scale",
                 "Set the scale of these bones to 1 in the pose",
-                f"The pose will look different: {count} of {armature.name} will have their scale "
+                f"The pose will look different: the scale of {count} of {armature.name} is "
                 "cleared.",
             ),
         ),
@@ -153,8 +154,8 @@ def _keyed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
     smallest = min(float(each.min(initial=1.0)) for each in values)
     actions = _actions(scaling.curves)
     names = [played.action.name for played in actions]
-    keys = _counted(sum(len(each) for each in values), "key")
-    bones = _counted(len(scaling.keyed), "bone")
+    keys = counted(sum(len(each) for each in values), "key")
+    bones = counted(len(scaling.keyed), "bone")
     return Issue(
         _NAME,
         _KEYS,
@@ -209,7 +210,7 @@ def _constrained_issue(
         _NAME,
         _CONSTRAINTS,
         "ERROR" if inside_out else "INFORMATION",
-        f"Constraints scale {_counted(len(culprits), 'bone')} of {armature.name}: "
+        f"Constraints scale {counted(len(culprits), 'bone')} of {armature.name}: "
         f"{listed(culprits)}, by {by}. {_HARM_NEGATIVE if inside_out else _HARM}",
         bones=tuple(culprits),
     )
@@ -221,10 +222,6 @@ def _severity(smallest: float) -> Severity:
 
 def _harm(smallest: float) -> str:
     return _HARM if smallest > 1e-6 else _HARM_NEGATIVE
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _actions(curves: Iterable[BoneCurve]) -> list[PlayedAction]:
@@ -256,7 +253,7 @@ def _clear_pose(subject: Subject, issue: Issue) -> str:
     pose: Any = armature.pose
     for name in issue.bones:
         pose.bones[name].scale = (1.0, 1.0, 1.0)
-    return f"Cleared the scale of {_counted(len(issue.bones), 'bone')} of {armature.name}."
+    return f"Cleared the scale of {counted(len(issue.bones), 'bone')} of {armature.name}."
 
 
 def _clear_keys(subject: Subject, issue: Issue) -> str:
@@ -282,7 +279,7 @@ def _clear_keys(subject: Subject, issue: Issue) -> str:
     for name in issue.bones:
         pose.bones[name].scale = (1.0, 1.0, 1.0)
     return (
-        f"Removed {_counted(keys, 'key')} of the scale of {_counted(len(culprits), 'bone')} from "
+        f"Removed {counted(keys, 'key')} of the scale of {counted(len(culprits), 'bone')} from "
         f"{listed([played.action.name for played in actions])}."
     )
 

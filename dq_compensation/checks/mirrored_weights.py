@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ..core.mirror_map import partners_by_position
 from .issue import Check, Issue, listed
 from .subject import Subject
-from .weight_changes import DeformingWeights, counted, deforming_weights
+from .weight_changes import DeformingWeights, deforming_weights
+from .wording import counted
 
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.
 _TOLERANCE = 1e-3

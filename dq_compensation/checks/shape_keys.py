@@ -24,6 +24,7 @@ from .issue import Check, Fix, FixError, Issue, listed
 from .object_transforms import require_editable
 from .posed_keys import posed_keys
 from .subject import Subject
+from .wording import counted
 
 _NAME = "shape_keys"
 _ABSOLUTE, _MISMATCHED, _UNSET, _PINNED, _POSED = (
@@ -67,7 +68,7 @@ def _mismatched_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
                 "fit_keys",
                 "Fit Keys to Mesh",
                 "Give these keys a point for each vertex; what they lack they take from the mesh",
-                f"{obj.name} may look different: {_counted(len(names), 'key')} will act again on "
+                f"{obj.name} may look different: {counted(len(names), 'key')} will act again on "
                 "the vertices that they know by number.",
             ),
         ),
@@ -110,8 +111,8 @@ def _unset_issue(subject: Subject, keys: bpy.types.Key) -> Issue | None:
     size = float(np.ptp(subject.rest, axis=0).max(initial=0.0)) if len(subject.rest) else 0.0
     acting = [block.name for block in unset if _largest_offset(block) > _NO_EFFECT * size]
     others = mesh_of(obj).users - int(mesh_of(obj).use_fake_user) - 1
-    with_it = f", and so will {_counted(others, 'object')} with the same mesh" if others else ""
-    question = f"{obj.name} will look different{with_it}: {listed(acting)} go off."
+    with_it = f", and so will {counted(others, 'object')} with the same mesh" if others else ""
+    question = f"{obj.name} will look different{with_it}: off: {listed(acting)}."
     return Issue(
         _NAME,
         _UNSET,
@@ -173,10 +174,6 @@ def _posed_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
     )
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _points(block: bpy.types.ShapeKey) -> NDArray[np.float32]:
     return read_property(block.points, "co", np.float32, (3,))
 
@@ -236,7 +233,7 @@ def _make_relative(subject: Subject, _issue: Issue) -> str:
         block.value = each.share
     on = [each.name for each in shares if each.share > 0.0]
     return (
-        f"Made {_counted(len(keys.key_blocks), 'shape key')} of {subject.obj.name} relative; on: "
+        f"Made {counted(len(keys.key_blocks), 'shape key')} of {subject.obj.name} relative; on: "
         f"{listed(on) or 'none'}."
     )
 
@@ -246,7 +243,7 @@ def _clear_values(subject: Subject, _issue: Issue) -> str:
     names = [block.name for block in _unset_keys(keys)]
     for name in names:
         keys.key_blocks[name].value = 0.0
-    return f"Set {_counted(len(names), 'shape key')} of {subject.obj.name} to 0: {listed(names)}."
+    return f"Set {counted(len(names), 'shape key')} of {subject.obj.name} to 0: {listed(names)}."
 
 
 def _fit_keys(subject: Subject, _issue: Issue) -> str:
@@ -276,7 +273,7 @@ def _fit_keys(subject: Subject, _issue: Issue) -> str:
     places: Any = mesh.attributes["position"]
     places.data.foreach_set("vector", positions.reshape(-1))
     mesh.update()
-    return f"Gave {_counted(len(wrong), 'shape key')} of {obj.name} {len(positions)} points."
+    return f"Gave {counted(len(wrong), 'shape key')} of {obj.name} {len(positions)} points."
 
 
 def _unpin(subject: Subject, _issue: Issue) -> str:

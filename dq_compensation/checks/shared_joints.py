@@ -8,7 +8,7 @@ from ..core.spherical_joint import joint_sets
 from ..scene.object_settings import settings_of
 from .issue import Check, Issue, listed
 from .subject import Subject
-from .weight_changes import counted
+from .wording import counted
 
 _SETS_NAMED = 2
 

@@ -12,8 +12,9 @@ from ..scene.armature import pose_matrices, pose_order
 from ..scene.errors import BindingError
 from .issue import Check, Fix, Issue
 from .subject import Subject
-from .weight_changes import DeformingWeights, counted, deforming_weights, sharing_question
+from .weight_changes import DeformingWeights, deforming_weights, sharing_question
 from .weight_sums import write_normalized
+from .wording import counted
 
 # The share of a vertex's weights below which an influence is cleaned away.
 SMALLEST_SHARE = 1e-4

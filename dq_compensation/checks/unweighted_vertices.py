@@ -18,11 +18,11 @@ from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 from .weight_changes import (
     DeformingWeights,
-    counted,
     deforming_weights,
     require_writable,
     sharing_question,
 )
+from .wording import counted
 
 # How often the weights of a loose part, taken vertex by vertex from elsewhere, are averaged.
 _LOOSE_ROUNDS = 12

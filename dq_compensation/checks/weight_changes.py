@@ -80,9 +80,3 @@ def sharing_question(obj: bpy.types.Object) -> str:
         return ""
     objects = "1 other object" if others == 1 else f"{others} other objects"
     return f"{mesh.name} is shared with {objects}, whose weights change as well."
-
-
-def counted(count: int, singular: str) -> str:
-    """A number with its noun: ``1 vertex``, ``2,000 vertices``."""
-    plural = singular[:-2] + "ices" if singular.endswith("ex") else singular + "s"
-    return f"{count:,} {singular if count == 1 else plural}"

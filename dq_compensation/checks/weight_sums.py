@@ -10,11 +10,11 @@ from .issue import Check, Fix, Issue
 from .subject import Subject
 from .weight_changes import (
     DeformingWeights,
-    counted,
     deforming_weights,
     require_writable,
     sharing_question,
 )
+from .wording import counted
 
 # Game engines keep weights in 8 bits: smaller differences are lost on the way anyhow.
 _TOLERANCE = 1e-3

@@ -16,7 +16,8 @@ from ..scene.weights_writing import write_rows
 from .issue import Check, Fix, FixError, Issue, listed
 from .subject import Subject
 from .transition_culprits import Culprit, MeasuredTransitions
-from .weight_changes import counted, require_writable, sharing_question
+from .weight_changes import require_writable, sharing_question
+from .wording import counted
 
 # More pairs of joints than this are counted, not listed.
 _MOST_LISTED = 6
