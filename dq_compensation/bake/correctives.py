@@ -30,7 +30,7 @@ from .trial_motion import poses_at_once, poses_of_joint
 from .verification import Deviation, deviation_from
 
 PROBLEM_DOUBLE = (
-    "The shape keys {names} of {obj} correct {bone} already. Turn on Overwrite to replace them, or "
+    "The shape keys {names} of {obj} correct {bone} already. Turn on Replace Earlier Bake, or "
     "remove them."
 )
 PROBLEM_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."

@@ -19,7 +19,7 @@ PROBLEM_LINKED_ACTION = (
 )
 PROBLEM_DRIVEN = (
     "The shape key {name} of {obj} has a driver, so it is not of an earlier bake. Choose another "
-    "name pattern, or turn off Overwrite."
+    "name pattern, or turn off Replace Earlier Bake."
 )
 
 

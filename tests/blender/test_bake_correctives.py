@@ -265,7 +265,7 @@ def test_both_sides_get_keys_in_one_go(body: Human) -> None:
 
 def test_a_second_bake_replaces_the_first_or_is_refused(body: Human) -> None:
     bake(body, ELBOW, onto="THIS", angles="30, 60, 90", both_ways=False)
-    with pytest.raises(RuntimeError, match="Turn on Overwrite"):
+    with pytest.raises(RuntimeError, match="Turn on Replace Earlier Bake"):
         bake(body, ELBOW, onto="THIS", angles="45", overwrite=False)
     # A twist is another motion, which does not fire the bends.
     bake(body, ELBOW, onto="THIS", angles="", twist=True, twist_angles="90", overwrite=False)
