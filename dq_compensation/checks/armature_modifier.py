@@ -13,7 +13,7 @@ import numpy as np
 from ..modifier.installation import acts
 from ..scene.armature import armature_of, deforming_bones
 from ..scene.attributes import read_property
-from ..wording import listed
+from ..wording import counted, listed
 from .armature_modifier_display import DISPLAY_FIXES, find_in_display
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
@@ -193,7 +193,8 @@ def _remove_idle(subject: Subject, _issue: Issue) -> str:
     idle = [m for m in _armature_modifiers(subject.obj) if m.object is None]
     for modifier in idle:
         subject.obj.modifiers.remove(modifier)
-    return f"Removed {len(idle)} Armature modifiers without an armature from {subject.obj.name}"
+    modifiers = counted(len(idle), "Armature modifier")
+    return f"Removed {modifiers} without an armature from {subject.obj.name}"
 
 
 def _several(subject: Subject, modifiers: list[bpy.types.ArmatureModifier]) -> list[Issue]:

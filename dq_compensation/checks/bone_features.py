@@ -42,8 +42,8 @@ def _bendy_bones(subject: Subject) -> Issue | None:
         "straighten_bones",
         "Segments to 1",
         "Make the bendy bones straight ones, so that Blender shows them as they move here",
-        f"{len(names)} bones of {subject.armature.name} get one segment. What their curves did to "
-        "this and other meshes is gone, in Blender's own deformation as well.",
+        f"One segment for {counted(len(names), 'bone')} of {subject.armature.name}. What the "
+        "curves did to this and other meshes is gone, in Blender's own deformation as well.",
     )
     return Issue(_CHECK, "bendy_bones", "WARNING", message, names, fixes=(fix,))
 
@@ -59,15 +59,16 @@ def _envelopes(subject: Subject) -> Issue | None:
     if not len(moved):
         return None
     what = "without weights " if modifier.use_vertex_groups else ""
+    moved_vertices = counted(len(moved), "vertex")
     message = (
-        f"Bone envelopes move {len(moved)} vertices {what}of {subject.obj.name} in Blender "
+        f"Bone envelopes move {moved_vertices} {what}of {subject.obj.name} in Blender "
         f"({modifier.name}, Bone Envelopes). Here only vertex groups count: they stay behind."
     )
     fix = Fix(
         "envelopes_to_weights",
         "Envelopes to Weights",
         "Write the envelopes into vertex groups of the bones and turn Bone Envelopes off",
-        f"{len(moved)} vertices of {subject.obj.name} get weights from the envelopes"
+        f"Weights from the envelopes for {moved_vertices} of {subject.obj.name}"
         + ("." if modifier.use_vertex_groups else ", in place of those that they may have.")
         + " From then on the envelopes of the bones do nothing to it.",
     )
@@ -86,7 +87,7 @@ def _multiplied_weights(subject: Subject) -> Issue | None:
         "multiply_weights",
         "Apply to Weights",
         "Multiply the painted weights by the envelopes and turn Envelope Multiply off",
-        f"The weights of {len(names)} bones change for good, on every mesh that "
+        f"The weights of {counted(len(names), 'bone')} change for good, on every mesh that "
         f"{subject.armature.name} deforms.",
     )
     return Issue(_CHECK, "multiplied_weights", "ERROR", message, names, fixes=(fix,))
@@ -202,7 +203,8 @@ def _envelopes_to_weights(subject: Subject, issue: Issue) -> str:
     except WeightsError as error:
         raise FixError(str(error)) from error
     modifier.use_vertex_groups, modifier.use_bone_envelopes = True, False
-    return f"{len(issue.vertices)} vertices got weights from envelopes in {len(groups)} groups"
+    vertices = counted(len(issue.vertices), "vertex")
+    return f"Gave {vertices} weights from envelopes in {counted(len(groups), 'group')}"
 
 
 def _multiply_weights(subject: Subject, issue: Issue) -> str:
@@ -229,7 +231,8 @@ def _multiply_weights(subject: Subject, issue: Issue) -> str:
             _multiply_weights_of(one, issue.bones)
     for name in issue.bones:
         armature.bones[name].use_envelope_multiply = False
-    return f"Envelopes are in the weights of {listed(issue.bones)} now, in {len(meshes)} objects"
+    objects = counted(len(meshes), "object")
+    return f"Envelopes are in the weights of {listed(issue.bones)} now, in {objects}"
 
 
 def _multiply_weights_of(subject: Subject, names: tuple[str, ...]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..core.limb_axes import LimbAxes
 from ..core.skeleton import Skeleton
 from ..scene.object_settings import settings_of
-from ..wording import counted, listed
+from ..wording import counted, limb_axis_word, listed
 from .fixes.reorient import reorient_bones
 from .issue import Check, Fix, Issue
 from .subject import Subject
@@ -68,7 +68,7 @@ def find(subject: Subject) -> list[Issue]:
     names = _names(skeleton, turned)
     message = (
         f"Not along their limbs in {armature}: {listed(names)}. "
-        "Limb Axis AUTO takes the limbs from the hierarchy, so the deformation is right."
+        "Limb Axis Automatic takes the limbs from the hierarchy, so the deformation is right."
     )
     return [Issue("bone_orientation", "own_axes", "INFORMATION", message, names, fixes=(reorient,))]
 
@@ -112,8 +112,9 @@ def _message(
         used = "Y" if setting == "AUTO" else setting
         along = f"along their {axes.own_axis}" if axes.own_axis is not None else "elsewhere"
         parts.append(
-            f"Limb Axis {setting} takes {used} of {counted(len(names), 'bone')} at the ends of "
-            f"limbs ({listed(names)}) for the limb, but the limbs of these bones run {along}."
+            f"Limb Axis {limb_axis_word(setting)} takes {used} of {counted(len(names), 'bone')} "
+            f"at the ends of limbs ({listed(names)}) for the limb, but the limbs of these bones "
+            f"run {along}."
         )
     return " ".join(parts)
 
@@ -129,7 +130,10 @@ def _set_limb_axis(subject: Subject, issue: Issue) -> str:
     before = settings.limb_axis
     settings.limb_axis = axes.best_axis() if axes is not None else "AUTO"
     count = counted(len(issue.bones), "bone")
-    return f"Limb Axis is {settings.limb_axis} now, it was {before}: {count}"
+    return (
+        f"Limb Axis is {limb_axis_word(settings.limb_axis)} now, it was {limb_axis_word(before)}: "
+        f"{count}"
+    )
 
 
 def _reorient(subject: Subject, _issue: Issue) -> str:

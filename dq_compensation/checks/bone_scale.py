@@ -142,7 +142,7 @@ def _posed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
                 "clear_pose_scale",
                 "Clear Scale",
                 "Set the scale of these bones to 1 in the pose",
-                f"The pose will look different: {count} of {armature.name} will have their scale "
+                f"The pose will look different: the scale of {count} of {armature.name} is "
                 "cleared.",
             ),
         ),

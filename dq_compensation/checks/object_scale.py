@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene.armature import armature_of
+from ..wording import counted, listed
 from .fixes.armature_scale import apply_armature_scale, plan_armature_scale
 from .fixes.mesh_scale import apply_mesh_scale, mesh_scale, plan_mesh_scale
 from .fixes.object_transforms import is_equal, is_nothing, is_one, own_scale, scale_of, scale_words
@@ -135,10 +136,11 @@ def _apply_to_armature(subject: Subject, _issue: Issue) -> str:
         raise FixError(f"{subject.obj.name} has no armature any more.")
     plan = plan_armature_scale(armature)
     apply_armature_scale(plan)
+    keys = f", {counted(plan.key_count, 'key')}" if plan.key_count else ""
+    meshes = f" and {listed([mesh.obj.name for mesh in plan.meshes])}" if plan.meshes else ""
     return (
         f"Applied the scale {scale_words(plan.scale)} of {armature.name} to "
-        f"{len(armature_of(armature).bones)} bones, {plan.key_count} keys and "
-        f"{len(plan.meshes)} meshes."
+        f"{counted(len(armature_of(armature).bones), 'bone')}{keys}{meshes}."
     )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..scene.armature import armature_of
 from ..scene.attributes import AttributeType, read_attribute, read_property
 from ..scene.mesh import mesh_of
+from ..wording import counted
 
 
 class SelectionError(ValueError):
@@ -55,7 +56,7 @@ def select_vertices(
         mesh.polygons.foreach_set("select", np.logical_and.reduceat(chosen[corners], starts))
     context.scene.tool_settings.mesh_select_mode = (True, False, False)
     bpy.ops.object.mode_set(mode="EDIT")
-    told = f"Selected {shown} vertices of {obj.name}"
+    told = f"Selected {counted(shown, 'vertex')} of {obj.name}"
     return told if shown == len(vertices) else f"{told}; {len(vertices) - shown} more are hidden"
 
 
@@ -92,7 +93,7 @@ def select_bones(
         target.select = bone.name in shown
     first = next(name for name in names if name in shown)
     armature_of(armature).bones.active = armature_of(armature).bones[first]
-    told = f"Selected {len(shown)} bones of {armature.name}"
+    told = f"Selected {counted(len(shown), 'bone')} of {armature.name}"
     return told if not hidden else f"{told}; {len(hidden)} more are hidden"
 
 

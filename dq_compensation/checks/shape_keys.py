@@ -112,7 +112,7 @@ def _unset_issue(subject: Subject, keys: bpy.types.Key) -> Issue | None:
     acting = [block.name for block in unset if _largest_offset(block) > _NO_EFFECT * size]
     others = mesh_of(obj).users - int(mesh_of(obj).use_fake_user) - 1
     with_it = f", and so will {counted(others, 'object')} with the same mesh" if others else ""
-    question = f"{obj.name} will look different{with_it}: {listed(acting)} go off."
+    question = f"{obj.name} will look different{with_it}: off: {listed(acting)}."
     return Issue(
         _NAME,
         _UNSET,

@@ -69,7 +69,7 @@ def _before_armature(subject: Subject, modifier: bpy.types.ArmatureModifier) -> 
     what = "weights" if kinds <= _WEIGHTS else "vertices"
     message = (
         f"Before {modifier.name} deforms {obj.name}, its {what} are changed by {names}. "
-        "DQ Compensation cannot follow that: the modifiers belong below it, or applied."
+        f"DQ Compensation cannot follow that: move them below {modifier.name}, or apply them."
     )
     move = Fix(
         "move_armature",

@@ -14,11 +14,11 @@ from ..core.weight_spreading import (
     strongest_weights,
 )
 from ..scene.weights_writing import write_rows
+from ..wording import counted
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 from .weight_changes import (
     DeformingWeights,
-    counted,
     deforming_weights,
     require_writable,
     sharing_question,

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene.weights_writing import write_rows
+from ..wording import counted
 from .issue import Check, Fix, Issue
 from .subject import Subject
 from .weight_changes import (
     DeformingWeights,
-    counted,
     deforming_weights,
     require_writable,
     sharing_question,

@@ -87,7 +87,7 @@ what DQ Compensation gives"""
     )
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
-        return context.window_manager.invoke_props_dialog(self, width=360)
+        return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
 
     def draw(self, context: Context) -> None:
         draw_properties(self, ("key_name", "target", "onto", "overwrite"))
@@ -166,7 +166,7 @@ DQ Compensation shows, without it. Esc stops"""
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         self._interactive = True
         self.first, self.last = scene_range(self, context)
-        return context.window_manager.invoke_props_dialog(self, width=400)
+        return context.window_manager.invoke_props_dialog(self, width=400, confirm_text="Bake")
 
     def draw(self, context: Context) -> None:
         names = ("first", "last", "step", "target", "tolerance", "name_pattern", "onto")

@@ -40,7 +40,7 @@ class VIEW3D_PT_dq_compensation_bake(Panel):
         for obj in target_meshes(context):
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:
-                draw_sentence(layout, context, report, "CHECKMARK", margin=80)
+                draw_sentence(layout, context, report, "CHECKMARK")
 
 
 CLASSES = (VIEW3D_PT_dq_compensation_bake,)

@@ -26,9 +26,9 @@ _log = logging.getLogger(__name__)
 
 _NO_LONGER_THERE = "This problem is no longer there"
 
-# Of the dialog that asks, in pixels at interface scale 1 and in letters of about 6 pixels.
+# Of the dialog that asks, in pixels at interface scale 1, and what its text does not get of it.
 _DIALOG_WIDTH = 400
-_DIALOG_LETTERS = 58
+_DIALOG_MARGIN = 60
 
 # Modes in which an undo step holds the whole file. In the others it holds the edited geometry
 # alone, so that what a fix changes elsewhere would not come back.
@@ -114,7 +114,8 @@ class DQC_OT_fix(_OfIssue, Operator):
 
     def draw(self, context: Context) -> None:
         if self.layout is not None and self._question:
-            draw_lines(self.layout, broken_lines(self._question, _DIALOG_LETTERS), "QUESTION")
+            lines = broken_lines(self._question, _DIALOG_WIDTH - _DIALOG_MARGIN)
+            draw_lines(self.layout, lines, "QUESTION")
 
     def execute(self, context: Context) -> "set[OperatorReturnItems]":
         self._question = ""

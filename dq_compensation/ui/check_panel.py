@@ -11,6 +11,7 @@ from ..checks import findings, mending
 from ..checks.issue import Issue
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.targets import target_meshes
+from ..wording import counted as number_of
 from .check_operators import counted
 from .sentences import draw_sentence
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMATION": "INFO"}
 # What a box takes from the sidebar's width, besides what any sentence leaves free.
-_BOX_MARGIN = 80
+_BOX_MARGIN = 94
 
 
 class VIEW3D_PT_dqc_setup_check(Panel):
@@ -91,12 +92,12 @@ def _issue(
         operator = row.operator("dqc.fix", text=label, icon="TOOL_SETTINGS")
         operator.object_name = obj.name
         operator.check, operator.key, operator.fix = issue.check, issue.key, fix.name
+    nouns = {"VERTICES": "Vertex", "BONES": "Bone"}
     culprits = (("VERTICES", len(issue.vertices)), ("BONES", len(issue.bones)))
     for what, count in culprits:
         if not count:
             continue
-        noun = what.lower() if count > 1 else {"VERTICES": "vertex", "BONES": "bone"}[what]
-        text = f"Select {count} {noun.capitalize()}"
+        text = f"Select {number_of(count, nouns[what])}"
         operator = buttons.operator("dqc.select_issue", text=text, icon="RESTRICT_SELECT_OFF")
         operator.object_name = obj.name
         operator.check, operator.key, operator.what = issue.check, issue.key, what

@@ -125,7 +125,7 @@ it like DQ Compensation in any pose, without the add-on. Esc stops"""
         self._interactive = True
         if not selected_bones(context):
             self.bones = "ALL"
-        return context.window_manager.invoke_props_dialog(self, width=400)
+        return context.window_manager.invoke_props_dialog(self, width=400, confirm_text="Bake")
 
     def draw(self, context: Context) -> None:
         column = self.layout.column()

@@ -138,7 +138,7 @@ class DQC_OT_weights_fill(_WeightsOperator, Operator):
     group: EnumProperty(name="Group", description="Which weights to fill", items=_GROUPS)
     value: FloatProperty(
         name="Weight",
-        description="0: nothing is compensated, 1: all of it",
+        description="What each vertex gets",
         default=1.0,
         min=0.0,
         max=1.0,

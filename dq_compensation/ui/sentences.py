@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import blf
+import bpy
 from bpy.types import Context, UILayout
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
 
+# Blender's own font of the interface, and its size where no style says it.
+_FONT = 0
+_POINTS = 11.0
+# Pixels at interface scale 1: of a sidebar that is not there, and the least that a line gets.
+_NO_SIDEBAR, _NARROWEST = 240.0, 80.0
+
 
 def draw_sentence(
-    layout: UILayout, context: Context, text: str, icon: IconItems, *, margin: int = 60
+    layout: UILayout, context: Context, text: str, icon: IconItems, *, margin: int = 84
 ) -> None:
     """A sentence, broken into as many lines as the sidebar's width asks for.
 
@@ -21,13 +31,12 @@ def draw_sentence(
         text: the sentence.
         icon: before the first line.
         margin: the pixels of the sidebar, at interface scale 1, that the text does not get: the
-            icon's and those of the boxes around it.
+            icon's, the tabs' and those of the boxes around it.
     """
     scale = context.preferences.system.ui_scale
     region = context.region
-    # A letter of the interface font is about 6 pixels wide at scale 1.
-    width = max(20, int((region.width / scale - margin) / 6)) if region else 40
-    draw_lines(layout, broken_lines(text, width), icon)
+    width = region.width / scale - margin if region else _NO_SIDEBAR
+    draw_lines(layout, broken_lines(text, max(width, _NARROWEST)), icon)
 
 
 def draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
@@ -38,12 +47,41 @@ def draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
         column.label(text=line, icon=icon if number == 0 else "BLANK1")
 
 
-def broken_lines(text: str, width: int) -> list[str]:
-    """A text in lines of at most so many letters, but for words that are longer themselves."""
+def broken_lines(
+    text: str, width: float, measure: Callable[[str], float] | None = None
+) -> list[str]:
+    """A text in lines of at most this width, but for words that are wider themselves.
+
+    Args:
+        text: words with spaces between them.
+        width: in pixels at interface scale 1, or in what `measure` gives.
+        measure: how wide a text is; by default as the interface shows it.
+    """
+    measure = measure or shown_width
+    space = measure(" ")
     lines: list[str] = []
+    left = 0.0
     for word in text.split():
-        if lines and len(lines[-1]) + 1 + len(word) <= width:
+        needed = measure(word)
+        if lines and space + needed <= left:
             lines[-1] = f"{lines[-1]} {word}"
+            left -= space + needed
         else:
             lines.append(word)
+            left = width - needed
     return lines
+
+
+def shown_width(text: str) -> float:
+    """How wide the interface shows a text, in pixels at interface scale 1."""
+    preferences = bpy.context.preferences
+    points = preferences.ui_styles[0].widget.points if preferences.ui_styles else _POINTS
+    # It is 0 in a session without a window.
+    scale = preferences.system.ui_scale or 1.0
+    return _measured(text, points * scale) / scale
+
+
+@lru_cache(maxsize=4096)
+def _measured(text: str, size: float) -> float:
+    blf.size(_FONT, size)
+    return blf.dimensions(_FONT, text)[0]

@@ -61,7 +61,7 @@ def test_a_named_axis_across_the_limbs_is_an_error(human: Human) -> None:
     (issue,) = found_by(CHECK, human.mesh_object)
     assert issue.severity == "ERROR"
     assert "upperarm01.L" in issue.bones
-    assert fix(CHECK, human.mesh_object, "set_limb_axis").startswith("Limb Axis is AUTO now")
+    assert fix(CHECK, human.mesh_object, "set_limb_axis").startswith("Limb Axis is Automatic now")
     assert not found_by(CHECK, human.mesh_object)
 
 
@@ -286,5 +286,5 @@ def test_mode_active_object_and_hiding_are_as_they_were(human: Human) -> None:
 def test_limb_axis_of_the_old_axes_is_taken_back(human: Human) -> None:
     turn_bones(human.armature_object, "X")
     human.mesh_object.dq_compensation.limb_axis = "Z"
-    assert "Limb Axis is AUTO now for Human" in fix(CHECK, human.mesh_object, "reorient_bones")
+    assert "Limb Axis is Automatic now for Human" in fix(CHECK, human.mesh_object, "reorient_bones")
     assert not found_by(CHECK, human.mesh_object)

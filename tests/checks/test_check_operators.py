@@ -274,7 +274,7 @@ def test_hidden_vertices_are_counted(
     dents.vertices = (0, 1)
     body.data.vertices[0].hide = True
     select_issue(body, "VERTICES")
-    assert "Selected 1 vertices of Body; 1 more are hidden" in capfd.readouterr().out
+    assert "Selected 1 vertex of Body; 1 more are hidden" in capfd.readouterr().out
     bpy.ops.object.mode_set(mode="OBJECT")
     body.data.vertices[1].hide = True
     with pytest.raises(RuntimeError, match="All 2 vertices are hidden"):
@@ -309,7 +309,7 @@ def test_hidden_bones_are_counted(
     collection.assign(armature.data.bones["Root"])
     collection.is_visible = False
     select_issue(body, "BONES")
-    assert "Selected 1 bones of Rig; 1 more are hidden" in capfd.readouterr().out
+    assert "Selected 1 bone of Rig; 1 more are hidden" in capfd.readouterr().out
     assert selected_bones(armature) == ["Lower"]
     on_pose = "hide" in bpy.types.PoseBone.bl_rna.properties
     (armature.pose if on_pose else armature.data).bones["Lower"].hide = True

@@ -9,7 +9,7 @@ import bpy
 import pytest
 
 from dq_compensation.checks import catalogue, findings
-from dq_compensation.ui.sentences import broken_lines
+from dq_compensation.ui.sentences import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, skin
 from tests.checks.fake_checks import Dents
@@ -133,7 +133,17 @@ def test_several_characters_are_told_apart(body: bpy.types.Object) -> None:
 def test_lines_break_between_words_and_keep_all_of_them() -> None:
     text = "Bones of Rig are scaled: Oberschenkelknochen.L and 4 more."
     for width in (5, 20, 33, 200):
-        lines = broken_lines(text, width)
+        lines = broken_lines(text, width, len)
         assert " ".join(lines) == text
         assert all(len(line) <= width or " " not in line for line in lines)
-    assert broken_lines("", 20) == []
+    assert broken_lines("", 20, len) == []
+
+
+def test_lines_are_as_wide_as_the_interface_shows_them() -> None:
+    """So that a narrow sidebar cuts nothing off, whatever the letters are."""
+    text = "Mmmm mmmm WWWW illi lili ill before Armature deforms Human its vertices are changed."
+    lines = broken_lines(text, 120.0)
+    # Words are measured one by one: kerning beside spaces may differ by a pixel or two a line.
+    assert all(shown_width(line) < 120.0 + 3.0 for line in lines)
+    assert len(lines[0]) < len(lines[1])
+    assert len(lines) < len(text) / 10

@@ -28,7 +28,7 @@ from ...scene.animation_curves import (
 from ...scene.armature import armature_of
 from ...scene.attributes import read_property
 from ...scene.setup import armature_modifier
-from ...wording import listed
+from ...wording import counted, listed
 from ..issue import FixError
 from .mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale
 from .object_transforms import (
@@ -104,12 +104,12 @@ class ArmatureScalePlan:
             )
         if self.curves:
             parts.append(
-                f"{self.key_count} keys in {listed(self.actions)} are multiplied, so that the "
-                "animation looks the same."
+                f"In {listed(self.actions)}, {counted(self.key_count, 'key')} will be multiplied, "
+                "so that the animation looks the same."
             )
         keys = constant_scale_keys(self.obj)
         if keys:
-            parts.append(f"{keys} keys of its scale are set to 1.")
+            parts.append(f"{counted(keys, 'key')} of its scale will be set to 1.")
         return " ".join(parts + self.unkept)
 
 

@@ -229,5 +229,5 @@ def _summary(bones: int, curves: int, sampled: int, loosened: list[str], reset: 
     if loosened:
         said.append(f"no longer connected: {listed(loosened)}")
     if reset:
-        said.append(f"Limb Axis is AUTO now for {listed(reset)}")
+        said.append(f"Limb Axis is Automatic now for {listed(reset)}")
     return "; ".join(said)
