@@ -45,9 +45,9 @@ def add_bent_examples(obj: bpy.types.Object, binding: Binding, bones: Sequence[i
             # The chain's bones are straight: along the axes of the parent all is as in the armature
             # but for the order of the axes.
             axes = skeleton.rest[int(skeleton.parents[example.bone]), :3, :3]
-            item.direction = tuple((example.directions[number] @ axes).tolist())  # type: ignore[assignment]
+            item.direction = tuple((example.directions[number] @ axes).tolist())
             w, *axis = example.rotations[number].tolist()
-            item.rotation = (w, *(np.array(axis) @ axes).tolist())  # type: ignore[assignment]
+            item.rotation = (w, *(np.array(axis) @ axes).tolist())
 
 
 def bump_in_support(binding: Binding, bone: int) -> NDArray[np.float64]:
