@@ -20,12 +20,19 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..core.corrective_joints import AxisJoint, BallJoint, CorrectiveJoint, ScatteredJoint
+from ..core.corrective_joints import (
+    AxisJoint,
+    BallJoint,
+    CorrectiveJoint,
+    ExampleJoint,
+    ScatteredJoint,
+)
 from ..core.pose_interpolation import SmoothCurve
 from ..scene.mesh import mesh_of
 from .key_animation import value_path
 
 PROPERTY = "Correctives {bone}"
+SHARES = "Correctives {bone} Shares"
 
 # Beyond 0 to 1, which the weights leave by a fifth: else Blender would cut them off there.
 SLIDER_RANGE = (-1.0, 2.0)
@@ -66,17 +73,72 @@ def drive_keys(
                 factors = {"r": place % rings, "d": rings + place // rings}
                 _read_property(_driven_key(obj, name), obj, joint.bone, factors, "r*d")
         return
+    if isinstance(joint, ExampleJoint):
+        _drive_by_example(obj, armature, joint, names)
+        return
+    _drive_scattered(obj, armature, joint, names)
+
+
+def _drive_scattered(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ScatteredJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Gaussians in a property, their sums in the keys."""
     _fill_scattered_property(obj, armature, joint.bone, joint.centres, joint.sigma)
-    for place, name in enumerate(names):
+    for coefficients, name in zip(joint.basis.coefficients.T, names, strict=True):
         if name is not None:
-            terms = {
-                _LETTERS[centre]: (centre, coefficient)
-                for centre, coefficient in enumerate(joint.basis.coefficients[:, place])
-                if abs(coefficient) > _LEAST_COEFFICIENT
-            }
-            expression = "".join(f"{value:+.5g}*{letter}" for letter, (_, value) in terms.items())
-            centres = {letter: centre for letter, (centre, _) in terms.items()}
+            centres, expression = _sum(coefficients)
             _read_property(_driven_key(obj, name), obj, joint.bone, centres, expression)
+
+
+def _drive_by_example(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ExampleJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Gaussians in one property, what they give for each pose in another, at most 1 in the keys."""
+    bone, count = joint.bone, len(joint.poses)
+    if joint.limb is None:
+        _fill_scattered_property(obj, armature, bone, joint.centres, joint.sigma)
+    else:
+        for curve, form in zip(_driven_property(obj, bone, count + 1), joint.forms, strict=True):
+            _rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+            angle = f"acos(min(1,max(-1,{_products(form)})))"
+            curve.driver.expression = f"exp(-pow({angle}/{joint.sigma:.6g},2))"
+    shares = _driven_property(obj, bone, count, SHARES)
+    for curve, column in zip(shares, joint.basis.coefficients.T, strict=True):
+        centres, total = _sum(column)
+        _read_property(curve, obj, bone, centres, f"min(1,max(0,{total}))")
+    places = {_LETTERS[place]: place for place in range(count)}
+    for letter, name in zip(places, names, strict=True):
+        if name is not None:
+            expression = f"{letter}/max(1,{'+'.join(places)})"
+            _read_property(_driven_key(obj, name), obj, bone, places, expression, SHARES)
+
+
+def _sum(coefficients: Any) -> tuple[dict[str, int], str]:
+    """The places of the numbers that count, by variable names, and their weighted sum."""
+    places = {
+        _LETTERS[place]: place
+        for place, coefficient in enumerate(coefficients)
+        if abs(coefficient) > _LEAST_COEFFICIENT
+    }
+    terms = (f"{coefficients[place]:+.5g}*{letter}" for letter, place in places.items())
+    return places, "".join(terms)
+
+
+def _products(form: Any) -> str:
+    """q^T F q of a rotation's w, x, y, z."""
+    parts = []
+    for row, one in enumerate("wxyz"):
+        for column in range(row, 4):
+            value = form[row, column] * (1.0 if row == column else 2.0)
+            if abs(value) > 1e-6:
+                parts.append(f"{value:+.6f}*{one}*{'wxyz'[column]}")
+    return "".join(parts)
 
 
 def release_key(obj: bpy.types.Object, name: str) -> None:
@@ -102,7 +164,7 @@ def keys_alike(obj: bpy.types.Object, joint: CorrectiveJoint) -> list[str]:
         if curve is None or not _follows(curve.driver, joint.bone):
             continue
         twists = all(variable.name == "y" for variable in curve.driver.variables)
-        either = isinstance(joint, ScatteredJoint)
+        either = isinstance(joint, ScatteredJoint | ExampleJoint)
         if either or twists == (isinstance(joint, AxisJoint) and joint.axis is None):
             found.append(block.name)
     return found
@@ -110,9 +172,9 @@ def keys_alike(obj: bpy.types.Object, joint: CorrectiveJoint) -> list[str]:
 
 def _follows(driver: Any, bone: str) -> bool:
     """Whether a driver reads the rotation of a bone, or the bone's array property."""
-    path = _property_path(bone)
+    paths = (_property_path(bone), _property_path(bone, SHARES))
     return any(
-        target.data_path.startswith(path)
+        target.data_path.startswith(paths)
         or (
             variable.type == "TRANSFORMS"
             and target.bone_target == bone
@@ -201,17 +263,19 @@ def _draw(curve: Any, shape: SmoothCurve) -> None:
     curve.update()
 
 
-def _property_path(bone: str) -> str:
-    return f'["{bpy.utils.escape_identifier(PROPERTY.format(bone=bone))}"]'
+def _property_path(bone: str, name: str = PROPERTY) -> str:
+    return f'["{bpy.utils.escape_identifier(name.format(bone=bone))}"]'
 
 
-def _driven_property(obj: bpy.types.Object, bone: str, count: int) -> list[Any]:
+def _driven_property(
+    obj: bpy.types.Object, bone: str, count: int, name: str = PROPERTY
+) -> list[Any]:
     """The drivers' curves of a bone's array property, which is made anew with `count` numbers."""
-    path = _property_path(bone)
+    path = _property_path(bone, name)
     if obj.animation_data is not None:
         for curve in [curve for curve in obj.animation_data.drivers if curve.data_path == path]:
             obj.animation_data.drivers.remove(curve)
-    obj[PROPERTY.format(bone=bone)] = [0.0] * count
+    obj[name.format(bone=bone)] = [0.0] * count
     return [_emptied(obj.driver_add(path, index)) for index in range(count)]
 
 
@@ -245,13 +309,19 @@ def _fill_scattered_property(
 
 
 def _read_property(
-    curve: Any, obj: bpy.types.Object, bone: str, places: dict[str, int], expression: str
+    curve: Any,
+    obj: bpy.types.Object,
+    bone: str,
+    places: dict[str, int],
+    expression: str,
+    property_name: str = PROPERTY,
 ) -> None:
     """Give a driver an expression of numbers of a bone's array property, by variable names."""
+    path = _property_path(bone, property_name)
     for name, place in places.items():
         variable = curve.driver.variables.new()
         variable.name = name
         variable.type = "SINGLE_PROP"
         variable.targets[0].id = obj
-        variable.targets[0].data_path = f"{_property_path(bone)}[{place}]"
+        variable.targets[0].data_path = f"{path}[{place}]"
     curve.driver.expression = expression

@@ -79,7 +79,8 @@ def free_copies(
         scene.collection.objects.link(obj)
     try:
         for copy, names in ((corrected, key_names), (plain, ())):
-            _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy})
+            # What an object's drivers read of itself, they read of the copy already.
+            _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy, copy: copy})
         yield FreeCopies(scene, rig, corrected, plain)
     finally:
         bpy.data.scenes.remove(scene)
