@@ -14,7 +14,7 @@ keys that have other drivers beside those of their values.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import bpy
@@ -147,6 +147,29 @@ def release_key(obj: bpy.types.Object, name: str) -> None:
     animation = key.animation_data if key is not None else None
     if animation is not None and animation.drivers.find(value_path(name)) is not None:
         key.key_blocks[name].driver_remove("value")
+
+
+def bone_of_property(data_path: str, bones: Iterable[str]) -> str | None:
+    """The bone whose array property a driver reads, of these; None where it is no such property."""
+    for bone in bones:
+        if data_path.startswith((_property_path(bone), _property_path(bone, SHARES))):
+            return bone
+    return None
+
+
+def property_drivers(
+    obj: bpy.types.Object, bones: Iterable[str]
+) -> Iterator[tuple[str, int, list[Any]]]:
+    """The array properties of these bones: the name, how many numbers it has, their drivers."""
+    animation: Any = obj.animation_data
+    if animation is None:
+        return
+    for bone in bones:
+        for kind in (PROPERTY, SHARES):
+            path, name = _property_path(bone, kind), kind.format(bone=bone)
+            if name in obj:
+                curves = [curve for curve in animation.drivers if curve.data_path == path]
+                yield name, len(obj[name]), curves
 
 
 def keys_alike(obj: bpy.types.Object, joint: CorrectiveJoint) -> list[str]:

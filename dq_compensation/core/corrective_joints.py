@@ -1,7 +1,7 @@
 """A joint's example poses, and how much of each a rotation of its bone is.
 
-Four kinds: it turns about one axis, swings in every direction, has poses of any kind, or has those
-that an artist gave as examples. Rotations are unit quaternions (w, x, y, z) in the bone's rest axes.
+Four kinds: it turns about one axis, swings in every direction, has poses of any kind, or those that
+an artist gave as examples. Rotations are unit quaternions (w, x, y, z) in the bone's rest axes.
 """
 
 from __future__ import annotations
