@@ -1,4 +1,5 @@
 # make demo    a picture of the methods side by side on a real human: build/demo/comparison.png
+# make demo-by-example   a filmstrip of an arm with and without example poses, beside it
 # make test    everything: lint, types, the tests on Blender 5.2, 4.5 and 4.2, the installed zip
 # make benchmark   how fast everything is, as ratios within one run
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
@@ -11,7 +12,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test benchmark build setup lint format types test-5.2 test-4.5 test-4.2 clean
+.PHONY: help demo demo-by-example test benchmark build setup lint format types test-5.2 test-4.5 test-4.2 clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile
@@ -19,6 +20,10 @@ help:
 demo:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/demo.py
+
+demo-by-example:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/demo_by_example.py
 
 test:
 	@$(PYTHON) scripts/run_tests.py

@@ -22,6 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import dq_compensation
 from benchmark_character import build_chain, build_skinned_grid, write_weights
 from dq_compensation.scene.binding import Binding, bind
 
@@ -58,6 +59,7 @@ def bare_read(mesh: bpy.types.Mesh) -> int:
 
 def bind_benchmark() -> float:
     """Measure, print, and return the ratio of binding, topology included, to the bare read."""
+    dq_compensation.register()
     obj = build_scene()
     last: list[Binding] = []
     milliseconds: dict[str, list[float]] = {}

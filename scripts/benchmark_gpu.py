@@ -21,12 +21,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmark_character import build_chain, build_grid
+from benchmark_examples import BENDS, bent
 from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Method
+from dq_compensation.core.example_poses import ExamplePoses
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
+from dq_compensation.core.supports import support
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
@@ -43,6 +46,9 @@ from dq_compensation.viewport.surface import (
 
 BONES, INFLUENCES, SIDE = 80, 4, 256
 TARGETS = {"LINEAR": 1.0, "DUAL_QUATERNION": 1.2, "COMPENSATED": 1.3, "SPHERICAL_JOINT": 1.5}
+# With four example poses of every bone, whose shares change in every pass.
+BY_EXAMPLE: tuple[Method, ...] = ("SPHERICAL_JOINT", "COMPENSATED")
+BY_EXAMPLE_TARGET, ALPHAS_TARGET = 2.1, 0.1
 # Each method, and those that a group blends to LINEAR once more with one.
 WAYS: tuple[tuple[Method, bool], ...] = (
     *((method, False) for method in METHODS),
@@ -89,38 +95,67 @@ def median_seconds(action: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
-def make_deformed(rest: np.ndarray, surface: Topology, skeleton: Skeleton) -> DeformedMesh:
-    """A bound mesh with compensation amounts."""
+def make_deformed(
+    rest: np.ndarray, surface: Topology, skeleton: Skeleton, offsets: np.ndarray | None = None
+) -> DeformedMesh:
+    """A bound mesh with compensation amounts; `offsets` of example poses, shape (m, n, 3)."""
     influences = chain_influences(rest)
     sets = joint_sets(influences, skeleton)
-    deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets, topology=surface))
+    mesh = GpuMesh(rest, influences, sets=sets, topology=surface, shape_offsets=offsets)
+    deformed = DeformedMesh(mesh)
     measured = MeasuredJoints.of(rest, influences, skeleton)
     deformed.set_amounts(measured.amounts, measured)
     return deformed
 
 
+def example_offsets(rest: np.ndarray, skeleton: Skeleton) -> np.ndarray:
+    """Offsets of four poses of every bone but the first, in its support; shape (4 B - 4, n, 3)."""
+    influences = chain_influences(rest)
+    offsets = np.zeros((skeleton.bone_count - 1, len(BENDS), len(rest), 3), np.float32)
+    for bone in range(1, skeleton.bone_count):
+        offsets[bone - 1, :, support(bone, influences, skeleton), 2] = 0.01
+    return offsets.reshape(-1, len(rest), 3)
+
+
 def kernel_times(
-    deformed: DeformedMesh, palette: Palette, blend: np.ndarray
-) -> dict[tuple[Method, bool], float]:
+    deformed: DeformedMesh, exemplary: DeformedMesh, palette: Palette, blend: np.ndarray
+) -> dict[str, float]:
     """Seconds of one skinning pass of each way, interleaved so that other load hits all."""
     dispatches = 20
+    shares = np.random.default_rng(2).random((2, exemplary.mesh.key_count)).astype(np.float32)
 
-    def run(method: Method) -> None:
-        for _ in range(dispatches):
-            deformed.deform(method, palette, with_normals=False)
-        deformed.read_positions()  # waits for the passes
+    def run(method: Method, mesh: DeformedMesh) -> None:
+        for number in range(dispatches):
+            if mesh is exemplary:
+                mesh.set_shape_key_values(shares[number % 2])
+            mesh.deform(method, palette, with_normals=False)
+        mesh.read_positions()  # waits for the passes
 
-    times: dict[tuple[Method, bool], list[float]] = {way: [] for way in WAYS}
+    times: dict[str, list[float]] = {}
     reading = median_seconds(deformed.read_positions, 20)
+
+    def take(name: str, method: Method, mesh: DeformedMesh) -> None:
+        begun = time.perf_counter()
+        run(method, mesh)
+        passed = time.perf_counter() - begun - reading
+        times.setdefault(name, []).append(passed / dispatches)
+
     for turn in range(10):
         for method, blended in WAYS:
             deformed.set_blend(blend if blended else None)
-            begun = time.perf_counter()
-            run(method)
-            if turn:  # the first one compiles
-                passed = time.perf_counter() - begun - reading
-                times[method, blended].append(passed / dispatches)
+            take(f"{method}{', blended' * blended}", method, deformed)
+        for method in BY_EXAMPLE:
+            take(f"{method} by example", method, exemplary)
+        if not turn:  # the first one compiles
+            times.clear()
     return {way: statistics.median(values) for way, values in times.items()}
+
+
+def alpha_seconds(armature: bpy.types.Object, skeleton: Skeleton) -> float:
+    """Seconds of Python per frame for how much of each example acts: 80 bones with 4 poses each."""
+    examples = ExamplePoses.of(bent(skeleton, range(1, skeleton.bone_count)), skeleton)
+    pose = Pose.from_matrices(pose_matrices(armature, pose_order(armature, skeleton)), skeleton)
+    return median_seconds(lambda: examples.alphas(pose), 2000)
 
 
 def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, float]:
@@ -177,12 +212,13 @@ def main() -> None:
     print(f"{gpu.platform.renderer_get()}, {gpu.platform.backend_type_get()}")
     print(f"{len(rest)} vertices, {BONES} bones, {INFLUENCES} influences\n")
     blend = np.random.default_rng(1).uniform(0.0, 1.0, len(rest))
-    times = kernel_times(deformed, palette, blend)
+    exemplary = make_deformed(rest, surface, skeleton, example_offsets(rest, skeleton))
+    times = kernel_times(deformed, exemplary, palette, blend)
     print(f"{'skinning pass':28}{'ms':>8}{'ratio':>8}{'target':>8}")
-    for (method, blended), seconds in times.items():
-        ratio = seconds / times["LINEAR", False]
-        name = f"{method}{', blended' * blended}"
-        target = "" if blended else f"{TARGETS[method]:8.2f}"
+    targets = TARGETS | {f"{method} by example": BY_EXAMPLE_TARGET for method in BY_EXAMPLE}
+    for name, seconds in times.items():
+        ratio = seconds / times["LINEAR"]
+        target = f"{targets[name]:8.2f}" if name in targets else ""
         print(f"{name:28}{1e3 * seconds:8.2f}{ratio:8.2f}{target}")
 
     parts = python_times(armature, skeleton)
@@ -191,6 +227,9 @@ def main() -> None:
     for name, seconds in parts.items():
         target = f"{PYTHON_TARGET:8.2f}" if name == "sum" else ""
         print(f"{name:28}{1e3 * seconds:8.3f}{'':8}{target}")
+
+    alphas = 1e3 * alpha_seconds(armature, skeleton)
+    print(f"{'4 examples of 79 bones':28}{alphas:8.3f}{'':8}{ALPHAS_TARGET:8.2f}")
 
     deformed.set_blend(blend)
     deformed.deform("COMPENSATED", palette)

@@ -3,7 +3,8 @@
     .venv-5.2/bin/python scripts/benchmark_modifier.py [--quick]
 
 One frame is a new pose and `view_layer.update()`. Ratios are to Preserve Volume in the same run;
-the methods take turns, so that other load on the machine hits all of them.
+the methods take turns, so that other load on the machine hits all of them. The methods by example
+have 4 poses of 4 bones; their mesh has the shape keys for them, the others' has none.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import bpy
@@ -21,7 +23,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import dq_compensation
 from benchmark_character import build_chain, build_skinned_grid, write_weights
+from benchmark_examples import add_bent_examples
 from dq_compensation.core.deform import METHODS
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding import Binding, bind
@@ -30,9 +34,23 @@ from dq_compensation.scene.evaluation import Settings
 # MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one. Blended: by a group
 # that leaves a third of the vertices linear and a third to the method, with a ramp between.
 BLENDED = ", blended"
-WAYS = (*METHODS, "MEASURED", f"DUAL_QUATERNION{BLENDED}", f"MEASURED{BLENDED}")
+BY_EXAMPLE = " by example"
+WAYS = (
+    *METHODS,
+    "MEASURED",
+    f"DUAL_QUATERNION{BLENDED}",
+    f"MEASURED{BLENDED}",
+    f"SPHERICAL_JOINT{BY_EXAMPLE}",
+    f"MEASURED{BY_EXAMPLE}",
+)
 BLEND_GROUP = "Blend"
-TARGETS = {"DUAL_QUATERNION": 1.2, "COMPENSATED": 1.5, "MEASURED": 1.5}
+TARGETS = {
+    "DUAL_QUATERNION": 1.2,
+    "COMPENSATED": 1.5,
+    "MEASURED": 1.5,
+    f"SPHERICAL_JOINT{BY_EXAMPLE}": 2.0,
+    f"MEASURED{BY_EXAMPLE}": 2.0,
+}
 
 
 @dataclass(frozen=True)
@@ -83,13 +101,20 @@ def measure(subject: Subject, frames: int, methods: Sequence[str]) -> dict[str, 
     obj = build_mesh(subject, armature)
     bpy.context.view_layer.update()
     binding = bind(obj)
-    ways = {
-        "not deformed": lambda: show(obj, None),
-        "Armature": lambda: show(obj, False),
-        "Preserve Volume": lambda: show(obj, True),
+    exemplary = obj.copy()
+    exemplary.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(exemplary)
+    add_bent_examples(exemplary, binding, [subject.bones * part // 5 for part in (1, 2, 3, 4)])
+    bpy.context.view_layer.update()
+    both = (obj, exemplary)
+    ways: dict[str, Callable[[], None]] = {
+        "not deformed": lambda: show(both, obj, None),
+        "Armature": lambda: show(both, obj, False),
+        "Preserve Volume": lambda: show(both, obj, True),
     }
     for method in methods:
-        ways[method] = lambda method=method: show_nodes(obj, binding, method)
+        shown = exemplary if method.endswith(BY_EXAMPLE) else obj
+        ways[method] = partial(show_nodes, both, shown, bind(shown), method)
     rng = np.random.default_rng(0)
     quaternions = np.ones((subject.bones, 4))
     times: dict[str, list[float]] = {way: [] for way in ways}
@@ -110,20 +135,33 @@ def measure(subject: Subject, frames: int, methods: Sequence[str]) -> dict[str, 
     return {way: statistics.median(values) for way, values in times.items()}
 
 
-def show(obj: bpy.types.Object, preserve_volume: bool | None) -> None:
+def show_alone(objects: Iterable[bpy.types.Object], shown: bpy.types.Object) -> None:
+    """Leave the other objects out of what is evaluated."""
+    for obj in objects:
+        obj.hide_viewport = obj != shown
+
+
+def show(
+    objects: Iterable[bpy.types.Object], obj: bpy.types.Object, preserve_volume: bool | None
+) -> None:
     """Deform by the Armature modifier; None: not at all."""
+    show_alone(objects, obj)
     for modifier in obj.modifiers:
         modifier.show_viewport = modifier.type == "ARMATURE" and preserve_volume is not None
     obj.modifiers["Armature"].use_deform_preserve_volume = bool(preserve_volume)
 
 
-def show_nodes(obj: bpy.types.Object, binding: Binding, method: str) -> None:
+def show_nodes(
+    objects: Iterable[bpy.types.Object], obj: bpy.types.Object, binding: Binding, way: str
+) -> None:
     """Deform by the node modifier."""
-    blend_group = BLEND_GROUP if method.endswith(BLENDED) else ""
-    method = method.removesuffix(BLENDED)
+    show_alone(objects, obj)
+    blend_group = BLEND_GROUP if way.endswith(BLENDED) else ""
+    method = way.removesuffix(BLENDED).removesuffix(BY_EXAMPLE)
     curve = "MEASURED" if method == "MEASURED" else "FITTED"
     method = "COMPENSATED" if method == "MEASURED" else method
-    install(obj, binding, Settings(method, 1.0, curve, "AUTO", "", blend_group))
+    settings = Settings(method, 1.0, curve, "AUTO", "", blend_group)
+    install(obj, binding, replace(settings, by_example=way.endswith(BY_EXAMPLE)))
     for modifier in obj.modifiers:
         modifier.show_viewport = modifier.type == "NODES"
 
@@ -145,6 +183,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=WAYS)
     chosen = parser.parse_args()
     print(f"Blender {bpy.app.version_string}")
+    dq_compensation.register()
     table: Callable[[Subject], None] = lambda subject: print_table(  # noqa: E731
         subject, chosen.frames, chosen.methods
     )

@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..core.corrective_joints import AxisJoint, CorrectiveJoint, ScatteredJoint
+from ..core.corrective_joints import AxisJoint, CorrectiveJoint, ExampleJoint, ScatteredJoint
 from ..scene.animation_curves import key_points, played_actions
 from ..scene.mesh import mesh_of
 from .drivers import ANGLE, PROPERTY
@@ -75,19 +75,31 @@ def played_keys(obj: bpy.types.Object) -> list[str]:
 def _bones_followed(curve: Any) -> set[str]:
     """The bones that the driver of a corrective reads; none where it is not of our making."""
     driver = curve.driver
-    variables = list(driver.variables)
-    if variables and all(variable.type == "SINGLE_PROP" for variable in variables):
-        targets = [variable.targets[0] for variable in variables]
-        paths = {target.data_path.rpartition("[")[0] for target in targets}
-        animation = getattr(targets[0].id, "animation_data", None)
-        # Read where they lead: the bone may have another name by now than the property has.
-        return {
-            bone
-            for inner in (animation.drivers if animation is not None else ())
-            if inner.data_path in paths and inner.data_path.startswith(_PROPERTY_START)
-            for bone in _bones_read(inner.driver)
-        }
+    if _reads_properties(driver):
+        return _bones_behind(driver)
     return _bones_read(driver) if driver.expression.startswith(ANGLE) else set()
+
+
+def _reads_properties(driver: Any) -> bool:
+    variables = list(driver.variables)
+    return bool(variables) and all(variable.type == "SINGLE_PROP" for variable in variables)
+
+
+def _bones_behind(driver: Any, depth: int = 2) -> set[str]:
+    """The bones that are read by what drives the array properties that a driver reads.
+
+    Read where they lead: the bone may have another name by now than the property has.
+    """
+    targets = [variable.targets[0] for variable in driver.variables]
+    paths = {target.data_path.rpartition("[")[0] for target in targets}
+    paths = {path for path in paths if path.startswith(_PROPERTY_START)}
+    animation = getattr(targets[0].id, "animation_data", None)
+    found: set[str] = set()
+    for inner in animation.drivers if animation is not None else ():
+        if inner.data_path in paths:
+            deeper = depth > 1 and _reads_properties(inner.driver)
+            found |= _bones_behind(inner.driver, depth - 1) if deeper else _bones_read(inner.driver)
+    return found
 
 
 def _bones_read(driver: Any) -> set[str]:
@@ -103,5 +115,5 @@ def _bones_read(driver: Any) -> set[str]:
 def _is_alike(curve: Any, joint: CorrectiveJoint) -> bool:
     """Whether a corrective is for the kind of motion that a joint has."""
     twists = all(variable.name == "y" for variable in curve.driver.variables)
-    either = isinstance(joint, ScatteredJoint)
+    either = isinstance(joint, ScatteredJoint | ExampleJoint)
     return either or twists == (isinstance(joint, AxisJoint) and joint.axis is None)

@@ -14,18 +14,25 @@ keys that have other drivers beside those of their values.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import bpy
 import numpy as np
 
-from ..core.corrective_joints import AxisJoint, BallJoint, CorrectiveJoint
+from ..core.corrective_joints import (
+    AxisJoint,
+    BallJoint,
+    CorrectiveJoint,
+    ExampleJoint,
+    ScatteredJoint,
+)
 from ..core.pose_interpolation import SmoothCurve
 from ..scene.mesh import mesh_of
 from .key_animation import value_path
 
 PROPERTY = "Correctives {bone}"
+SHARES = "Correctives {bone} Shares"
 
 # Every driver that reads a bone itself turns its angle into degrees.
 ANGLE = "degrees("
@@ -69,17 +76,72 @@ def drive_keys(
                 factors = {"r": place % rings, "d": rings + place // rings}
                 _read_property(_driven_key(obj, name), obj, joint.bone, factors, "r*d")
         return
+    if isinstance(joint, ExampleJoint):
+        _drive_by_example(obj, armature, joint, names)
+        return
+    _drive_scattered(obj, armature, joint, names)
+
+
+def _drive_scattered(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ScatteredJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Gaussians in a property, their sums in the keys."""
     _fill_scattered_property(obj, armature, joint.bone, joint.centres, joint.sigma)
-    for place, name in enumerate(names):
+    for coefficients, name in zip(joint.basis.coefficients.T, names, strict=True):
         if name is not None:
-            terms = {
-                _LETTERS[centre]: (centre, coefficient)
-                for centre, coefficient in enumerate(joint.basis.coefficients[:, place])
-                if abs(coefficient) > _LEAST_COEFFICIENT
-            }
-            expression = "".join(f"{value:+.5g}*{letter}" for letter, (_, value) in terms.items())
-            centres = {letter: centre for letter, (centre, _) in terms.items()}
+            centres, expression = _sum(coefficients)
             _read_property(_driven_key(obj, name), obj, joint.bone, centres, expression)
+
+
+def _drive_by_example(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ExampleJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Gaussians in one property, what they give for each pose in another, at most 1 in the keys."""
+    bone, count = joint.bone, len(joint.poses)
+    if joint.limb is None:
+        _fill_scattered_property(obj, armature, bone, joint.centres, joint.sigma)
+    else:
+        for curve, form in zip(_driven_property(obj, bone, count + 1), joint.forms, strict=True):
+            _rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+            angle = f"acos(min(1,max(-1,{_products(form)})))"
+            curve.driver.expression = f"exp(-pow({angle}/{joint.sigma:.6g},2))"
+    shares = _driven_property(obj, bone, count, SHARES)
+    for curve, column in zip(shares, joint.basis.coefficients.T, strict=True):
+        centres, total = _sum(column)
+        _read_property(curve, obj, bone, centres, f"min(1,max(0,{total}))")
+    places = {_LETTERS[place]: place for place in range(count)}
+    for letter, name in zip(places, names, strict=True):
+        if name is not None:
+            expression = f"{letter}/max(1,{'+'.join(places)})"
+            _read_property(_driven_key(obj, name), obj, bone, places, expression, SHARES)
+
+
+def _sum(coefficients: Any) -> tuple[dict[str, int], str]:
+    """The places of the numbers that count, by variable names, and their weighted sum."""
+    places = {
+        _LETTERS[place]: place
+        for place, coefficient in enumerate(coefficients)
+        if abs(coefficient) > _LEAST_COEFFICIENT
+    }
+    terms = (f"{coefficients[place]:+.5g}*{letter}" for letter, place in places.items())
+    return places, "".join(terms)
+
+
+def _products(form: Any) -> str:
+    """q^T F q of a rotation's w, x, y, z."""
+    parts = []
+    for row, one in enumerate("wxyz"):
+        for column in range(row, 4):
+            value = form[row, column] * (1.0 if row == column else 2.0)
+            if abs(value) > 1e-6:
+                parts.append(f"{value:+.6f}*{one}*{'wxyz'[column]}")
+    return "".join(parts)
 
 
 def release_key(obj: bpy.types.Object, name: str) -> None:
@@ -88,6 +150,29 @@ def release_key(obj: bpy.types.Object, name: str) -> None:
     animation = key.animation_data if key is not None else None
     if animation is not None and animation.drivers.find(value_path(name)) is not None:
         key.key_blocks[name].driver_remove("value")
+
+
+def bone_of_property(data_path: str, bones: Iterable[str]) -> str | None:
+    """The bone whose array property a driver reads, of these; None where it is no such property."""
+    for bone in bones:
+        if data_path.startswith((_property_path(bone), _property_path(bone, SHARES))):
+            return bone
+    return None
+
+
+def property_drivers(
+    obj: bpy.types.Object, bones: Iterable[str]
+) -> Iterator[tuple[str, int, list[Any]]]:
+    """The array properties of these bones: the name, how many numbers it has, their drivers."""
+    animation: Any = obj.animation_data
+    if animation is None:
+        return
+    for bone in bones:
+        for kind in (PROPERTY, SHARES):
+            path, name = _property_path(bone, kind), kind.format(bone=bone)
+            if name in obj:
+                curves = [curve for curve in animation.drivers if curve.data_path == path]
+                yield name, len(obj[name]), curves
 
 
 def _driven_key(obj: bpy.types.Object, name: str) -> Any:
@@ -168,17 +253,19 @@ def _draw(curve: Any, shape: SmoothCurve) -> None:
     curve.update()
 
 
-def _property_path(bone: str) -> str:
-    return f'["{bpy.utils.escape_identifier(PROPERTY.format(bone=bone))}"]'
+def _property_path(bone: str, name: str = PROPERTY) -> str:
+    return f'["{bpy.utils.escape_identifier(name.format(bone=bone))}"]'
 
 
-def _driven_property(obj: bpy.types.Object, bone: str, count: int) -> list[Any]:
+def _driven_property(
+    obj: bpy.types.Object, bone: str, count: int, name: str = PROPERTY
+) -> list[Any]:
     """The drivers' curves of a bone's array property, which is made anew with `count` numbers."""
-    path = _property_path(bone)
+    path = _property_path(bone, name)
     if obj.animation_data is not None:
         for curve in [curve for curve in obj.animation_data.drivers if curve.data_path == path]:
             obj.animation_data.drivers.remove(curve)
-    obj[PROPERTY.format(bone=bone)] = [0.0] * count
+    obj[name.format(bone=bone)] = [0.0] * count
     return [_emptied(obj.driver_add(path, index)) for index in range(count)]
 
 
@@ -212,13 +299,19 @@ def _fill_scattered_property(
 
 
 def _read_property(
-    curve: Any, obj: bpy.types.Object, bone: str, places: dict[str, int], expression: str
+    curve: Any,
+    obj: bpy.types.Object,
+    bone: str,
+    places: dict[str, int],
+    expression: str,
+    property_name: str = PROPERTY,
 ) -> None:
     """Give a driver an expression of numbers of a bone's array property, by variable names."""
+    path = _property_path(bone, property_name)
     for name, place in places.items():
         variable = curve.driver.variables.new()
         variable.name = name
         variable.type = "SINGLE_PROP"
         variable.targets[0].id = obj
-        variable.targets[0].data_path = f"{_property_path(bone)}[{place}]"
+        variable.targets[0].data_path = f"{path}[{place}]"
     curve.driver.expression = expression

@@ -69,7 +69,7 @@ def free_copies(
     """
     scene = bpy.data.scenes.new("DQ Compensation Check")
     scene.frame_current, scene.frame_subframe = like.frame_current, like.frame_subframe
-    rig = _free_armature(rig_of(onto))
+    rig = free_armature(rig_of(onto))
     corrected = _skinned_copy(onto, rig, target)
     plain = _skinned_copy(onto, rig, target)
     meshes = [mesh_of(corrected), mesh_of(plain)]
@@ -79,7 +79,8 @@ def free_copies(
         scene.collection.objects.link(obj)
     try:
         for copy, names in ((corrected, key_names), (plain, ())):
-            _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy})
+            # What an object's drivers read of itself, they read of the copy already.
+            _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy, copy: copy})
         yield FreeCopies(scene, rig, corrected, plain)
     finally:
         bpy.data.scenes.remove(scene)
@@ -95,8 +96,13 @@ def pose_of(copies: FreeCopies, order: NDArray[np.intp]) -> NDArray[np.float64]:
     return pose_matrices(copies.armature.evaluated_get(copies.depsgraph), order)
 
 
-def _free_armature(armature: bpy.types.Object) -> bpy.types.Object:
-    """A copy of an armature at rest, that nothing moves but its own pose."""
+def free_armature(armature: bpy.types.Object, *, keep_modes: bool = False) -> bpy.types.Object:
+    """A copy of an armature at rest, that nothing moves but its own pose.
+
+    Args:
+        armature: the original.
+        keep_modes: let the bones keep their rotation modes; else they are quaternions.
+    """
     rig = cast("bpy.types.Object", armature.copy())
     rig.data = armature_of(armature).copy()
     armature_of(rig).pose_position = "POSE"
@@ -106,7 +112,8 @@ def _free_armature(armature: bpy.types.Object) -> bpy.types.Object:
     for bone in rig.pose.bones:
         for constraint in list(bone.constraints):
             bone.constraints.remove(constraint)
-        bone.rotation_mode = "QUATERNION"
+        if not keep_modes:
+            bone.rotation_mode = "QUATERNION"
         bone.matrix_basis.identity()
     return rig
 

@@ -1,7 +1,7 @@
 """A joint's example poses, and how much of each a rotation of its bone is.
 
-Three kinds, by what the joint does: it turns about one axis, swings in every direction, or has
-poses of any kind. Rotations are unit quaternions (w, x, y, z) in the bone's rest axes.
+Four kinds: it turns about one axis, swings in every direction, has poses of any kind, or those that
+an artist gave as examples. Rotations are unit quaternions (w, x, y, z) in the bone's rest axes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .dual_quaternion import rotate_vectors
 from .pose_interpolation import (
     SmoothCurve,
     cardinal_curves,
@@ -156,7 +157,76 @@ class ScatteredJoint:
         return self.basis.weights(rotation_distances(rotations, self.centres))
 
 
-CorrectiveJoint = AxisJoint | BallJoint | ScatteredJoint
+@dataclass(frozen=True)
+class ExampleJoint:
+    """A joint with the poses of `core.example_poses`, whose weights it has.
+
+    Attributes:
+        bone: its name.
+        poses: any number.
+        limb: the unit direction of the limb in the bone's rest axes; None where the full rotation
+            counts, not only the direction in which the limb points.
+        sigma: of the Gaussians, radians.
+    """
+
+    bone: str
+    poses: tuple[JointPose, ...]
+    limb: tuple[float, float, float] | None
+    sigma: float
+
+    @cached_property
+    def centres(self) -> NDArray[np.float64]:
+        """Shape (k + 1, 4): rest, then the poses."""
+        return np.array([(1.0, 0.0, 0.0, 0.0), *(pose.rotation for pose in self.poses)])
+
+    @cached_property
+    def forms(self) -> NDArray[np.float64]:
+        """Shape (k + 1, 4, 4), symmetric; empty where the full rotation counts.
+
+        q^T F q is the cosine of the angle between the limb turned by q and turned by a centre.
+        """
+        if self.limb is None:
+            return np.zeros((0, 4, 4))
+        limb = np.array(self.limb)
+        towards = rotate_vectors(self.centres, np.tile(limb, (len(self.centres), 1)))
+        return np.array([_cosine_form(direction, limb) for direction in towards])
+
+    @cached_property
+    def basis(self) -> RadialBasis:
+        """Solved for the poses.
+
+        Raises:
+            PosesTooClose: two are the same.
+        """
+        return RadialBasis.solve(self.distances(self.centres), self.sigma)
+
+    def distances(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Radians from rotations (m, 4) to rest and the poses: shape (m, k + 1)."""
+        if self.limb is None:
+            return rotation_distances(rotations, self.centres)
+        cosines = np.einsum("mi,kij,mj->mk", rotations, self.forms, rotations)
+        return np.arccos(np.clip(cosines, -1.0, 1.0))
+
+    def weights(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The weights of the k poses, shape (m, k), at rotations (m, 4); together at most 1."""
+        shares = np.clip(self.basis.weights(self.distances(rotations)), 0.0, 1.0)
+        return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
+
+
+def _cosine_form(
+    direction: NDArray[np.floating], limb: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """The symmetric F, shape (4, 4), with q^T F q = direction . (q limb q^-1)."""
+    d, v = direction, limb
+    form = np.zeros((4, 4))
+    crossed = np.cross(v, d)
+    form[0, 0] = d @ v
+    form[0, 1:] = form[1:, 0] = crossed
+    form[1:, 1:] = np.outer(d, v) + np.outer(v, d) - (d @ v) * np.eye(3)
+    return form
+
+
+CorrectiveJoint = AxisJoint | BallJoint | ScatteredJoint | ExampleJoint
 
 
 def swing(degrees: float, azimuth: float) -> Quaternion:

@@ -23,7 +23,7 @@ class PosesTooClose(ValueError):  # noqa: N818 - it reads as what is wrong
     """
 
     def __init__(self, first: int, second: int) -> None:
-        super().__init__(f"poses {first} and {second} are less than half a degree apart")
+        super().__init__(f"poses {first} and {second} are nearly the same")
         self.first, self.second = first, second
 
 
@@ -40,23 +40,27 @@ class RadialBasis:
     sigma: float
 
     @classmethod
-    def solve(cls, distances: NDArray[np.floating], sigma: float = 1.0) -> RadialBasis:
+    def solve(
+        cls, distances: NDArray[np.floating], sigma: float = 1.0, nearest: float = NEAREST
+    ) -> RadialBasis:
         """Find the coefficients that make each pose's weight 1 in it and 0 in the others.
 
         Args:
             distances: shape (k + 1, k + 1), between rest, which comes first, and the k poses.
             sigma: of the Gaussians.
+            nearest: poses must be farther apart than this.
 
         Raises:
-            PosesTooClose: two of them are the same.
+            PosesTooClose: two of them are nearer; the nearest two.
         """
         apart = np.array(distances, np.float64)
         np.fill_diagonal(apart, np.inf)
         first, second = np.unravel_index(int(np.argmin(apart)), apart.shape)
-        if apart[first, second] < NEAREST:
+        if apart[first, second] < nearest:
             raise PosesTooClose(min(int(first), int(second)), max(int(first), int(second)))
         np.fill_diagonal(apart, 0.0)
-        return cls(np.linalg.inv(_gaussian(apart, sigma))[:, 1:], sigma)
+        wanted = np.eye(len(apart))[:, 1:]
+        return cls(np.linalg.solve(_gaussian(apart, sigma), wanted), sigma)
 
     def weights(self, distances: NDArray[np.floating]) -> NDArray[np.float64]:
         """The weights, shape (m, k), at distances (m, k + 1) from rest and the poses."""

@@ -20,6 +20,7 @@ from ..bake.corrective_poses import (
 )
 from ..bake.correctives import Verdict, correctives_problem, gather, verify, write
 from ..bake.errors import BakeError
+from ..bake.example_joints import example_joints
 from ..bake.frames import needed_bytes
 from ..bake.shape_keys import keys_problem
 from ..bake.source import Source
@@ -51,7 +52,8 @@ class CorrectiveOptions:
 
     Attributes:
         bones: names; none of them: all joints that matter.
-        directions: about which axes the bones are bent, or ACTION: as the armature's action has it.
+        directions: about which axes the bones are bent, or ACTION: as the armature's action has it,
+            or EXAMPLES: the example poses of the object, whatever the other choices of poses are.
         angles: of the bends, degrees above 0; not for ACTION.
         twists: angles of twist, degrees above 0, both ways; not for ACTION.
         both_ways: whether bones that bend about one axis are bent backwards as well.
@@ -65,7 +67,7 @@ class CorrectiveOptions:
     """
 
     bones: tuple[str, ...] = ()
-    directions: Directions | Literal["ACTION"] = "LIMBS"
+    directions: Directions | Literal["ACTION", "EXAMPLES"] = "LIMBS"
     angles: tuple[float, ...] = (45.0, 90.0)
     twists: tuple[float, ...] = ()
     both_ways: bool = False
@@ -197,6 +199,8 @@ def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]
     Raises:
         BakeError: there are none.
     """
+    if options.directions == "EXAMPLES":
+        return example_joints(source.obj, source.binding)
     names = list(options.bones) or joints_that_matter(source.binding)
     if not names:
         raise BakeError(PROBLEM_NO_JOINT.format(obj=source.obj.name))

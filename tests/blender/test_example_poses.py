@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 import bpy
 import numpy as np
 import pytest
-from mathutils import Quaternion
-from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.example_poses import ExampleError
@@ -18,67 +16,18 @@ from dq_compensation.examples.mirroring import mirror_example
 from dq_compensation.examples.placing import go_to_pose
 from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.binding import bind
-from dq_compensation.scene.evaluation import Settings
-from dq_compensation.scene.example_capture import support_weights
 from human_model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable
-
-ELBOW = {"default": "lowerarm01.L", "game_engine": "lowerarm_l", "cmu_mb": "LeftForeArm"}
-
-
-def turn(human: Human, bone: str, degrees: float, axis: str = "X") -> None:
-    """Rotate one bone, the others as they are."""
-    pose_bone = human.armature_object.pose.bones[bone]
-    pose_bone.rotation_mode = "QUATERNION"
-    vector = {"X": (1, 0, 0), "Y": (0, 1, 0), "Z": (0, 0, 1)}[axis]
-    pose_bone.rotation_quaternion = Quaternion(vector, np.radians(degrees))
-    bpy.context.view_layer.update()
-
-
-def settings_for(human: Human, base: str) -> Settings:
-    chosen = human.mesh_object.dq_compensation
-    chosen.method, chosen.example_base = "SPHERICAL_JOINT_BY_EXAMPLE", base
-    bpy.context.view_layer.update()
-    return Settings.of(human.mesh_object)
-
-
-def bulged(human: Human, bone: str, height: float = 0.02) -> tuple[NDArray, NDArray]:
-    """The character of now with a smooth bell pushed out along the normals, inside the support.
-
-    Returns:
-        the positions and the positions without it, both (n, 3), object space.
-    """
-    obj = human.mesh_object
-    binding = bind(obj)
-    plain = api.evaluate(obj).astype(np.float64)
-    mesh = bpy.data.meshes.new("posed")
-    mesh.from_pydata(plain.tolist(), (), human.arrays.faces.tolist())
-    normals = np.zeros((len(plain), 3), np.float32)
-    mesh.vertex_normals.foreach_get("vector", normals.ravel())
-    bpy.data.meshes.remove(mesh)
-    weights = support_weights(binding, binding.skeleton.names.index(bone))
-    centre = plain[weights > 0].mean(axis=0)
-    apart = np.linalg.norm(plain - centre, axis=1)
-    bell = height * np.exp(-((apart / 0.08) ** 2)) * weights
-    return plain + bell[:, None] * normals, plain
-
-
-def add_example(human: Human, bone: str, name: str, wanted: NDArray) -> float:
-    """An example of the pose of now with a shape; returns the error that remains, in metres."""
-    graph = bpy.context.evaluated_depsgraph_get()
-    index, moment = authoring.add_example(human.mesh_object, bone, graph, name)
-    found = authoring.give_shape(human.mesh_object, index, moment, wanted)
-    bpy.context.view_layer.update()
-    return found.error
-
-
-def size_of(human: Human) -> float:
-    return float(np.ptp(human.arrays.vertices, axis=0).max())
-
-
-def largest(one: NDArray, other: NDArray) -> float:
-    return float(np.linalg.norm(one - other, axis=1).max())
+from tests.blender.example_scenes import (
+    ELBOW,
+    add_example,
+    bulged,
+    largest,
+    settings_for,
+    size_of,
+    turn,
+)
 
 
 @pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])

@@ -1,0 +1,303 @@
+"""Takes corrective shape keys with drivers over as example poses.
+
+A corrective is made for Blender's Armature modifier: turned as far as its driver says 1, the bone
+shows what the artist wanted. The example gets that look, not the offsets of the key: they are
+different ones, because our deformer makes another surface of the same pose.
+
+All correctives of one bone are taken together. In the pose of each, the look is what the others
+make there as well; those that are 1 in one and the same pose become one example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bake.drivers import release_key
+from ..bake.shape_keys import remove_keys, write_key
+from ..core.corrective_joints import Quaternion
+from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
+from ..core.forward_kinematics import posed_matrices
+from ..core.pose import Pose
+from ..core.radial_basis import rotation_distances
+from ..scene.armature import object_to_armature
+from ..scene.binding import Binding, bind
+from ..scene.evaluation import PosedDeformer, Settings
+from ..scene.example_capture import capture
+from ..scene.example_poses import ExampleItem, example_bone, example_items, example_placement
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import settings_of
+from ..scene.setup import armature_modifier, rig_of
+from .authoring import by_example
+from .driver_probe import AT_REST, FULL, driver_probe, rotation_of
+from .driver_reading import DrivenKey, driven_keys, driver_curve, read_driver
+from .items import authoring_problem, bone_settings, key_name, store_item
+
+Drivers = Literal["MUTE", "REMOVE", "KEEP"]
+"""What becomes of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they are
+removed with their drivers. KEEP: they go on acting, beside the examples."""
+
+PROBLEM_NOTHING = "{obj} has no shape keys with drivers."
+PROBLEM_AT_REST = "{key} is on at rest already, by {value:.2g}."
+PROBLEM_NEVER = "{key} never gets to 1 by turning {bone}: to {value:.2g} at most."
+PROBLEM_TWIST = (
+    "{key} follows the twist of {bone}, whose examples are told apart by direction. Turn on Twist "
+    "Counts of the bone first."
+)
+PROBLEM_CLOSE = "{key} is 1 in nearly the pose of {known} of {bone}."
+PROBLEM_BONE = "{key} follows {bone}, which the character does not know."
+
+_LEAST_OFFSET = 1e-6
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """What came of it.
+
+    Attributes:
+        examples: names of the new ones.
+        keys: of the correctives that they show.
+        refused: why others were left alone, sentences for riggers.
+        error: the largest distance, object space, from the look that was wanted.
+    """
+
+    examples: tuple[str, ...]
+    keys: tuple[str, ...]
+    refused: tuple[str, ...]
+    error: float
+
+
+@dataclass(eq=False)
+class _Found:
+    """A pose of a bone and the correctives that are 1 there."""
+
+    bone: str
+    rotation: Quaternion
+    keys: list[str]
+    values: dict[str, float]
+    item: ExampleItem | None = None
+    offsets: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
+    error: float = 0.0
+
+
+def examples_from_correctives(
+    obj: bpy.types.Object, names: Iterable[str] | None = None, drivers: Drivers = "MUTE"
+) -> TakenOver:
+    """Take driven shape keys over as example poses.
+
+    Args:
+        obj: the original mesh object.
+        names: of the keys; by default all that have a driver.
+        drivers: what becomes of the correctives.
+
+    Raises:
+        ExampleError: none of them can be taken over; the message says why and nothing has changed.
+        BindingError: the object cannot be deformed.
+    """
+    reason = authoring_problem(obj)
+    if reason is not None:
+        raise ExampleError(reason)
+    chosen = list(driven_keys(obj) if names is None else names)
+    if not chosen:
+        raise ExampleError(PROBLEM_NOTHING.format(obj=obj.name))
+    binding = bind(obj)
+    refused: list[str] = []
+    found = _poses(obj, _readable(obj, chosen, binding, refused), refused)
+    found = _placed(obj, found, binding, refused)
+    if not found:
+        raise ExampleError(" ".join(refused[:3]))
+    for each in found:
+        _capture(obj, each, binding)
+    _write(obj, found)
+    keys = [key for each in found for key in each.keys]
+    _let_go(obj, keys, drivers)
+    return TakenOver(
+        tuple(each.item.name for each in found if each.item is not None),
+        tuple(keys),
+        tuple(refused),
+        max(each.error for each in found),
+    )
+
+
+def _readable(
+    obj: bpy.types.Object, names: Sequence[str], binding: Binding, refused: list[str]
+) -> list[DrivenKey]:
+    readable: list[DrivenKey] = []
+    for name in names:
+        try:
+            key = read_driver(obj, name)
+        except ExampleError as error:
+            refused.append(str(error))
+            continue
+        if key.bone in binding.skeleton.names:
+            readable.append(key)
+        else:
+            refused.append(PROBLEM_BONE.format(key=name, bone=key.bone))
+    return readable
+
+
+def _poses(obj: bpy.types.Object, keys: Sequence[DrivenKey], refused: list[str]) -> list[_Found]:
+    """The poses in which the keys are 1, one for each that is far enough from the others."""
+    found: list[_Found] = []
+    if not keys:
+        return found
+    blocks = mesh_of(obj).shape_keys.key_blocks
+    with driver_probe(obj, keys) as probe:
+        for place, key in enumerate(keys):
+            at_rest = float(probe.values(key.bone, np.zeros(3))[place])
+            if abs(at_rest) > AT_REST:
+                refused.append(PROBLEM_AT_REST.format(key=key.name, value=at_rest))
+                continue
+            turn, value = probe.full_pose(key.bone, place)
+            if value < FULL:
+                refused.append(PROBLEM_NEVER.format(key=key.name, bone=key.bone, value=value))
+                continue
+            rotation = rotation_of(turn)
+            same = _same_pose(found, key.bone, rotation)
+            if same is not None:
+                same.keys.append(key.name)
+                continue
+            values = {
+                other.name: _clamped(blocks[other.name], value)
+                for other, value in zip(keys, probe.values(key.bone, turn), strict=True)
+                if other.bone == key.bone
+            }
+            found.append(_Found(key.bone, rotation, [key.name], values))
+    return found
+
+
+def _clamped(block: bpy.types.ShapeKey, value: float) -> float:
+    return float(np.clip(value, block.slider_min, block.slider_max))
+
+
+def _same_pose(found: Sequence[_Found], bone: str, rotation: Quaternion) -> _Found | None:
+    for each in found:
+        if each.bone == bone:
+            both = np.array([rotation]), np.array([each.rotation])
+            if float(rotation_distances(*both)[0, 0]) < CLOSEST:
+                return each
+    return None
+
+
+def _placed(
+    obj: bpy.types.Object, found: Sequence[_Found], binding: Binding, refused: list[str]
+) -> list[_Found]:
+    """Those of which an example can be made, each with its item."""
+    placed: list[_Found] = []
+    for bone in dict.fromkeys(each.bone for each in found):
+        of_bone = [each for each in found if each.bone == bone]
+        known = [item for item in example_items(obj) if item.bone == bone]
+        for twists in (known[0].twists,) if known else (False, True):
+            items, close = _items(obj, of_bone, known, twists, binding)
+            if not close:
+                break
+        refused.extend(close)
+        for each in of_bone:
+            each.item = items.get(each.keys[0])
+        placed.extend(each for each in of_bone if each.item is not None)
+    return placed
+
+
+def _items(
+    obj: bpy.types.Object,
+    found: Sequence[_Found],
+    known: Sequence[ExampleItem],
+    twists: bool,
+    binding: Binding,
+) -> tuple[dict[str, ExampleItem], list[str]]:
+    """The items of one bone's poses by their first keys, and why others cannot be."""
+    skeleton, limb_axis = binding.skeleton, Settings.of(obj).limb_axis
+    bone = skeleton.names.index(found[0].bone)
+    limb = skeleton.limb_directions(limb_axis)[bone]
+    sigma = known[0].sigma if known else SIGMA
+    items: dict[str, ExampleItem] = {}
+    close: list[str] = []
+    for each in found:
+        pose = Pose.from_matrices(posed_matrices(skeleton, {bone: each.rotation}), skeleton)
+        placement = example_placement(bone, pose, skeleton, limb_axis)
+        direction, rotation = (tuple(float(part) for part in row) for row in placement)
+        taken = {item.name for item in (*known, *items.values())}
+        name = _free_name(each.keys[0], taken)
+        key = key_name(each.bone, name)
+        item = ExampleItem(name, each.bone, key, direction, rotation, 1.0, sigma, twists)
+        example = example_bone(bone, [*known, *items.values(), item], skeleton)
+        pair = too_close(example, limb)
+        if pair is None:
+            items[each.keys[0]] = item
+        else:
+            other = next(each for each in pair if each != name)
+            what = PROBLEM_TWIST if other == "rest" and not twists else PROBLEM_CLOSE
+            close.append(what.format(key=each.keys[0], bone=each.bone, known=other))
+    return items, close
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    free, number = name, 1
+    while free in taken or free == "rest":
+        free, number = f"{name} {number}", number + 1
+    return free
+
+
+def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
+    """Find the offsets that give the look that the Armature modifier has in the pose."""
+    skeleton, keys, modifier = binding.skeleton, binding.shape_keys, armature_modifier(obj)
+    bone = skeleton.names.index(found.bone)
+    pose = Pose.from_matrices(posed_matrices(skeleton, {bone: found.rotation}), skeleton)
+    preserves = modifier is not None and modifier.use_deform_preserve_volume
+    settings = by_example(obj)
+    native = replace(settings, method="DUAL_QUATERNION" if preserves else "LINEAR", blend_group="")
+    there = object_to_armature(obj, rig_of(obj))
+    shape = binding.rest
+    if keys is not None:
+        values = np.zeros(keys.row_count, np.float32)
+        for name, value in found.values.items():
+            values[keys.key_names.index(name)] = value
+        shape = keys.positions(values)
+    wanted = PosedDeformer(binding, native, pose, there)(shape)
+    everywhere = np.ones(binding.vertex_count)
+    deformer = PosedDeformer(binding, settings, pose, there)
+    got = capture(binding, deformer, binding.rest, wanted, everywhere)
+    found.offsets, found.error = got.offsets, got.error
+
+
+def _write(obj: bpy.types.Object, found: Sequence[_Found]) -> None:
+    """Add the examples, their keys, and supports with all vertices that they move."""
+    for each in found:
+        assert each.item is not None
+        key = write_key(obj, each.item.key, each.offsets)
+        key.mute = True
+        bone_settings(obj, each.bone).twists = each.item.twists
+        store_item(settings_of(obj).examples.add(), each.item._replace(key=key.name))
+    for bone in dict.fromkeys(each.bone for each in found):
+        settings = bone_settings(obj, bone)
+        if not settings.support:
+            moved = np.logical_or.reduce(
+                [
+                    np.abs(each.offsets).max(axis=1) > _LEAST_OFFSET
+                    for each in found
+                    if each.bone == bone
+                ]
+            )
+            group = obj.vertex_groups.new(name=f"Support {bone}")
+            group.add(np.flatnonzero(moved).tolist(), 1.0, "REPLACE")
+            settings.support = group.name
+    settings_of(obj).active_example = len(settings_of(obj).examples) - 1
+
+
+def _let_go(obj: bpy.types.Object, keys: Sequence[str], drivers: Drivers) -> None:
+    """Switch the correctives off, or remove them."""
+    if drivers == "KEEP":
+        return
+    for name in keys:
+        if drivers == "REMOVE":
+            release_key(obj, name)
+            continue
+        driver_curve(obj, name).mute = True
+        mesh_of(obj).shape_keys.key_blocks[name].value = 0.0
+    if drivers == "REMOVE":
+        remove_keys(obj, keys)

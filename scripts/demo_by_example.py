@@ -1,0 +1,191 @@
+"""Draws a filmstrip: an arm that is raised and bent, without and with example poses.
+
+make demo-by-example        or        .venv-5.2/bin/python scripts/demo_by_example.py
+
+The examples are those of `example_shapes`. Printed below the pictures: how far the skin at the
+middle of each muscle stands out from where it would be without examples.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import dq_compensation
+from demo import DemoError, start_gpu
+from demo_drawing import Camera, Drawing, draw, encoded
+from dq_compensation.scene.binding import bind
+from dq_compensation.scene.evaluation import Settings
+from dq_compensation.viewport.characters import Characters
+from example_shapes import BELLS, BICEPS, SHOULDER, animate_arm, make_examples
+from human_model import build_human
+
+PROJECT = Path(__file__).resolve().parent.parent
+PICTURE = PROJECT / "build" / "demo" / "by_example_filmstrip.jpg"
+
+CELL_WIDTH, CELL_HEIGHT = 336, 312
+MARGIN, GAP, LABEL_WIDTH = 24, 8, 128
+HEADER_HEIGHT, CAPTION_HEIGHT, FOOTER_HEIGHT = 112, 58, 16
+PAGE, TEXT, QUIET, ORANGE = (30, 30, 30), (232, 232, 232), (165, 165, 165), (255, 160, 64)
+# Linear: behind the character, and the outline of what it is without examples.
+BACKGROUND = np.array([0.045, 0.045, 0.048])
+OUTLINE = np.array([1.0, 0.30, 0.04])
+
+CAMERA = Camera.looking_at(
+    np.array([0.285, 0.0, 0.53]), np.array([0.12, -1.0, 0.1]), np.array([0.0, 0.0, 1.0]), 0.175, 0.6
+)
+TITLES = ("Rest", "", "Shoulder raised", "", "Biceps flexed, elbow at 100°")
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """One frame of the strip.
+
+    Attributes:
+        frame: of the animation.
+        without, with_examples: the pictures.
+        heights: millimetres that the middle of each muscle stands out, by the examples' names.
+        largest: millimetres, of any vertex.
+    """
+
+    frame: int
+    without: Drawing
+    with_examples: Drawing
+    heights: dict[str, float]
+    largest: float
+
+
+def film() -> list[Moment]:
+    """Make the examples, play the animation, draw and measure its frames."""
+    body, rig = build_human("default")
+    pushes = make_examples(body, rig)
+    characters, binding = Characters(), bind(body)
+    matrix = np.array(body.matrix_world, np.float64)
+    moments = []
+    for frame in animate_arm(rig):
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        settings = Settings.of(body.evaluated_get(depsgraph))
+        drawings: list[Drawing] = []
+        shapes: list[NDArray[np.float64]] = []
+        for acts in (False, True):
+            chosen = replace(settings, by_example=acts)
+            deformed = characters.update(body, binding, depsgraph, chosen).deformed
+            shapes.append(deformed.read_positions().astype(np.float64))
+            drawings.append(draw(deformed, CAMERA, matrix, CELL_WIDTH, CELL_HEIGHT))
+        apart = 1000.0 * np.linalg.norm(shapes[1] - shapes[0], axis=1)
+        heights = {name: float(apart[int(push.argmax())]) for name, push in pushes.items()}
+        moments.append(Moment(frame, drawings[0], drawings[1], heights, float(apart.max())))
+    return moments
+
+
+def check_moments(moments: Sequence[Moment]) -> None:
+    """Hold what the picture is meant to show.
+
+    Raises:
+        DemoError: it does not.
+    """
+    rest, _, raised, _, flexed = moments
+    # No vertex is just where a bell is highest: a tenth less is as it should be.
+    for moment, bell in ((raised, SHOULDER), (flexed, BICEPS)):
+        wanted = 1000.0 * bell.height
+        if abs(moment.heights[bell.name] - wanted) > 0.1 * wanted:
+            raise DemoError(f"{bell.name} stands out by {moment.heights[bell.name]:.1f} mm")
+    if rest.largest > 0.01:
+        raise DemoError(f"The examples move the rest pose by {rest.largest:.3f} mm")
+    if any(moment.with_examples.coverage < 0.1 for moment in moments):
+        raise DemoError("A picture is empty")
+
+
+def filmstrip(moments: Sequence[Moment]) -> Image.Image:
+    """Lay out the frames: without examples above, with them below, the measures under both."""
+    width = 2 * MARGIN + LABEL_WIDTH + len(moments) * (CELL_WIDTH + GAP) - GAP
+    height = HEADER_HEIGHT + 2 * CELL_HEIGHT + GAP + CAPTION_HEIGHT + FOOTER_HEIGHT
+    sheet = Image.new("RGB", (width, height), PAGE)
+    pen = ImageDraw.Draw(sheet)
+    pen.text((MARGIN, 16), "Spherical Joint by Example", TEXT, _font(26))
+    explained = "Two example poses, made by a script: a shoulder and a biceps"
+    pen.text((MARGIN, 50), explained, QUIET, _font(16))
+    legend = "Outline without examples"
+    right = width - MARGIN
+    length = pen.textlength(legend, _font(16))
+    pen.text((right, 30), legend, QUIET, _font(16), anchor="rm")
+    pen.line((right - length - 44, 30, right - length - 12, 30), ORANGE, 3)
+    for row, (first, second) in enumerate((("Without", "examples"), ("With", "examples"))):
+        y = HEADER_HEIGHT + row * (CELL_HEIGHT + GAP) + CELL_HEIGHT // 2
+        pen.text((MARGIN, y - 4), first, TEXT, _font(20), anchor="ls")
+        pen.text((MARGIN, y + 20), second, QUIET, _font(17), anchor="ls")
+    for column, (moment, title) in enumerate(zip(moments, TITLES, strict=True)):
+        x = MARGIN + LABEL_WIDTH + column * (CELL_WIDTH + GAP)
+        middle = x + CELL_WIDTH // 2
+        label = f"Frame {moment.frame}" + (f": {title}" if title else "")
+        pen.text((middle, HEADER_HEIGHT - 8), label, TEXT, _font(17), anchor="ms")
+        sheet.paste(_picture(moment.without, None), (x, HEADER_HEIGHT))
+        below = HEADER_HEIGHT + CELL_HEIGHT + GAP
+        sheet.paste(_picture(moment.with_examples, moment.without), (x, below))
+        for line, bell in enumerate(BELLS):
+            muscle = "shoulder" if bell is SHOULDER else "biceps"
+            said = f"{muscle} {moment.heights[bell.name]:.1f} mm"
+            place = (middle, below + CELL_HEIGHT + 18 + 22 * line)
+            pen.text(place, said, QUIET, _font(17), anchor="mm")
+    return sheet
+
+
+def table(moments: Sequence[Moment]) -> str:
+    """The numbers, for the terminal."""
+    lines = [f"{'How far the skin stands out, mm':34}" + "".join(f"{m.frame:8}" for m in moments)]
+    for bell in BELLS:
+        values = "".join(f"{moment.heights[bell.name]:8.2f}" for moment in moments)
+        lines.append(f"  {bell.name:32}{values}")
+    return "\n".join((*lines, f"  {'largest of all vertices':32}" + _largest(moments)))
+
+
+def _largest(moments: Sequence[Moment]) -> str:
+    return "".join(f"{moment.largest:8.2f}" for moment in moments)
+
+
+def _picture(drawing: Drawing, reference: Drawing | None) -> Image.Image:
+    linear = drawing.over(BACKGROUND)
+    if reference is not None:
+        linear = linear + 0.9 * reference.outline() * (OUTLINE - linear)
+    return Image.fromarray(encoded(linear))
+
+
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Pillow's own font: the same on every machine."""
+    return ImageFont.load_default(size)
+
+
+def main() -> int:
+    start = time.monotonic()
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        start_gpu()
+        dq_compensation.register()
+        moments = film()
+        filmstrip(moments).save(PICTURE, quality=88, optimize=True)
+        check_moments(moments)
+    except DemoError as error:
+        print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
+        return 1
+    print(table(moments))
+    print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    sys.stdout.flush()
+    # Blender's own clean-up can hang without a window.
+    os._exit(exit_code)

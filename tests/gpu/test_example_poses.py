@@ -1,0 +1,136 @@
+"""Example poses on the GPU: the surface that NumPy gives, and no uploads while it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import bpy
+import numpy as np
+import pytest
+
+import dq_compensation
+from dq_compensation import api
+from dq_compensation.examples import authoring
+from dq_compensation.scene.binding import bind
+from dq_compensation.viewport import gpu_mesh, palette, skinning
+from dq_compensation.viewport.characters import Characters
+from human_model import build_human, load_human_arrays
+from tests.blender.conftest import Human
+from tests.blender.example_scenes import (
+    ELBOW,
+    add_example,
+    bulged,
+    largest,
+    settings_for,
+    size_of,
+    turn,
+)
+
+# Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
+TOLERANCE = 1e-4
+BONE, SHOULDER = ELBOW["default"], "upperarm01.L"
+
+
+@pytest.fixture
+def human() -> Iterator[Human]:
+    _empty_the_file()
+    dq_compensation.register()
+    yield Human(*build_human("default"), load_human_arrays("default"))
+    dq_compensation.unregister()
+    _empty_the_file()
+
+
+def _empty_the_file() -> None:
+    # Within a render no other file can be loaded, so what is there goes one by one.
+    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
+        for item in list(collection):
+            collection.remove(item)
+
+
+def _add_examples(human: Human, *, twists: bool = False) -> None:
+    """Two or three poses of the elbow, one of the shoulder; at rest afterwards."""
+    authoring.bone_settings(human.mesh_object, BONE).twists = twists
+    for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y"))[: 3 if twists else 2]:
+        turn(human, BONE, degrees, axis)
+        wanted, _ = bulged(human, BONE, 0.0002 * degrees)
+        add_example(human, BONE, f"{axis}{degrees:.0f}", wanted)
+    turn(human, BONE, 0.0)
+    turn(human, SHOULDER, 60.0, "Z")
+    wanted, _ = bulged(human, SHOULDER, 0.01)
+    add_example(human, SHOULDER, "raised", wanted)
+    turn(human, SHOULDER, 0.0)
+
+
+@pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
+@pytest.mark.parametrize("twists", [False, True])
+def test_equals_numpy_in_and_between_the_examples(human: Human, base: str, twists: bool) -> None:
+    obj = human.mesh_object
+    settings_for(human, base)
+    _add_examples(human, twists=twists)
+    obj.dq_compensation.examples[0].factor = 0.5
+    size = size_of(human)
+    for elbow, axis, shoulder in (
+        (0.0, "X", 0.0),
+        (50.0, "X", 60.0),
+        (75.0, "X", 20.0),
+        (100.0, "X", -70.0),
+        (40.0, "Y", 10.0),
+        (60.0, "Z", 60.0),
+    ):
+        turn(human, BONE, elbow, axis)
+        turn(human, SHOULDER, shoulder, "Z")
+        found = api.evaluate(obj, evaluator="GPU")
+        assert largest(found, api.evaluate(obj)) <= TOLERANCE * size
+        if elbow == 100.0:
+            # What the examples add is a hundred times what is forgiven.
+            assert largest(found, api.evaluate(obj, method=base)) > 100 * TOLERANCE * size
+
+
+def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
+    human: Human, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings_for(human, "SPHERICAL_JOINT")
+    _add_examples(human)
+    characters, binding = Characters(), bind(human.mesh_object)
+    depsgraph = bpy.context.evaluated_depsgraph_get
+
+    def frame(degrees: float) -> np.ndarray:
+        turn(human, BONE, degrees)
+        return characters.update(human.mesh_object, binding, depsgraph()).deformed.read_positions()
+
+    character = characters.update(human.mesh_object, binding, depsgraph())
+    frame(30.0)
+    on_gpu, mesh = character.deformed.gpu_bytes(), character.deformed.mesh
+    uploads: list[str] = []
+    for module in (gpu_mesh, skinning, palette):
+        for name in ("texture_from_array", "empty_texture", "new_uniform_buffer"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, lambda *_, name=name: uploads.append(name))
+    shapes = [frame(degrees).copy() for degrees in (45.0, 60.0, 75.0, 90.0, 100.0)]
+    assert uploads == []
+    assert character.deformed.mesh is mesh
+    assert character.deformed.gpu_bytes() == on_gpu
+    assert largest(shapes[0], shapes[-1]) > 0.01
+
+
+def test_the_shape_is_made_anew_only_when_an_example_acts_differently(
+    human: Human, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings_for(human, "SPHERICAL_JOINT")
+    _add_examples(human)
+    characters, binding = Characters(), bind(human.mesh_object)
+    turn(human, BONE, 60.0)
+    depsgraph = bpy.context.evaluated_depsgraph_get
+    deformed = characters.update(human.mesh_object, binding, depsgraph()).deformed
+    passes: list[bool] = []
+    apply = deformed.set_shape_key_values
+
+    def counted(values: np.ndarray) -> bool:
+        passes.append(apply(values))
+        return passes[-1]
+
+    monkeypatch.setattr(deformed, "set_shape_key_values", counted)
+    for bone, degrees in (("head", 20.0), (BONE, 60.0), (BONE, 70.0)):
+        turn(human, bone, degrees)
+        characters.update(human.mesh_object, binding, depsgraph())
+    assert passes == [False, False, True]
