@@ -134,11 +134,9 @@ def _adding(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
         row.label(text=bone_in_hand(obj) or "Choose a bone", icon="BONE_DATA")
     row = layout.row(align=True)
     row.scale_y = 1.3
-    for mode, text, icon in (
-        ("SCULPT", "Add and Sculpt", "SCULPTMODE_HLT"),
-        ("EDIT", "Add and Edit", "EDITMODE_HLT"),
-    ):
-        row.operator("dqc.example_add", text=text, icon=icon).mode = mode
+    add = row.operator("dqc.example_add", text="Add and Sculpt", icon="SCULPTMODE_HLT")
+    add.mode = "SCULPT"
+    row.operator("dqc.example_add", text="Add and Edit", icon="EDITMODE_HLT").mode = "EDIT"
     bone = bone_in_hand(obj)
     shown = settings.overlay == "SUPPORT" and settings.support_bone == bone
     text = "Hide Support" if shown else "Show Support"
