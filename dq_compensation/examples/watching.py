@@ -107,7 +107,7 @@ def _on_depsgraph_update(*_args: object) -> None:
 
 @persistent
 def _after_undo(*_args: object) -> None:
-    _take_for_granted()
+    take_for_granted()
     if _characters_with_copies():
         _follow_soon()
 
@@ -115,13 +115,13 @@ def _after_undo(*_args: object) -> None:
 @persistent
 def _after_load(*_args: object) -> None:
     _failures.clear()
-    _take_for_granted()
+    take_for_granted()
     if _characters_with_copies():
         _follow_soon()
 
 
-def _take_for_granted() -> None:
-    """What there is now is how it should be: nothing was left."""
+def take_for_granted() -> None:
+    """Take what there is now for how it should be: nothing was left."""
     global _shaped
     _shaped = None
     observe()

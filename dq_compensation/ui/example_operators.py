@@ -11,6 +11,7 @@ from bpy.types import Context, Event, Object, Operator
 from ..core.example_poses import ExampleError
 from ..examples.applying import follow_now, update_from
 from ..examples.authoring import remove_example
+from ..examples.items import authoring_problem, bone_settings
 from ..examples.mirroring import mirror_example
 from ..examples.target import bone_in_hand, character_in_hand
 from ..registration import apply_in_order, undo_in_reverse
@@ -156,6 +157,9 @@ class DQC_OT_support_show(ExampleOperator, Operator):
         if bone not in binding.skeleton.names:
             raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose another one.")
         weights = support_weights_of(binding, bone, support_group(obj, bone))
+        if authoring_problem(obj) is None:
+            # So that the panel has something in which another support can be chosen.
+            bone_settings(obj, bone)
         settings.support_bone, settings.overlay = bone, "SUPPORT"
         told = f"{int((weights > 0.0).sum())} vertices are in the support of {bone}."
         if reason := drawing_refusal():

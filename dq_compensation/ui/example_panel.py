@@ -105,6 +105,9 @@ def _shaping(layout: UILayout, context: Context, copy: Object) -> None:
     shaping = copy.mode in {"SCULPT", "EDIT"}
     text = f"Shape {name} of {bone}." + (" Leaving the mode applies it." if shaping else "")
     draw_sentence(layout, context, text, "SCULPTMODE_HLT")
+    if copy.mode == "SCULPT":
+        text = f"What is dark is outside the support of {bone} and masked."
+        draw_sentence(layout, context, text, "MOD_MASK")
     failure = failure_of(copy)
     if failure is not None:
         draw_sentence(layout, context, failure, "ERROR")
@@ -141,6 +144,9 @@ def _adding(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
     shown = settings.overlay == "SUPPORT" and settings.support_bone == bone
     text = "Hide Support" if shown else "Show Support"
     layout.operator("dqc.support_show", text=text, icon="OVERLAY", depress=shown)
+    shared = next((each for each in settings.example_bones if each.name == bone), None)
+    if shown and shared is not None:
+        layout.prop_search(shared, "support", obj, "vertex_groups")
 
 
 def _list(layout: UILayout, settings: ObjectSettings, *, editable: bool) -> None:
