@@ -53,11 +53,20 @@ there. Leaving the mode applies the shape"""
         if shaped and (reason := posed_copy.shaping_problem(obj)):
             raise ExampleError(reason)
         settings = settings_of(obj)
-        index, moment = add_example(obj, bone, context.evaluated_depsgraph_get(), self.name)
+        method, base = settings.method, settings.example_base
+        if method == "COMPENSATED" and not len(settings.examples):
+            # The first example is to correct what the artist has seen.
+            settings.example_base = "COMPENSATED"
+        try:
+            index, moment = add_example(obj, bone, context.evaluated_depsgraph_get(), self.name)
+        except ERRORS:
+            settings.example_base = base
+            raise
         told = f"Added {settings.examples[index].name} for {bone}."
-        if settings.method != "SPHERICAL_JOINT_BY_EXAMPLE":
+        if method != "SPHERICAL_JOINT_BY_EXAMPLE":
             settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
-            told += f" The method of {obj.name} is By Example now."
+            of = settings.example_base.replace("_", " ").title()
+            told += f" The method of {obj.name} is By Example now, on top of {of}."
         follow_now(obj)
         if shaped:
             graph = context.evaluated_depsgraph_get()

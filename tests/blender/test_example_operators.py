@@ -7,7 +7,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
-from mathutils import Quaternion
+from mathutils import Matrix, Quaternion
 from numpy.typing import NDArray
 
 import dq_compensation
@@ -79,6 +79,7 @@ def report_of(operator: str, **arguments: object) -> str:
 def posing(human: Human) -> Human:
     """The human enabled, its armature active in Pose Mode, the elbow bent."""
     obj = human.mesh_object
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
     enable(obj)
     select(human.armature_object)
     bpy.ops.object.mode_set(mode="POSE")
@@ -119,6 +120,15 @@ def test_add_sculpt_and_leave_the_mode(posing: Human) -> None:
     turn(posing, 0.0)
     rest = api.evaluate(obj, method="SPHERICAL_JOINT")
     assert apart(posing.evaluated_positions(), rest) < TOLERANCE * size_of(posing)
+
+
+def test_the_first_example_corrects_what_was_seen(posing: Human) -> None:
+    settings = posing.mesh_object.dq_compensation
+    settings.method = "COMPENSATED"
+    before = posing.evaluated_positions()
+    assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
+    assert settings.example_base == "COMPENSATED"
+    assert apart(posing.evaluated_positions(), before) < TOLERANCE * size_of(posing)
 
 
 def test_add_in_edit_mode_and_without_a_mode(posing: Human) -> None:
@@ -167,7 +177,7 @@ def test_adding_is_one_undo_step_and_so_is_what_leaving_applies(posing: Human) -
     obj = bpy.data.objects["Human"]
     assert (len(obj.dq_compensation.examples), obj.data.shape_keys) == (0, None)
     assert not obj.hide_get()
-    assert obj.dq_compensation.method == "COMPENSATED"
+    assert obj.dq_compensation.method == "SPHERICAL_JOINT"
 
 
 def test_what_cannot_be_applied_stays_and_is_told_once(posing: Human) -> None:
@@ -236,10 +246,10 @@ def test_update_from_a_mesh_asks_for_the_pose_and_the_same_vertices(
     other = bpy.data.objects.new("From ZBrush", mesh)
     other.shape_key_clear()
     bpy.context.scene.collection.objects.link(other)
-    other.location = (1.0, 0.0, 0.0)
-    obj.matrix_world.translation = (1.0, 0.0, 0.0)
     higher = wanted + (wanted - api.evaluate(obj, method="SPHERICAL_JOINT"))
-    mesh.attributes["position"].data.foreach_set("vector", higher.astype(np.float32).ravel())
+    other.matrix_world = obj.matrix_world @ Matrix.Translation((1.0, 0.0, 0.0))
+    moved = (higher - [1.0, 0.0, 0.0]).astype(np.float32)
+    mesh.attributes["position"].data.foreach_set("vector", moved.ravel())
     bpy.context.view_layer.update()
     turn(human, 30.0)
     assert "Press Go to Pose first" in report_of("example_update", source=other.name)
