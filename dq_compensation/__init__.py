@@ -15,6 +15,9 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.panels",
     ".ui.check_operators",
     ".ui.check_panel",
+    ".ui.example_shaping_operators",
+    ".ui.example_operators",
+    ".ui.example_panel",
     ".ui.paint_operators",
     ".ui.paint_panel",
     ".ui.bake_operators",
@@ -23,6 +26,8 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.bake_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
+    ".examples.watching",
+    ".examples.live_values",
     ".checks.watching",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""

@@ -11,6 +11,7 @@ import time
 import bpy
 from bpy.app.handlers import persistent
 
+from ..scene.gestures import is_in_a_gesture
 from ..scene.setup import armature_modifier
 from ..scene.status import tag_redraw
 from ..viewport.camera_rays import final_render_runs
@@ -20,9 +21,6 @@ from . import findings
 CHECK_AFTER = 0.5
 # Seconds that the last check may have taken for it to be made again without being asked for.
 QUICK = 0.3
-
-# What goes on while one of these runs is not finished yet.
-_GESTURES = ("TRANSFORM_OT_", "PAINT_OT_", "SCULPT_OT_", "POSE_OT_", "MESH_OT_", "ARMATURE_OT_")
 
 _changed_at = 0.0
 
@@ -77,7 +75,7 @@ def _when_at_rest() -> float | None:
     still_to_wait = CHECK_AFTER - (time.monotonic() - _changed_at)
     if still_to_wait > 0.0:
         return still_to_wait
-    if _is_playing() or _is_in_a_gesture():
+    if _is_playing() or is_in_a_gesture():
         return CHECK_AFTER
     check_outdated()
     tag_redraw()
@@ -87,14 +85,6 @@ def _when_at_rest() -> float | None:
 def _is_playing() -> bool:
     screen = bpy.context.screen
     return screen is not None and screen.is_animation_playing
-
-
-def _is_in_a_gesture() -> bool:
-    return any(
-        operator.bl_idname.startswith(_GESTURES)
-        for window in bpy.context.window_manager.windows
-        for operator in window.modal_operators
-    )
 
 
 def _is_being_edited(obj: bpy.types.Object) -> bool:

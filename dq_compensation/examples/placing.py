@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import bpy
 import numpy as np
 from mathutils import Matrix
@@ -16,8 +19,11 @@ from ..core.example_poses import ExampleError
 from ..core.pose import Pose
 from ..scene.binding import bind
 from ..scene.evaluation import Settings
-from ..scene.example_poses import ExampleItem, example_bone, example_items, example_placement
+from ..scene.example_poses import example_bone, example_items, example_placement
 from ..scene.setup import rig_of
+
+# Which of them counts is the bone's rotation mode.
+_ROTATIONS = ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 
 
 def go_to_pose(
@@ -62,7 +68,7 @@ def go_to_pose(
     pose_bone = rig.pose.bones[item.bone]
     _turn(pose_bone, matrices_from_quaternions(change))
     bpy.context.view_layer.update()
-    return item.bone, _radians_off(obj, item)
+    return item.bone, radians_from_pose(obj, index)
 
 
 def _turn(pose_bone: bpy.types.PoseBone, rotation: NDArray[np.floating]) -> None:
@@ -75,12 +81,49 @@ def _turn(pose_bone: bpy.types.PoseBone, rotation: NDArray[np.floating]) -> None
     pose_bone.location, pose_bone.scale = location, scale
 
 
-def _radians_off(obj: bpy.types.Object, item: ExampleItem) -> float:
-    """How far the bone of an example is from its pose now."""
+@contextmanager
+def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -> Generator[float]:
+    """Go to the pose of an example; where something fails there, the bone turns back.
+
+    Args:
+        obj: the original mesh object.
+        index: of the example.
+        depsgraph: evaluated.
+
+    Yields:
+        what `go_to_pose` says of how far the bone is from it.
+
+    Raises:
+        ExampleError, BindingError, PoseError: as of `go_to_pose`.
+    """
+    pose_bone = rig_of(obj).pose.bones.get(example_items(obj)[index].bone)
+    before = {name: tuple(getattr(pose_bone, name)) for name in _ROTATIONS} if pose_bone else {}
+    try:
+        yield go_to_pose(obj, index, depsgraph)[1]
+    except BaseException:
+        for name, value in before.items():
+            setattr(pose_bone, name, value)
+        raise
+
+
+def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
+    """How far the bone of an example is from its pose now.
+
+    Args:
+        obj: the original mesh object.
+        index: of the example.
+
+    Raises:
+        ExampleError: the bone is not there any more.
+        BindingError, PoseError: the object cannot be deformed.
+    """
+    item = example_items(obj)[index]
     depsgraph = bpy.context.evaluated_depsgraph_get()
     binding = bind(obj, depsgraph)
     armature = rig_of(obj).evaluated_get(depsgraph)
     skeleton = binding.skeleton
+    if item.bone not in skeleton.names:
+        raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
     pose = Pose.from_matrices(binding.pose_matrices(armature), skeleton)
     bone = skeleton.names.index(item.bone)
     direction, rotation = example_placement(bone, pose, skeleton, Settings.of(obj).limb_axis)

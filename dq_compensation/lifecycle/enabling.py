@@ -15,6 +15,7 @@ from ..scene.enabled_objects import enabled_objects, forget
 from ..scene.errors import BindingError
 from ..scene.evaluation import Settings
 from ..scene.object_settings import settings_of
+from ..scene.posed_copies import show_again
 from ..scene.setup import armature_modifier, notes, pose_problem, problem
 from ..scene.status import (
     Status,
@@ -62,6 +63,12 @@ def refusal(obj: bpy.types.Object) -> str | None:
     return reason
 
 
+def has_examples(obj: bpy.types.Object) -> bool:
+    """Whether an object is deformed by example, and has any."""
+    settings = settings_of(obj)
+    return settings.method == "SPHERICAL_JOINT_BY_EXAMPLE" and len(settings.examples) > 0
+
+
 def problem_of(obj: bpy.types.Object) -> str | None:
     """Why an enabled object is not deformed, or not shown right, as of the last check."""
     status = status_of(obj)
@@ -96,6 +103,8 @@ def disable(obj: bpy.types.Object) -> None:
     restore(obj)
     put_armature_modifier_back(obj)
     settings_of(obj).is_enabled = False
+    # A posed copy that is open stays, beside it.
+    show_again(obj)
     forget_status(obj)
     _bindings.discard(obj.session_uid)
     forget()
@@ -140,7 +149,7 @@ def check(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, edited: bool
             if moved:
                 _bindings.discard(obj.session_uid)
             settings = settings_of(obj)
-            drawn = settings.display == "GPU" or settings.overlay != "NONE"
+            drawn = settings.display == "GPU" or settings.overlay != "NONE" or has_examples(obj)
             if moved or edited or drawn or not replaces_truly(obj):
                 status.binding = _bindings.get(obj, depsgraph)
             if obj.library is None and status.binding is not None:
@@ -217,6 +226,9 @@ def _notes(obj: bpy.types.Object) -> list[str]:
             f"{obj.name} has moved by its armature, but its mesh is linked: the compensation stays "
             "what it was where it came from."
         )
+    binding = status_of(obj).binding
+    if has_examples(obj) and binding is not None:
+        found.extend(binding.examples(settings.limb_axis).problems)
     group = settings.vertex_group
     if group and group not in obj.vertex_groups:
         found.append(f"{obj.name} has no vertex group {group}; the compensation acts fully.")

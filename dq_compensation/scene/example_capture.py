@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import bpy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +12,7 @@ from ..core.rest_offsets import affine_maps
 from ..core.supports import support
 from .binding import Binding
 from .evaluation import PosedDeformer
+from .object_settings import settings_of
 
 _ITERATIONS = 30
 # Parts of the object's extent: what float32 positions of a mesh can say.
@@ -75,6 +77,19 @@ def support_weights(binding: Binding, bone: int, group: str = "") -> NDArray[np.
     if group in binding.group_names:
         return binding.painted(group)
     return support(bone, binding.influences, binding.skeleton).astype(np.float32)
+
+
+def support_group(obj: bpy.types.Object, bone: str) -> str:
+    """The vertex group that the artist has chosen as the support of a bone; empty without one."""
+    return next((each.support for each in settings_of(obj).example_bones if each.name == bone), "")
+
+
+def support_weights_of(binding: Binding, bone: str, group: str = "") -> NDArray[np.floating]:
+    """As `support_weights`, by the name of the bone; zeros for a bone that is not there."""
+    names = binding.skeleton.names
+    if bone not in names:
+        return np.zeros(binding.vertex_count, np.float32)
+    return support_weights(binding, names.index(bone), group)
 
 
 def _shape_for(

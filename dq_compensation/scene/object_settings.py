@@ -12,7 +12,7 @@ from ..core.skeleton import LimbAxis
 from .example_settings import ExampleBoneSettings, ExamplePose, Items
 
 Display = Literal["MODIFIER", "GPU"]
-Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION"]
+Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
 ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
 """What the user can choose: the methods of `core.deform`, and one of them corrected by examples."""
 ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
@@ -29,6 +29,7 @@ class NativeState(Protocol):
     display_type: str
     hidden_modifier: str
     hidden_from_camera: bool
+    hidden_for_copy: bool
 
 
 class ObjectSettings(Protocol):
@@ -46,6 +47,8 @@ class ObjectSettings(Protocol):
     overlay_maximum: float
     example_base: ExampleBase
     active_example: int
+    example_bone: str
+    support_bone: str
 
     @property
     def examples(self) -> Items[ExamplePose]:

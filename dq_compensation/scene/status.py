@@ -40,6 +40,9 @@ class Status:
         overlay_failure: an error of colouring it; it is not tried again before a refresh.
         overlay_maximum: the upper end of the colours as drawn last, in millimetres; 0 before.
         notes: what our deformation leaves out.
+        example_values: how much of each example pose acts now, 0 to 1, in the order of the list;
+            -1 for one that cannot act. Empty before the first look.
+        example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
         carried_to: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
     """
@@ -52,6 +55,8 @@ class Status:
     overlay_failure: str | None = None
     overlay_maximum: float = 0.0
     notes: list[str] = field(default_factory=list)
+    example_values: tuple[float, ...] = ()
+    example_result: str | None = None
     key_values: NDArray[np.float32] | None = None
     carried_to: NDArray[np.float64] | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bpy
 
+from .posed_copies import CHARACTER_PROPERTY
 from .setup import armature_modifier
 
 NOTHING_SELECTED = "Select a character's mesh, or the armature that deforms it"
@@ -29,7 +30,8 @@ def deformed_meshes(
 def target_meshes(context: bpy.types.Context) -> list[bpy.types.Object]:
     """The selected meshes and those that the selected armatures deform, the active one first.
 
-    The active object counts where nothing is selected, as in Pose Mode.
+    The active object counts where nothing is selected, as in Pose Mode. Posed copies, which stand
+    in for a character while it is shaped, do not count.
     """
     chosen = list(context.selected_objects)
     active = context.active_object
@@ -37,7 +39,7 @@ def target_meshes(context: bpy.types.Context) -> list[bpy.types.Object]:
         chosen = [active, *(obj for obj in chosen if obj != active)]
     found: dict[bpy.types.Object, None] = {}
     for obj in chosen:
-        if obj.type == "MESH":
+        if obj.type == "MESH" and CHARACTER_PROPERTY not in obj:
             found[obj] = None
         elif obj.type == "ARMATURE":
             found.update(dict.fromkeys(deformed_meshes(obj, context.view_layer)))

@@ -8,6 +8,7 @@ from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, StringPr
 from bpy.types import PropertyGroup
 
 from ..lifecycle.enabling import settings_changed
+from ..scene.object_settings import settings_of
 from ..scene.status import tag_redraw
 
 
@@ -18,11 +19,27 @@ def _changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
     tag_redraw()
 
 
+def _bone_changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
+    """Give the settings of the bone to the other one that was chosen, as after a renaming."""
+    obj = owner.id_data
+    if isinstance(obj, bpy.types.Object):
+        settings = settings_of(obj)
+        used = {item.bone for item in settings.examples}
+        known = {each.name for each in settings.example_bones}
+        bone = str(getattr(owner, "bone", ""))
+        left = next((each for each in settings.example_bones if each.name not in used), None)
+        if bone not in known and left is not None:
+            left.name = bone
+        elif bone not in known:
+            settings.example_bones.add().name = bone
+    _changed(owner, context)
+
+
 class DQCompensationExamplePose(PropertyGroup):
     """A shape that the artist wants in a pose of one bone."""
 
     name: StringProperty(name="Name", description="What the pose is called", update=_changed)
-    bone: StringProperty(name="Bone", description="The bone whose pose it is", update=_changed)
+    bone: StringProperty(name="Bone", description="The bone whose pose it is", update=_bone_changed)
     key: StringProperty(
         name="Shape Key",
         description="The shape key that holds how the surface differs. It stays muted: the pose "

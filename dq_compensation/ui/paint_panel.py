@@ -88,11 +88,14 @@ def _overlay(layout: UILayout, context: Context, obj: Object) -> None:
     column.prop(settings, "overlay")
     if settings.overlay == "NONE":
         return
-    column.prop(settings, "overlay_maximum", text="Maximum (mm)")
+    if settings.overlay != "SUPPORT":
+        column.prop(settings, "overlay_maximum", text="Maximum (mm)")
     if status.overlay_failure:
         draw_sentence(layout, context, status.overlay_failure, "ERROR")
     elif obj.mode != "OBJECT":
         draw_sentence(layout, context, "It shows in Object Mode and Pose Mode.", "INFO")
+    elif settings.overlay == "SUPPORT":
+        layout.label(text=f"The support of {settings.support_bone}", icon="COLOR")
     elif status.overlay_maximum:
         layout.label(text=f"Colours from 0 to {status.overlay_maximum:.4g} mm", icon="COLOR")
     if settings.overlay == "COMPENSATION" and settings.method != "COMPENSATED":

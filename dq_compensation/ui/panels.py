@@ -9,6 +9,7 @@ from ..core.deform import BLENDED_METHODS
 from ..lifecycle import enabling
 from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
+from ..scene.posed_copies import CHARACTER_PROPERTY
 from ..scene.targets import deformed_meshes
 from .sentences import draw_sentence
 
@@ -30,6 +31,10 @@ class VIEW3D_PT_dq_compensation(Panel):
         active = context.active_object
         if active is None or active.type not in {"MESH", "ARMATURE"}:
             draw_sentence(layout, context, "Select a character's mesh or its armature.", "INFO")
+            return
+        if CHARACTER_PROPERTY in active:
+            text = f"{active.name} stands in for its character while you shape it."
+            draw_sentence(layout, context, text, "INFO")
             return
         meshes = [active] if active.type == "MESH" else deformed_meshes(active, context.view_layer)
         if not meshes:

@@ -106,6 +106,11 @@ OVERLAYS = (
         "From Dual Quaternion",
         "How far each vertex is from the result of the Armature modifier with Preserve Volume",
     ),
+    (
+        "SUPPORT",
+        "Support",
+        "How far the example poses of a bone may move each vertex",
+    ),
 )
 
 
@@ -130,6 +135,7 @@ class DQCompensationNativeState(PropertyGroup):
     display_type: StringProperty(description="Display As, as the user has set it")
     hidden_modifier: StringProperty(description="The modifier that was hidden with it, if one was")
     hidden_from_camera: BoolProperty(description="Whether Ray Visibility of the camera was cleared")
+    hidden_for_copy: BoolProperty(description="Whether a posed copy stands in for the object")
 
 
 class DQCompensationSettings(PropertyGroup):
@@ -200,6 +206,16 @@ class DQCompensationSettings(PropertyGroup):
     examples: CollectionProperty(type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"})
     example_bones: CollectionProperty(type=DQCompensationExampleBone)
     active_example: IntProperty(name="Active Example", options={"SKIP_SAVE"})
+    example_bone: StringProperty(
+        name="Bone",
+        description="The bone that gets the next example pose; empty: the active bone",
+    )
+    support_bone: StringProperty(
+        name="Support Of",
+        description="The bone whose support the overlay shows",
+        update=_changed,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     example_base: EnumProperty(
         name="Base",
         description="What the example poses correct",

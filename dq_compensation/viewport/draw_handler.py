@@ -14,6 +14,7 @@ from ..core.pose import PoseError
 from ..scene.enabled_objects import enabled_objects
 from ..scene.errors import BindingError
 from ..scene.evaluation import Settings
+from ..scene.example_capture import support_group, support_weights_of
 from ..scene.object_settings import settings_of
 from ..scene.status import (
     check_soon,
@@ -221,6 +222,16 @@ def _draw_overlay(
     coloured = session.coloured.get(obj.session_uid)
     if coloured is None or coloured.mesh is not character.deformed.mesh:
         coloured = session.coloured[obj.session_uid] = ColouredCharacter(character)
+    if chosen.overlay == "SUPPORT":
+        bone = chosen.support_bone
+        group = support_group(obj, bone)
+        coloured.show_weights(
+            (bone, group), lambda: support_weights_of(character.binding, bone, group)
+        )
+        with drawing_state():
+            coloured.draw(character.deformed, session.view, session.colours, matrix, 1.0)
+        session.legends.append(Legend(obj.name, chosen.overlay, 1.0, bone))
+        return
     wanted = reference_settings(Settings.of(evaluated), chosen.overlay)
     reference = session.characters.reference(obj, depsgraph, wanted)
     coloured.update(character, reference, matrix)

@@ -19,6 +19,7 @@ TITLES: dict[Overlay, str] = {
     "COMPENSATION": "Compensation",
     "LINEAR": "Distance from linear",
     "DUAL_QUATERNION": "Distance from dual quaternion",
+    "SUPPORT": "Support of",
 }
 
 # In pixels of an interface at scale 1.
@@ -39,27 +40,31 @@ class Legend:
     Attributes:
         name: of the object.
         overlay: what is shown.
-        maximum: the upper end, in millimetres.
+        maximum: the upper end, in millimetres; of a support a weight.
+        bone: whose support it is.
     """
 
     name: str
     overlay: Overlay
     maximum: float
+    bone: str = ""
 
     @property
     def ticks(self) -> tuple[str, str, str]:
         """The numbers at the lower end, in the middle and at the upper end."""
-        return ("0", f"{self.maximum / 2.0:.4g}", f"{self.maximum:.4g} mm")
+        unit = "" if self.overlay == "SUPPORT" else " mm"
+        return ("0", f"{self.maximum / 2.0:.4g}", f"{self.maximum:.4g}{unit}")
 
 
 def titled_legends(legends: Sequence[Legend]) -> list[tuple[str, Legend]]:
     """One legend for all objects of the same colours, with titles that name them if they differ."""
-    by_meaning: dict[tuple[Overlay, float], list[Legend]] = {}
+    by_meaning: dict[tuple[Overlay, float, str], list[Legend]] = {}
     for legend in legends:
-        by_meaning.setdefault((legend.overlay, legend.maximum), []).append(legend)
+        meaning = (legend.overlay, legend.maximum, legend.bone)
+        by_meaning.setdefault(meaning, []).append(legend)
     titled = []
     for alike in list(by_meaning.values())[:MAX_LEGENDS]:
-        title = TITLES[alike[0].overlay]
+        title = f"{TITLES[alike[0].overlay]} {alike[0].bone}".rstrip()
         if len(by_meaning) > 1:
             title = f"{title}: {', '.join(legend.name for legend in alike)}"
         titled.append((title, alike[0]))

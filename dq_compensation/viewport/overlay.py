@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import gpu
@@ -17,7 +18,7 @@ from .colour_scale import COLOURS_SRGB, AutomaticMaximum
 from .gpu_objects import new_uniform_buffer, set_matrix
 from .skinning import DeformedMesh
 from .surface import ViewUniforms
-from .textures import array_from_texture, dispatch, empty_texture
+from .textures import array_from_texture, dispatch, empty_texture, texture_from_array
 
 # In parts of the object's size, towards the eye: more than two evaluators differ, and still nothing
 # that could be seen through the skin.
@@ -74,6 +75,21 @@ class ColouredCharacter:
             dispatch(shader, self.mesh.vertex_count)
         finally:
             gpu.shader.unbind()
+        self._of = of
+
+    def show_weights(
+        self, of: tuple[object, ...], weights: Callable[[], NDArray[np.floating]]
+    ) -> None:
+        """Show numbers of another kind than distances.
+
+        Args:
+            of: what they are of; they are asked for again only when it is another.
+            weights: gives one for each vertex, shape (n,).
+        """
+        if of == self._of or not self.mesh.vertex_count:
+            return
+        self._size = self._extent
+        self.distances = texture_from_array(weights(), 1)
         self._of = of
 
     def read_distances(self) -> NDArray[np.float32]:

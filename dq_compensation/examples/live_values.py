@@ -1,0 +1,116 @@
+"""How much each example pose acts now, kept for the panel.
+
+The handlers only note that something has moved; a timer looks not more than `LOOKS` times a second,
+and the sidebars are drawn again only when a value has changed enough to be seen.
+"""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+from bpy.app.handlers import persistent
+
+from ..core.pose import Pose, PoseError
+from ..lifecycle.enabling import has_examples
+from ..scene.enabled_objects import enabled_objects
+from ..scene.errors import BindingError
+from ..scene.object_settings import settings_of
+from ..scene.setup import rig_of
+from ..scene.status import status_of
+
+LOOKS = 20.0
+# A bar of a hundred pixels does not show less.
+_SEEN = 0.005
+# Seconds until a character is looked at again that was not bound yet.
+_LOOK_AGAIN_AFTER = 0.3
+
+
+def values_of_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+    """How much of each example of an object acts, 0 to 1, in the order of the list.
+
+    Without the factors that the artist gave: it says how near the pose is. -1 for an example that
+    cannot act; empty where nothing is known.
+
+    Args:
+        obj: an enabled mesh object.
+        depsgraph: evaluated.
+    """
+    binding = status_of(obj).binding
+    if binding is None or len(binding.example_items) != len(settings_of(obj).examples):
+        return ()
+    examples = binding.examples(settings_of(obj).limb_axis)
+    try:
+        matrices = binding.pose_matrices(rig_of(obj).evaluated_get(depsgraph))
+        pose = Pose.from_matrices(matrices, binding.skeleton)
+    except (BindingError, PoseError):
+        return ()
+    values = np.full(len(binding.example_items), -1.0)
+    values[examples.items] = examples.poses.alphas(pose)
+    return tuple(values.tolist())
+
+
+def look() -> bool:
+    """Bring what the panel shows up to date; whether any of it has changed."""
+    objects = [obj for obj in enabled_objects() if has_examples(obj)]
+    if not objects:
+        return False
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    changed = False
+    for obj in objects:
+        status = status_of(obj)
+        values = values_of_now(obj, depsgraph)
+        if _differs(values, status.example_values):
+            status.example_values = values
+            changed = True
+    return changed
+
+
+def _differs(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return len(one) != len(other) or any(
+        abs(a - b) > _SEEN for a, b in zip(one, other, strict=True)
+    )
+
+
+@persistent
+def _on_change(*_args: object) -> None:
+    if bpy.app.background or bpy.app.timers.is_registered(_look_now):
+        return
+    if any(has_examples(obj) for obj in enabled_objects()):
+        bpy.app.timers.register(_look_now, first_interval=1.0 / LOOKS)
+
+
+def _look_now() -> float | None:
+    if look():
+        _redraw_sidebars()
+    waiting = any(
+        status_of(obj).binding is None and status_of(obj).problem is None
+        for obj in enabled_objects()
+        if has_examples(obj)
+    )
+    return _LOOK_AGAIN_AFTER if waiting else None
+
+
+def _redraw_sidebars() -> None:
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                for region in area.regions:
+                    if region.type == "UI":
+                        region.tag_redraw()
+
+
+_EVENTS = ("depsgraph_update_post", "frame_change_post", "undo_post", "redo_post", "load_post")
+
+
+def register() -> None:
+    """Start looking."""
+    for event in _EVENTS:
+        getattr(bpy.app.handlers, event).append(_on_change)
+
+
+def unregister() -> None:
+    """Stop looking."""
+    if bpy.app.timers.is_registered(_look_now):
+        bpy.app.timers.unregister(_look_now)
+    for event in _EVENTS:
+        getattr(bpy.app.handlers, event).remove(_on_change)
