@@ -6,7 +6,7 @@ finds one that was enabled again.
 
 from __future__ import annotations
 
-from ..bake.baked_keys import corrective_keys, played_keys
+from ..bake.baked_keys import acting_keys
 from ..lifecycle import enabling
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import settings_of
@@ -21,7 +21,7 @@ _NAME = "baked_keys"
 def find(subject: Subject) -> list[Issue]:
     """The baked keys of an enabled object that are not muted."""
     obj = subject.obj
-    names = _acting(subject) if settings_of(obj).enabled else []
+    names = acting_keys(obj) if settings_of(obj).enabled else []
     if not names:
         return []
     mesh = mesh_of(obj)
@@ -47,20 +47,11 @@ def find(subject: Subject) -> list[Issue]:
     return [Issue(_NAME, "twice", "ERROR", message, fixes=(mute, disable))]
 
 
-def _acting(subject: Subject) -> list[str]:
-    """The baked keys that are not muted, in their order."""
-    keys = mesh_of(subject.obj).shape_keys
-    if keys is None:
-        return []
-    baked = {*corrective_keys(subject.obj), *played_keys(subject.obj)}
-    return [block.name for block in keys.key_blocks if block.name in baked and not block.mute]
-
-
 def _mute_keys(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
     require_editable(obj)
     keys = mesh_of(obj).shape_keys
-    names = _acting(subject)
+    names = acting_keys(obj)
     if keys is None or not names:
         raise FixError(f"{obj.name} has no baked shape keys any more.")
     for name in names:
