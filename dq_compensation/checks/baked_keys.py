@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..bake.baked_keys import acting_keys
 from ..lifecycle import enabling
-from ..scene.mesh import mesh_of
+from ..scene.mesh import mesh_of, other_users
 from ..scene.object_settings import settings_of
 from ..wording import counted, listed
 from .fixes.object_transforms import require_editable
@@ -24,8 +24,7 @@ def find(subject: Subject) -> list[Issue]:
     names = acting_keys(obj) if settings_of(obj).enabled else []
     if not names:
         return []
-    mesh = mesh_of(obj)
-    others = mesh.users - int(mesh.use_fake_user) - 1
+    others = other_users(mesh_of(obj))
     shared = f" So do those of {counted(others, 'object')} with the same mesh." if others else ""
     message = (
         f"Baked shape keys of {obj.name} act on top of DQ Compensation, which they stand in for, "
