@@ -8,6 +8,7 @@ their value.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,13 +18,48 @@ import numpy as np
 from ..core.corrective_joints import AxisJoint, CorrectiveJoint, ExampleJoint, ScatteredJoint
 from ..scene.animation_curves import key_points, played_actions
 from ..scene.mesh import mesh_of
+from ..wording import listed
 from .drivers import ANGLE, PROPERTY
 from .key_animation import value_path
 
 _PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'
+PROBLEM_ACTING = (
+    "Shape keys of an earlier bake act on {obj}: {names}. What they correct would be corrected "
+    "twice. Mute or remove them, or bake the object that they were baked from."
+)
+
 # Values of the three keys of a frame's curve, and how far a frame may be off for float32.
 _OFF_ON_OFF = (0.0, 1.0, 0.0)
 _FRAME_TOLERANCE = 1e-3
+
+
+def acting_keys(obj: bpy.types.Object) -> list[str]:
+    """The correctives and the keys of ranges that are not muted, in their order."""
+    key = mesh_of(obj).shape_keys
+    if key is None:
+        return []
+    baked = {*corrective_keys(obj), *played_keys(obj)}
+    return [block.name for block in key.key_blocks if block.name in baked and not block.mute]
+
+
+def acting_keys_problem(
+    obj: bpy.types.Object, frames: Sequence[float], replaced: Collection[str] = ()
+) -> str | None:
+    """Why the shape in frames cannot be baked, or None: what acts would be corrected once more.
+
+    Args:
+        obj: the mesh object.
+        frames: rising; keys of ranges that are off from the first to the last do no harm.
+        replaced: the keys that the new bake replaces.
+    """
+    spans = played_keys(obj)
+    always = (-np.inf, np.inf)
+    names = [
+        name
+        for name, (start, end) in ((name, spans.get(name, always)) for name in acting_keys(obj))
+        if name not in replaced and start < frames[-1] and frames[0] < end
+    ]
+    return PROBLEM_ACTING.format(obj=obj.name, names=listed(names)) if names else None
 
 
 def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None) -> list[str]:
@@ -47,16 +83,18 @@ def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None)
     return found
 
 
-def played_keys(obj: bpy.types.Object) -> list[str]:
+def played_keys(obj: bpy.types.Object) -> dict[str, tuple[float, float]]:
     """The keys that `key_animation.animate_in_turn` has animated: two or more, one after another.
 
-    In the action that is played and in those of NLA strips.
+    Returns:
+        their names, with the frames between which they are on; any frame where an NLA strip plays
+        them.
     """
     key = mesh_of(obj).shape_keys
     if key is None:
-        return []
+        return {}
     block_of_path = {value_path(block.name): block.name for block in key.key_blocks}
-    found: dict[str, None] = {}
+    found: dict[str, tuple[float, float]] = {}
     for played in played_actions(key):
         turns = {
             block_of_path[curve.data_path]: points[:, 0]
@@ -68,8 +106,10 @@ def played_keys(obj: bpy.types.Object) -> list[str]:
         order = sorted(turns, key=lambda name: turns[name][1])
         for name, after in pairwise(order):
             if np.allclose(turns[name][1:], turns[after][:2], atol=_FRAME_TOLERANCE):
-                found.update({name: None, after: None})
-    return list(found)
+                for each in (name, after):
+                    first, _, last = turns[each].tolist()
+                    found[each] = (-np.inf, np.inf) if played.source == "NLA" else (first, last)
+    return found
 
 
 def _bones_followed(curve: Any) -> set[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene.attributes import read_property
-from ..scene.mesh import mesh_of
+from ..scene.mesh import mesh_of, other_users
 from .errors import BakeError
 
 BASIS = "Basis"
@@ -37,9 +37,9 @@ def keys_problem(obj: bpy.types.Object) -> str | None:
         return PROBLEM_LINKED.format(obj=obj.name)
     if mesh.library is not None or mesh.override_library is not None:
         return PROBLEM_OVERRIDE.format(obj=obj.name)
-    users = mesh.users - mesh.use_fake_user
-    if users > 1:
-        return PROBLEM_SHARED.format(count=users, obj=obj.name)
+    others = other_users(mesh)
+    if others > 0:
+        return PROBLEM_SHARED.format(count=others + 1, obj=obj.name)
     if obj.mode == "SCULPT":
         return PROBLEM_SCULPT.format(obj=obj.name)
     return None

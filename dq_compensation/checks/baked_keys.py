@@ -6,9 +6,9 @@ finds one that was enabled again.
 
 from __future__ import annotations
 
-from ..bake.baked_keys import corrective_keys, played_keys
+from ..bake.baked_keys import acting_keys
 from ..lifecycle import enabling
-from ..scene.mesh import mesh_of
+from ..scene.mesh import mesh_of, other_users
 from ..scene.object_settings import settings_of
 from ..wording import counted, listed
 from .fixes.object_transforms import require_editable
@@ -21,11 +21,10 @@ _NAME = "baked_keys"
 def find(subject: Subject) -> list[Issue]:
     """The baked keys of an enabled object that are not muted."""
     obj = subject.obj
-    names = _acting(subject) if settings_of(obj).enabled else []
+    names = acting_keys(obj) if settings_of(obj).enabled else []
     if not names:
         return []
-    mesh = mesh_of(obj)
-    others = mesh.users - int(mesh.use_fake_user) - 1
+    others = other_users(mesh_of(obj))
     shared = f" So do those of {counted(others, 'object')} with the same mesh." if others else ""
     message = (
         f"Baked shape keys of {obj.name} act on top of DQ Compensation, which they stand in for, "
@@ -47,20 +46,11 @@ def find(subject: Subject) -> list[Issue]:
     return [Issue(_NAME, "twice", "ERROR", message, fixes=(mute, disable))]
 
 
-def _acting(subject: Subject) -> list[str]:
-    """The baked keys that are not muted, in their order."""
-    keys = mesh_of(subject.obj).shape_keys
-    if keys is None:
-        return []
-    baked = {*corrective_keys(subject.obj), *played_keys(subject.obj)}
-    return [block.name for block in keys.key_blocks if block.name in baked and not block.mute]
-
-
 def _mute_keys(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
     require_editable(obj)
     keys = mesh_of(obj).shape_keys
-    names = _acting(subject)
+    names = acting_keys(obj)
     if keys is None or not names:
         raise FixError(f"{obj.name} has no baked shape keys any more.")
     for name in names:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..scene.animation_curves import animated_paths
 from ..scene.attributes import read_property
-from ..scene.mesh import mesh_of, read_positions
+from ..scene.mesh import mesh_of, other_users, read_positions
 from ..scene.posed_keys import posed_keys
 from ..wording import counted, listed
 from .fixes.object_transforms import require_editable
@@ -110,7 +110,7 @@ def _unset_issue(subject: Subject, keys: bpy.types.Key) -> Issue | None:
     names = [block.name for block in unset]
     size = float(np.ptp(subject.rest, axis=0).max(initial=0.0)) if len(subject.rest) else 0.0
     acting = [block.name for block in unset if _largest_offset(block) > _NO_EFFECT * size]
-    others = mesh_of(obj).users - int(mesh_of(obj).use_fake_user) - 1
+    others = other_users(mesh_of(obj))
     with_it = f", and so will {counted(others, 'object')} with the same mesh" if others else ""
     question = f"{obj.name} will look different{with_it}: off: {listed(acting)}."
     return Issue(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bpy
 
 from ..modifier.installation import acts, keeps_vertices, modifiers_in_the_way, our_modifier
-from ..scene.mesh import mesh_of
+from ..scene.mesh import mesh_of, other_users
 from ..wording import listed
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
@@ -135,7 +135,7 @@ def _why_not_applied(obj: bpy.types.Object, blocking: list[bpy.types.Modifier]) 
     others = [one.name for one in before if acts(one) and one not in blocking]
     if mesh.shape_keys is not None:
         return f"{obj.name} has shape keys: Blender applies no such modifiers then."
-    if mesh.users > 1:
+    if other_users(mesh) > 0:
         return f"Other objects use the mesh of {obj.name}. Make it single-user first."
     if others:
         return f"{listed(others)} of {obj.name} would act in another order."

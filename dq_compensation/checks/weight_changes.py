@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.influences import MIN_WEIGHT_SUM
-from ..scene.mesh import VertexGroupWeights, mesh_of
+from ..scene.mesh import VertexGroupWeights, mesh_of, other_users
 from ..scene.weights_writing import writing_refusal
 from ..wording import counted
 from .issue import FixError
@@ -76,7 +76,7 @@ def require_writable(obj: bpy.types.Object, groups: list[str]) -> None:
 def sharing_question(obj: bpy.types.Object) -> str:
     """What a change of weights does to other objects, to be asked; empty when it does nothing."""
     mesh = mesh_of(obj)
-    others = mesh.users - int(mesh.use_fake_user) - 1
+    others = other_users(mesh)
     if others <= 0:
         return ""
     objects = counted(others, "other object")

@@ -15,6 +15,7 @@ from typing import TypeVar
 import bpy
 import numpy as np
 
+from ..bake.baked_keys import acting_keys_problem
 from ..bake.carriers import Onto, add_copy, let_armature_deform, remove_copy
 from ..bake.errors import BakeError
 from ..bake.frames import (
@@ -158,6 +159,7 @@ def bake_current_pose(
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for obj in objects:
         reason = pose_key_problem(obj, name, onto, overwrite=overwrite)
+        reason = reason or acting_keys_problem(obj, [bpy.context.scene.frame_current_final])
         if reason is not None:
             raise BakeError(reason)
         Source.of(obj, depsgraph, target).wanted(depsgraph)
@@ -188,6 +190,9 @@ def bake_cache(
     """
     frames = options.frames
     depsgraph = bpy.context.evaluated_depsgraph_get()
+    for obj in objects:
+        if (reason := acting_keys_problem(obj, frames)) is not None:
+            raise BakeError(reason)
     sources = [Source.of(obj, depsgraph) for obj in objects]
     told: list[str] = []
     steps = len(sources) * len(frames)
@@ -208,7 +213,7 @@ def _check(objects: list[bpy.types.Object], options: RangeOptions) -> None:
     frame_names(options.pattern, options.frames)
     for obj in objects:
         replaced = keys_of_pattern(obj, options.pattern) if options.overwrite else []
-        reason = driven_problem(obj, replaced)
+        reason = driven_problem(obj, replaced) or acting_keys_problem(obj, options.frames, replaced)
         if reason is None and options.onto == "THIS":
             reason = keys_problem(obj) or action_problem(obj)
         if reason is not None:

@@ -75,6 +75,11 @@ def read_mesh_arrays(mesh: bpy.types.Mesh, positions: NDArray[np.float32]) -> Me
     )
 
 
+def other_users(mesh: bpy.types.Mesh) -> int:
+    """How many others there are than one that use a mesh; a fake user is nobody."""
+    return mesh.users - int(mesh.use_fake_user) - 1
+
+
 def read_weights(mesh: bpy.types.Mesh) -> VertexGroupWeights:
     """The weights of every vertex group, through bmesh: several times faster than `vertex.groups`.
 

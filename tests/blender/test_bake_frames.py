@@ -214,11 +214,23 @@ def test_a_second_bake_takes_the_place_of_the_first(moving_grid: bpy.types.Objec
 
 
 def test_without_overwriting_earlier_keys_stay(moving_grid: bpy.types.Object) -> None:
+    wanted = in_each_frame(lambda: api.evaluate(moving_grid), (1, 2, 4, 5))
     bake(moving_grid, last=2)
     before = key_description(moving_grid, {"Frame 0001", "Frame 0002"})
-    bake(moving_grid, last=2, overwrite=False)
+    bake(moving_grid, first=4, last=5, overwrite=False)
     assert key_description(moving_grid, {"Frame 0001", "Frame 0002"}) == before
-    assert baked_names(moving_grid)[2:] == ["Frame 0001.001", "Frame 0002.001"]
+    assert baked_names(moving_grid)[2:] == ["Frame 0004", "Frame 0005"]
+    shown = in_each_frame(lambda: native(moving_grid), (1, 2, 4, 5))
+    assert max(distance(shown[frame], wanted[frame]) for frame in shown) <= TOLERANCE
+
+
+def test_frames_that_a_bake_plays_already_are_not_corrected_twice(
+    moving_grid: bpy.types.Object,
+) -> None:
+    bake(moving_grid, last=3)
+    with pytest.raises(BakeError, match=r"act on Body: Frame 0002, Frame 0003\."):
+        bake(moving_grid, first=2, last=6, pattern="Other {frame}")
+    assert baked_names(moving_grid) == ["Frame 0001", "Frame 0002", "Frame 0003"]
 
 
 def test_stopped_while_it_reads_nothing_has_changed(moving_human: Human) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scene.attributes import read_property
-from ...scene.mesh import mesh_of
+from ...scene.mesh import mesh_of, other_users
 from ...wording import listed
 from ..issue import FixError
 from .object_transforms import (
@@ -125,7 +125,7 @@ def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None)
         change=change,
         parent_inverse=rigid,
         location=location - np.array(obj.delta_location),
-        shares_mesh=mesh_of(obj).users - int(mesh_of(obj).use_fake_user) > 1,
+        shares_mesh=other_users(mesh_of(obj)) > 0,
         other_units=tuple(m.name for m in obj.modifiers if m.type in _IN_OBJECT_UNITS),
     )
 
