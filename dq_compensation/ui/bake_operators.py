@@ -16,10 +16,15 @@ from ..registration import apply_in_order, undo_in_reverse
 from ..scene.object_settings import settings_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .bake_progress import RunsInSteps, Steps
+from .sentences import broken_lines, draw_lines
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
 
+
+# Of dialogs, in pixels at interface scale 1, and what their sentences do not get of it.
+DIALOG_WIDTH = 400
+_DIALOG_MARGIN = 60
 
 # More than this is said before it is begun.
 _MUCH_MEMORY = 1e9
@@ -166,7 +171,9 @@ DQ Compensation shows, without it. Esc stops"""
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         self._interactive = True
         self.first, self.last = scene_range(self, context)
-        return context.window_manager.invoke_props_dialog(self, width=400, confirm_text="Bake")
+        return context.window_manager.invoke_props_dialog(
+            self, width=DIALOG_WIDTH, confirm_text="Bake"
+        )
 
     def draw(self, context: Context) -> None:
         names = ("first", "last", "step", "target", "tolerance", "name_pattern", "onto")
@@ -182,9 +189,7 @@ DQ Compensation shows, without it. Esc stops"""
         if size > _MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
         if options.onto == "THIS":
-            state = "on" if self.target == "DUAL_QUATERNION" else "off"
-            column.label(text="Disables DQ Compensation on it afterwards, and turns Preserve")
-            column.label(text=f"Volume of its Armature modifier {state}")
+            draw_what_is_switched(column, self.target)
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         targets = bake_targets(context)
@@ -242,6 +247,16 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
     for name in names:
         column.prop(operator, name)
     return column
+
+
+def draw_what_is_switched(layout: bpy.types.UILayout, target: str) -> None:
+    """What a bake onto the object itself turns on and off, in a dialog of `DIALOG_WIDTH`."""
+    state = "on" if target == "DUAL_QUATERNION" else "off"
+    text = (
+        "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its Armature "
+        f"modifier is turned {state}."
+    )
+    draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), "INFO")
 
 
 def _size(count: float) -> str:

@@ -12,7 +12,14 @@ from ..bake.corrective_poses import read_angles
 from ..bake.errors import BakeError
 from ..lifecycle.corrective_baking import CorrectiveOptions, bake_correctives
 from ..registration import apply_in_order, undo_in_reverse
-from .bake_operators import ONTO, TARGETS, Bakes, bake_targets
+from .bake_operators import (
+    DIALOG_WIDTH,
+    ONTO,
+    TARGETS,
+    Bakes,
+    bake_targets,
+    draw_what_is_switched,
+)
 from .bake_progress import RunsInSteps, Steps
 
 if TYPE_CHECKING:
@@ -125,7 +132,9 @@ it like DQ Compensation in any pose, without the add-on. Esc stops"""
         self._interactive = True
         if not selected_bones(context):
             self.bones = "ALL"
-        return context.window_manager.invoke_props_dialog(self, width=400, confirm_text="Bake")
+        return context.window_manager.invoke_props_dialog(
+            self, width=DIALOG_WIDTH, confirm_text="Bake"
+        )
 
     def draw(self, context: Context) -> None:
         column = self.layout.column()
@@ -150,9 +159,7 @@ it like DQ Compensation in any pose, without the add-on. Esc stops"""
             bones = "1 bone is" if count == 1 else f"{count} bones are"
             column.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
         if self.onto == "THIS":
-            state = "on" if self.target == "DUAL_QUATERNION" else "off"
-            column.label(text="Disables DQ Compensation on it afterwards, and turns Preserve")
-            column.label(text=f"Volume of its Armature modifier {state}")
+            draw_what_is_switched(column, self.target)
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         try:
