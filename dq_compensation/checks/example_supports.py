@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..core.supports import support
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import settings_of
-from .issue import Check, Fix, FixError, Issue, listed
-from .object_transforms import require_editable
+from ..wording import counted, listed
+from .fixes.object_transforms import require_editable
+from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
-from .weight_changes import counted
 
 _NAME = "example_supports"
 
