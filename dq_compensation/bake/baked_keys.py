@@ -19,7 +19,8 @@ from ..core.corrective_joints import AxisJoint, CorrectiveJoint, ExampleJoint, S
 from ..scene.animation_curves import key_points, played_actions
 from ..scene.mesh import mesh_of
 from ..wording import listed
-from .drivers import ANGLE, PROPERTY
+from .driver_parts import PROPERTY
+from .drivers import ANGLE
 from .key_animation import value_path
 
 _PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'

@@ -14,7 +14,7 @@ keys that have other drivers beside those of their values.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import bpy
@@ -29,10 +29,14 @@ from ..core.corrective_joints import (
 )
 from ..core.pose_interpolation import SmoothCurve
 from ..scene.mesh import mesh_of
+from .driver_parts import (
+    SHARES,
+    driven_property,
+    emptied,
+    read_property,
+    rotations,
+)
 from .key_animation import value_path
-
-PROPERTY = "Correctives {bone}"
-SHARES = "Correctives {bone} Shares"
 
 # Every driver that reads a bone itself turns its angle into degrees.
 ANGLE = "degrees("
@@ -74,7 +78,7 @@ def drive_keys(
         for place, name in enumerate(names):
             if name is not None:
                 factors = {"r": place % rings, "d": rings + place // rings}
-                _read_property(_driven_key(obj, name), obj, joint.bone, factors, "r*d")
+                read_property(_driven_key(obj, name), obj, joint.bone, factors, "r*d")
         return
     if isinstance(joint, ExampleJoint):
         _drive_by_example(obj, armature, joint, names)
@@ -93,7 +97,7 @@ def _drive_scattered(
     for coefficients, name in zip(joint.basis.coefficients.T, names, strict=True):
         if name is not None:
             centres, expression = _sum(coefficients)
-            _read_property(_driven_key(obj, name), obj, joint.bone, centres, expression)
+            read_property(_driven_key(obj, name), obj, joint.bone, centres, expression)
 
 
 def _drive_by_example(
@@ -107,19 +111,19 @@ def _drive_by_example(
     if joint.limb is None:
         _fill_scattered_property(obj, armature, bone, joint.centres, joint.sigma)
     else:
-        for curve, form in zip(_driven_property(obj, bone, count + 1), joint.forms, strict=True):
-            _rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+        for curve, form in zip(driven_property(obj, bone, count + 1), joint.forms, strict=True):
+            rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
             angle = f"acos(min(1,max(-1,{_products(form)})))"
             curve.driver.expression = f"exp(-pow({angle}/{joint.sigma:.6g},2))"
-    shares = _driven_property(obj, bone, count, SHARES)
+    shares = driven_property(obj, bone, count, SHARES)
     for curve, column in zip(shares, joint.basis.coefficients.T, strict=True):
         centres, total = _sum(column)
-        _read_property(curve, obj, bone, centres, f"min(1,max(0,{total}))")
+        read_property(curve, obj, bone, centres, f"min(1,max(0,{total}))")
     places = {_LETTERS[place]: place for place in range(count)}
     for letter, name in zip(places, names, strict=True):
         if name is not None:
             expression = f"{letter}/max(1,{'+'.join(places)})"
-            _read_property(_driven_key(obj, name), obj, bone, places, expression, SHARES)
+            read_property(_driven_key(obj, name), obj, bone, places, expression, SHARES)
 
 
 def _sum(coefficients: Any) -> tuple[dict[str, int], str]:
@@ -152,44 +156,12 @@ def release_key(obj: bpy.types.Object, name: str) -> None:
         key.key_blocks[name].driver_remove("value")
 
 
-def bone_of_property(data_path: str, bones: Iterable[str]) -> str | None:
-    """The bone whose array property a driver reads, of these; None where it is no such property."""
-    for bone in bones:
-        if data_path.startswith((_property_path(bone), _property_path(bone, SHARES))):
-            return bone
-    return None
-
-
-def property_drivers(
-    obj: bpy.types.Object, bones: Iterable[str]
-) -> Iterator[tuple[str, int, list[Any]]]:
-    """The array properties of these bones: the name, how many numbers it has, their drivers."""
-    animation: Any = obj.animation_data
-    if animation is None:
-        return
-    for bone in bones:
-        for kind in (PROPERTY, SHARES):
-            path, name = _property_path(bone, kind), kind.format(bone=bone)
-            if name in obj:
-                curves = [curve for curve in animation.drivers if curve.data_path == path]
-                yield name, len(obj[name]), curves
-
-
 def _driven_key(obj: bpy.types.Object, name: str) -> Any:
     """The driver's curve of a key's value, new and empty."""
     block = mesh_of(obj).shape_keys.key_blocks[name]
     block.slider_min, block.slider_max = SLIDER_RANGE
     release_key(obj, name)
-    return _emptied(block.driver_add("value"))
-
-
-def _emptied(curve: Any) -> Any:
-    """A driver's curve that passes its input on as it is."""
-    while len(curve.modifiers):
-        curve.modifiers.remove(curve.modifiers[0])
-    curve.keyframe_points.clear()
-    curve.driver.type = "SCRIPTED"
-    return curve
+    return emptied(block.driver_add("value"))
 
 
 def _angle_expression(joint: AxisJoint) -> str:
@@ -207,7 +179,7 @@ def _angle_expression(joint: AxisJoint) -> str:
 def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
     """Give a driver an expression of the bone's swing w, x, z and twist y, angles in radians."""
     names = [name for name in "wxyz" if _has_name(expression, name)]
-    _rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
+    rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
     curve.driver.expression = expression
 
 
@@ -218,21 +190,6 @@ def _has_name(expression: str, name: str) -> bool:
         letter == name and not padded[place - 1].isalpha() and not padded[place + 1].isalpha()
         for place, letter in enumerate(padded)
     )
-
-
-def _rotations(
-    driver: Any, armature: bpy.types.Object, bone: str, names: Sequence[str], mode: str
-) -> None:
-    for name in names:
-        variable = driver.variables.new()
-        variable.name = name
-        variable.type = "TRANSFORMS"
-        target = variable.targets[0]
-        target.id = armature
-        target.bone_target = bone
-        target.transform_type = f"ROT_{name.upper()}"
-        target.transform_space = "LOCAL_SPACE"
-        target.rotation_mode = mode
 
 
 def _draw(curve: Any, shape: SmoothCurve) -> None:
@@ -253,28 +210,12 @@ def _draw(curve: Any, shape: SmoothCurve) -> None:
     curve.update()
 
 
-def _property_path(bone: str, name: str = PROPERTY) -> str:
-    return f'["{bpy.utils.escape_identifier(name.format(bone=bone))}"]'
-
-
-def _driven_property(
-    obj: bpy.types.Object, bone: str, count: int, name: str = PROPERTY
-) -> list[Any]:
-    """The drivers' curves of a bone's array property, which is made anew with `count` numbers."""
-    path = _property_path(bone, name)
-    if obj.animation_data is not None:
-        for curve in [curve for curve in obj.animation_data.drivers if curve.data_path == path]:
-            obj.animation_data.drivers.remove(curve)
-    obj[name.format(bone=bone)] = [0.0] * count
-    return [_emptied(obj.driver_add(path, index)) for index in range(count)]
-
-
 def _fill_ball_property(
     obj: bpy.types.Object, armature: bpy.types.Object, joint: BallJoint
 ) -> None:
     """The weights of the rings, then those of the directions."""
     rings = len(joint.angles)
-    curves = _driven_property(obj, joint.bone, rings + joint.directions)
+    curves = driven_property(obj, joint.bone, rings + joint.directions)
     for curve, shape in zip(curves[:rings], joint.ring_curves, strict=True):
         _swing_twist(curve, armature, joint.bone, "degrees(w)")
         _draw(curve, shape)
@@ -289,29 +230,10 @@ def _fill_scattered_property(
     obj: bpy.types.Object, armature: bpy.types.Object, bone: str, centres: Any, sigma: float
 ) -> None:
     """The Gaussians about rest and the poses."""
-    for curve, centre in zip(_driven_property(obj, bone, len(centres)), centres, strict=True):
+    for curve, centre in zip(driven_property(obj, bone, len(centres)), centres, strict=True):
         products = "".join(
             f"{value:+.6f}*{name}" for name, value in zip("wxyz", centre, strict=True)
         )
-        _rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+        rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
         angle = f"2*acos(min(1,fabs({products})))"
         curve.driver.expression = f"exp(-pow({angle}/{sigma:.6g},2))"
-
-
-def _read_property(
-    curve: Any,
-    obj: bpy.types.Object,
-    bone: str,
-    places: dict[str, int],
-    expression: str,
-    property_name: str = PROPERTY,
-) -> None:
-    """Give a driver an expression of numbers of a bone's array property, by variable names."""
-    path = _property_path(bone, property_name)
-    for name, place in places.items():
-        variable = curve.driver.variables.new()
-        variable.name = name
-        variable.type = "SINGLE_PROP"
-        variable.targets[0].id = obj
-        variable.targets[0].data_path = f"{path}[{place}]"
-    curve.driver.expression = expression

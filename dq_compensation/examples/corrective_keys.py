@@ -192,10 +192,11 @@ def _placed(
     for bone in dict.fromkeys(each.bone for each in found):
         of_bone = [each for each in found if each.bone == bone]
         known = [item for item in example_items(obj) if item.bone == bone]
-        for twists in (known[0].twists,) if known else (False, True):
-            items, close = _items(obj, of_bone, known, twists, binding)
-            if not close:
-                break
+        twists = known[0].twists if known else False
+        items, close = _items(obj, of_bone, known, twists, binding)
+        if close and not known:
+            # What directions do not tell apart, full rotations do.
+            items, close = _items(obj, of_bone, known, True, binding)
         refused.extend(close)
         for each in of_bone:
             each.item = items.get(each.keys[0])

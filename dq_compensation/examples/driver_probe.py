@@ -15,7 +15,7 @@ import numpy as np
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from ..bake.drivers import property_drivers
+from ..bake.driver_parts import property_drivers
 from ..bake.free_copies import free_armature
 from ..scene.armature import armature_of
 from ..scene.setup import rig_of
@@ -53,7 +53,8 @@ class DriverProbe:
             self._turn(self._armature.pose.bones[bone], turn)
             view_layer = self._scene.view_layers[0]
             view_layer.update()
-            read: Any = self._meter.evaluated_get(view_layer.depsgraph)
+            depsgraph = cast("bpy.types.Depsgraph", view_layer.depsgraph)
+            read: Any = self._meter.evaluated_get(depsgraph)
             self._known[asked] = np.array([read[name] for name in self._names()], np.float64)
             self._turn(self._armature.pose.bones[bone], np.zeros(3))
         return self._known[asked]
@@ -101,13 +102,13 @@ class DriverProbe:
     def _names(self) -> list[str]:
         return [name for name in self._meter.keys() if name.startswith(_VALUE)]  # noqa: SIM118
 
-    def _turn(self, bone: bpy.types.PoseBone, turn: NDArray[np.floating]) -> None:
+    def _turn(self, bone: Any, turn: NDArray[np.floating]) -> None:
         angle = float(np.linalg.norm(turn))
-        axis = turn / angle if angle > 0.0 else np.array([0.0, 1.0, 0.0])
+        axis = (turn / angle).tolist() if angle > 0.0 else [0.0, 1.0, 0.0]
         if bone.rotation_mode == "QUATERNION":
             bone.rotation_quaternion = Quaternion(axis, angle)
         elif bone.rotation_mode == "AXIS_ANGLE":
-            bone.rotation_axis_angle = (angle, *axis.tolist())
+            bone.rotation_axis_angle = (angle, *axis)
         elif np.count_nonzero(turn) <= 1:
             # About one axis the channel itself: 120 degrees about Y would become three angles.
             bone.rotation_euler = turn.tolist()
@@ -137,7 +138,7 @@ def driver_probe(obj: bpy.types.Object, keys: Sequence[DrivenKey]) -> Generator[
     scene = bpy.data.scenes.new("DQ Compensation Drivers")
     armature = free_armature(original, keep_modes=True)
     bones = armature_of(armature)
-    meter = cast("bpy.types.Object", bpy.data.objects.new("DQ Compensation Drivers", None))
+    meter = bpy.data.objects.new("DQ Compensation Drivers", None)
     scene.collection.objects.link(armature)
     scene.collection.objects.link(meter)
     try:

@@ -21,7 +21,7 @@ from typing import Any
 
 import bpy
 
-from ..bake.drivers import bone_of_property
+from ..bake.driver_parts import bone_of_property
 from ..bake.key_animation import value_path
 from ..core.example_poses import ExampleError
 from ..scene.mesh import mesh_of

@@ -306,3 +306,41 @@ def test_there_and_back_again_the_look_in_the_poses_is_the_same(arm: Human) -> N
     check()
     turn(arm, BONE, 100.0)
     assert largest(api.evaluate(copy), wanted) < 1e-4 * size_of(arm)
+
+
+def test_the_operators_take_over_and_write_out(arm: Human) -> None:
+    obj = arm.mesh_object
+    enable(obj)
+    assert not bpy.ops.dqc.examples_from_correctives.poll()
+    transform(drive(corrective(arm, "Elbow 80"), "var / radians(80)"), arm)
+    transform(drive(corrective(arm, "Moved")), arm, "LOC_X")
+    looked = native_of_copy(arm, 80.0)
+    assert bpy.ops.dqc.examples_from_correctives(drivers="MUTE") == {"FINISHED"}
+    check()
+    # The key that was refused stays on as it was: the bone has not moved, so it is at 0.
+    assert largest(arm.evaluated_positions(), looked) < 1e-4 * size_of(arm)
+    assert bpy.ops.dqc.examples_to_correctives(target="LINEAR") == {"FINISHED"}
+    copy = bpy.data.objects["Human Baked"]
+    shown = Human(copy, arm.armature_object, arm.arrays).evaluated_positions()
+    assert largest(shown, looked) < 1e-4 * size_of(arm)
+
+
+def native_of_copy(human: Human, degrees: float) -> NDArray:
+    """What Blender's own Armature modifier makes of the enabled character in a pose."""
+    turn(human, BONE, degrees)
+    modifier = human.mesh_object.modifiers["Armature"]
+    shown = {each: each.show_viewport for each in human.mesh_object.modifiers}
+    for each in shown:
+        each.show_viewport = each == modifier
+    positions = human.evaluated_positions()
+    for each, was in shown.items():
+        each.show_viewport = was
+    return positions
+
+
+def test_examples_are_not_written_out_by_another_method(arm: Human) -> None:
+    flexing(arm, rig="game_engine")
+    arm.mesh_object.dq_compensation.method = "COMPENSATED"
+    with pytest.raises(RuntimeError, match="Choose the method Spherical Joint by Example"):
+        bpy.ops.dqc.examples_to_correctives()
+    assert len(bpy.data.objects) == 2

@@ -7,6 +7,7 @@ import pytest
 
 from dq_compensation.core.corrective_joints import (
     CorrectiveJoint,
+    ExampleJoint,
     JointPose,
     ScatteredJoint,
     ball_joint,
@@ -15,13 +16,20 @@ from dq_compensation.core.corrective_joints import (
     twist,
     twist_joint,
 )
-from dq_compensation.core.dual_quaternion import concatenate_quaternions, rotate_vectors
+from dq_compensation.core.dual_quaternion import (
+    concatenate_quaternions,
+    matrices_from_quaternions,
+    rotate_vectors,
+)
+from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
+from dq_compensation.core.pose import Pose
 from dq_compensation.core.pose_interpolation import (
     SmoothCurve,
     cardinal_curves,
     direction_curve,
     swing_and_twist,
 )
+from dq_compensation.core.skeleton import Skeleton
 
 # Rounding of float64 through a few dozen operations; a wrong formula is off by hundredths.
 EXACT = 1e-9
@@ -184,3 +192,30 @@ def test_a_twist_does_not_fire_a_bend_nor_a_bend_a_twist() -> None:
     both = concatenate_quaternions(np.array([swing(45.0, 0.3)]), np.array([twist(60.0)]))
     assert bend.weights(both) == pytest.approx(np.array([[1.0, 0.0]]), abs=1e-7)
     assert wrist.weights(both) == pytest.approx(np.array([[0.0, 1.0]]), abs=1e-7)
+
+
+@pytest.mark.parametrize("limb", [None, (0.0, 1.0, 0.0), (0.6, 0.0, 0.8)])
+def test_an_example_joint_weighs_like_the_example_poses_that_it_stands_for(
+    limb: tuple[float, float, float] | None,
+) -> None:
+    rng = np.random.default_rng(3)
+    rotations = rng.normal(size=(4, 4)) + (2.0, 0.0, 0.0, 0.0)
+    rotations /= np.linalg.norm(rotations, axis=1, keepdims=True)
+    poses = tuple(JointPose(str(row), tuple(q)) for row, q in enumerate(rotations.tolist()))
+    joint = ExampleJoint("Arm", poses, limb, 0.9)
+    along = np.array(limb or (0.0, 1.0, 0.0))
+    # A root whose rest axes are the armature's, and a child that says where its limb points.
+    rest = np.tile(np.eye(4), (2, 1, 1))
+    rest[1, :3, 3] = along
+    tails = np.array([along, 2.0 * along])
+    skeleton = Skeleton(("Arm", "Hand"), np.array([-1, 0], np.int32), rest, tails)
+    directions = rotate_vectors(rotations, np.tile(along, (4, 1)))
+    names = tuple(pose.label for pose in poses)
+    example = ExampleBone(0, names, directions, rotations, 0.9, limb is None)
+    solved = ExamplePoses.of([example], skeleton)
+    for turn in rng.normal(size=(30, 4)):
+        unit = turn / np.linalg.norm(turn)
+        matrix = np.tile(np.eye(4), (2, 1, 1))
+        matrix[:, :3, :3] = matrices_from_quaternions(unit[None])
+        wanted = solved.alphas(Pose.from_matrices(matrix, skeleton))
+        assert joint.weights(unit[None])[0] == pytest.approx(wanted, abs=1e-9)
