@@ -115,9 +115,8 @@ def played_keys(obj: bpy.types.Object) -> dict[str, tuple[float, float]]:
 def _bones_followed(curve: Any) -> set[str]:
     """The bones that the driver of a corrective reads; none where it is not of our making."""
     driver = curve.driver
-    variables = list(driver.variables)
-    if variables and all(variable.type == "SINGLE_PROP" for variable in variables):
-        targets = [variable.targets[0] for variable in variables]
+    targets = [variable.targets[0] for variable in driver.variables]
+    if targets and all(variable.type == "SINGLE_PROP" for variable in driver.variables):
         paths = {target.data_path.rpartition("[")[0] for target in targets}
         animation = getattr(targets[0].id, "animation_data", None)
         # Read where they lead: the bone may have another name by now than the property has.
@@ -125,7 +124,7 @@ def _bones_followed(curve: Any) -> set[str]:
             bone
             for inner in (animation.drivers if animation is not None else ())
             if inner.data_path in paths and inner.data_path.startswith(_PROPERTY_START)
-            for bone in _bones_read(inner.driver)
+            for bone in _bones_read(inner.driver) | _bones_followed(inner)
         }
     return _bones_read(driver) if driver.expression.startswith(ANGLE) else set()
 
