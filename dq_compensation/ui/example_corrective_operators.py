@@ -177,7 +177,8 @@ def _sentence(taken: TakenOver, unit: float) -> str:
     """What was done, for the status line; `unit` is millimetres per unit of the object."""
     keys = "1 corrective" if len(taken.keys) == 1 else f"{len(taken.keys)} correctives"
     poses = "1 example pose" if len(taken.examples) == 1 else f"{len(taken.examples)} example poses"
-    said = [f"Took over {keys} as {poses}, at most {unit * taken.error:.3g} mm off the look."]
+    off = max(unit * taken.error, 0.001)
+    said = [f"Took over {keys} as {poses}, at most {off:.2g} mm off the look."]
     return " ".join((*said, *taken.refused[:3]))
 
 

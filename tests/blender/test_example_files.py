@@ -180,8 +180,9 @@ class _Recorder(bpy.types.RenderEngine):
     bl_label = "Recorder"
     seen: dict[str, NDArray[np.float32]] = {}  # noqa: RUF012 - Blender makes the instances
 
-    def render(self, depsgraph: bpy.types.Depsgraph) -> None:
+    def render(self, depsgraph: bpy.types.Depsgraph | None) -> None:
         """Keep the vertices of every mesh."""
+        assert depsgraph is not None
         for instance in depsgraph.object_instances:
             if instance.object.type == "MESH":
                 self.seen[instance.object.name] = rest_of(instance.object)
