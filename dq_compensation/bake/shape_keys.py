@@ -96,3 +96,19 @@ def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
             obj.shape_key_remove(block)
     place = key.key_blocks.find(active)
     obj.active_shape_key_index = max(place, 0)
+
+
+def clear_keys(obj: bpy.types.Object) -> None:
+    """Remove all shape keys of an object with a mesh of its own, the basis with them.
+
+    Before Blender 5 a copied mesh counts one user too many of its keys: cleared, they would stay
+    behind in the file without an owner.
+    """
+    key = mesh_of(obj).shape_keys
+    if key is None:
+        return
+    name = key.name
+    obj.shape_key_clear()
+    left = bpy.data.shape_keys.get(name)
+    if left is not None:
+        bpy.data.batch_remove([left])

@@ -20,6 +20,9 @@ from .authoring import by_example, give_shape
 from .moment import Moment
 from .placing import radians_from_pose
 
+# Of the object's size: what remains below it cannot be seen.
+_CLOSE = 1e-4
+
 
 class Applied(NamedTuple):
     """What came of a shape.
@@ -90,10 +93,15 @@ def _applied(obj: bpy.types.Object, name: str, bone: str, found: Capture) -> App
     millimetres = 1000.0 * (units.scale_length if units.system != "NONE" else 1.0)
     millimetres *= float(np.abs(np.array(obj.matrix_world, np.float64)[:3, :3]).max())
     changed = int((found.offsets != 0.0).any(axis=1).sum())
-    told = (
-        f"{name} shows your shape: {changed} vertices differ, at most "
-        f"{found.error * millimetres:.2g} mm are missing."
-    )
+    told = f"{name} shows your shape: {changed} vertices differ by it."
+    size = float(np.ptp(np.array(obj.bound_box, np.float64), axis=0).max())
+    is_close = found.error <= _CLOSE * size
+    if not is_close:
+        told += (
+            f" At most {found.error * millimetres:.2g} mm of it could not be reached: the base "
+            "moves these vertices another way. Make the change smoother there, or choose the base "
+            "Spherical Joint."
+        )
     left_out = len(found.left_out)
     if left_out:
         told += (
@@ -103,4 +111,4 @@ def _applied(obj: bpy.types.Object, name: str, bone: str, found: Capture) -> App
     if not Settings.of(obj).by_example:
         told += f" It shows when the method of {obj.name} is By Example."
     status_of(obj).example_result = told
-    return Applied(told, left_out == 0)
+    return Applied(told, is_close and left_out == 0)

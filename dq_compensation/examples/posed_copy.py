@@ -14,6 +14,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bake.shape_keys import clear_keys
 from ..core.example_poses import ExampleError
 from ..scene.binding import bind
 from ..scene.errors import BindingError
@@ -121,7 +122,7 @@ def _copy_in_shape(obj: bpy.types.Object, posed: NDArray[np.float32]) -> bpy.typ
     mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
     mesh.name = f"{obj.name} posed"
     copy = bpy.data.objects.new(f"{obj.name} posed", mesh)
-    copy.shape_key_clear()
+    clear_keys(copy)
     position: Any = mesh.attributes["position"]
     position.data.foreach_set("vector", posed.ravel())
     mesh.update()

@@ -411,6 +411,7 @@ def test_saved_and_reopened_with_an_open_copy(posing: Human, tmp_path: Path) -> 
     assert copy is not None
     watching.follow()
     assert obj.hide_get(), "it is still being shaped"
+    assert len(bpy.data.shape_keys) == 1, "the copy has none, and leaves none behind"
     assert bpy.ops.dqc.example_edit() == {"FINISHED"}
     assert bpy.context.mode == "SCULPT"
     leave_mode()

@@ -18,6 +18,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.evaluation import Settings
+from dq_compensation.scene.example_capture import support_weights_of
 from dq_compensation.scene.object_settings import Overlay
 from dq_compensation.scene.status import status_of
 from dq_compensation.viewport import draw_handler, overlay
@@ -468,3 +469,32 @@ def test_millimetres_follow_the_scene_s_unit_scale(addon: None) -> None:
         assert millimetres_per_unit(bpy.context.scene) == 1000.0
     finally:
         units.system, units.scale_length = before
+
+
+def test_the_support_overlay_shows_the_weights_of_the_support(bent_human: Scene) -> None:
+    body, _ = bent_human
+    bpy.context.view_layer.update()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    characters, binding = Characters(), bind(body, depsgraph)
+    character = characters.update(body, binding, depsgraph)
+    group = body.vertex_groups.new(name="Arm")
+    group.add(range(0, len(body.data.vertices), 3), 0.25, "REPLACE")
+    painted = bind(body, depsgraph)
+    coloured = ColouredCharacter(character)
+    for of, name in ((binding, ""), (painted, "Arm")):
+        expected = support_weights_of(of, "lowerarm01.L", name)
+        assert 0.0 < expected.max() <= 1.0
+        coloured.show_weights((name,), lambda weights=expected: weights)
+        assert np.array_equal(coloured.read_distances(), expected)
+    coloured.show_weights(("Arm",), lambda: pytest.fail("asked for twice"))
+    assert not support_weights_of(binding, "no such bone").any()
+
+
+def test_legends_of_supports_name_their_bones() -> None:
+    legends = [Legend("Human", "SUPPORT", 1.0, bone) for bone in ("arm", "leg", "arm")]
+    titles = titled_legends(legends)
+    assert [title for title, _ in titles] == [
+        "Support of arm: Human, Human",
+        "Support of leg: Human",
+    ]
+    assert titles[0][1].ticks == ("0", "0.5", "1")
