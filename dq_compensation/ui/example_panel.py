@@ -97,6 +97,7 @@ class VIEW3D_PT_dq_compensation_examples(Panel):
         if len(settings.examples):
             _list(layout, settings, editable=reason is None)
             _bone(layout, obj, settings)
+        _correctives(layout, obj, settings)
 
 
 def _shaping(layout: UILayout, context: Context, copy: Object) -> None:
@@ -185,6 +186,15 @@ def _bone(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
         column.prop(shared, "sigma")
         column.prop(shared, "twists")
         column.prop_search(shared, "support", obj, "vertex_groups")
+
+
+def _correctives(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
+    """Examples from driven shape keys, and back."""
+    column = layout.column(align=True)
+    if isinstance(obj.data, bpy.types.Mesh) and obj.data.shape_keys is not None:
+        column.operator("dqc.examples_from_correctives", icon="DRIVER")
+    if len(settings.examples):
+        column.operator("dqc.examples_to_correctives", icon="SHAPEKEY_DATA")
 
 
 CLASSES = (DQC_UL_examples, VIEW3D_PT_dq_compensation_examples)
