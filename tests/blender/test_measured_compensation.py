@@ -17,6 +17,8 @@ from dq_compensation.scene.binding import Binding, bind
 from human_model import RIGS, Rig
 from human_poses import NamedPose, Rotations, apply_pose, named_poses, random_pose, rotation
 
+pytestmark = pytest.mark.usefixtures("addon")
+
 if TYPE_CHECKING:
     from conftest import Human
 

@@ -80,6 +80,9 @@ class Shown:
         return positions
 
 
+pytestmark = pytest.mark.usefixtures("addon")
+
+
 @pytest.fixture(params=RIGS)
 def every_human(
     request: pytest.FixtureRequest, human_with_rig: Callable[[Rig], Human]

@@ -24,6 +24,8 @@ from tests.blender.scene_builders import (
     pose_at_random,
 )
 
+pytestmark = pytest.mark.usefixtures("addon")
+
 
 def evaluated(obj: bpy.types.Object) -> bpy.types.Object:
     return obj.evaluated_get(bpy.context.evaluated_depsgraph_get())

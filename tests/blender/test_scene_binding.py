@@ -27,6 +27,8 @@ from tests.blender.scene_builders import (
     skin,
 )
 
+pytestmark = pytest.mark.usefixtures("addon")
+
 
 def assert_linear_is_blenders(obj: bpy.types.Object, armature: bpy.types.Object) -> Binding:
     """Binding and pose, put through LINEAR, give the positions of the Armature modifier."""

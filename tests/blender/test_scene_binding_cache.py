@@ -11,6 +11,8 @@ import pytest
 from dq_compensation.scene.binding import BindingCache, BindingError, signature
 from tests.blender.scene_builders import add_armature, character, edit_mode, link, pose_at_random
 
+pytestmark = pytest.mark.usefixtures("addon")
+
 
 def rename_bone(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
     armature.data.bones["Upper"].name = "Arm"

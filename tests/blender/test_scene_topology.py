@@ -29,6 +29,9 @@ TOLERANCE = 1e-3
 POSED_TOLERANCE = 1e-2
 
 
+pytestmark = pytest.mark.usefixtures("addon")
+
+
 def topology_of(obj: bpy.types.Object) -> Topology:
     return topology(read_mesh_arrays(obj.data, read_positions(obj.data)))
 
