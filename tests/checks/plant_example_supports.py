@@ -18,7 +18,8 @@ def with_example(human: Human, bone: str = BONE) -> bpy.types.ShapeKey:
     obj = human.mesh_object
     pose_bone = human.armature_object.pose.bones[bone]
     pose_bone.rotation_mode = "QUATERNION"
-    pose_bone.rotation_quaternion = Quaternion((1, 0, 0), np.pi / 2.0)
+    # A swing for limbs along Y and for those along X.
+    pose_bone.rotation_quaternion = Quaternion((1, 0, 1), np.pi / 2.0)
     bpy.context.view_layer.update()
     index, _ = authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get())
     obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
