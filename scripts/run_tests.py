@@ -74,14 +74,22 @@ def checks() -> list[Check]:
 
 
 def _scene_checks(version: str) -> list[Check]:
+    # The importers have a process of their own: what they leave behind has crashed Blender 4.2.
+    imports = "tests/checks/test_imported_rigs.py"
+    parts = (
+        ("scene", ("tests/blender",)),
+        ("Setup Check", ("tests/checks", f"--ignore={imports}")),
+        ("imported rigs", (imports,)),
+    )
+    python = str(ENVIRONMENTS[version].interpreter)
     return [
         Check(
             f"test-{version}",
             f"Blender {version}: {heading}",
             (version,),
-            (str(ENVIRONMENTS[version].interpreter), "scripts/run_pytest.py", folder),
+            (python, "scripts/run_pytest.py", *arguments),
         )
-        for heading, folder in (("scene", "tests/blender"), ("Setup Check", "tests/checks"))
+        for heading, arguments in parts
     ]
 
 
