@@ -9,7 +9,7 @@ from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding
 from ..scene.example_poses import ExampleItem, example_bone, example_items
 from ..scene.example_settings import ExampleBoneSettings, ExamplePose
-from ..scene.mesh import mesh_of
+from ..scene.mesh import mesh_of, other_users
 from ..scene.object_settings import settings_of
 
 PROBLEM_LINKED = (
@@ -30,9 +30,9 @@ def authoring_problem(obj: bpy.types.Object) -> str | None:
     mesh = mesh_of(obj)
     if obj.library is not None or mesh.library is not None or mesh.override_library is not None:
         return PROBLEM_LINKED.format(obj=obj.name)
-    users = mesh.users - mesh.use_fake_user
-    if users > 1:
-        return PROBLEM_SHARED.format(count=users, obj=obj.name)
+    others = other_users(mesh)
+    if others > 0:
+        return PROBLEM_SHARED.format(count=others + 1, obj=obj.name)
     return None
 
 

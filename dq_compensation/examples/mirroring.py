@@ -17,6 +17,7 @@ from ..core.mirror_map import partners_by_position, partners_by_topology
 from ..core.skeleton import LimbAxis, Skeleton
 from ..scene.attributes import AttributeType, read_attribute
 from ..scene.binding import Binding, bind
+from ..scene.bone_names import flipped_name
 from ..scene.evaluation import Settings
 from ..scene.example_poses import ExampleItem, example_bone, example_items, parent_axes
 from ..scene.mesh import mesh_of
@@ -75,7 +76,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
     source, target = bone_settings(obj, item.bone), bone_settings(obj, mirrored.bone)
     target.sigma, target.twists = source.sigma, source.twists
     if source.support and not target.support:
-        flipped = bpy.utils.flip_name(source.support)
+        flipped = flipped_name(source.support)
         target.support = flipped if flipped in obj.vertex_groups else ""
     stored = settings_of(obj).examples.add() if known is None else known
     store_item(stored, mirrored._replace(key=key.name))
@@ -85,7 +86,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
 def _mirrored_item(
     item: ExampleItem, skeleton: Skeleton, armature_name: str, axis: LimbAxis
 ) -> ExampleItem:
-    other = bpy.utils.flip_name(item.bone)
+    other = flipped_name(item.bone)
     if other == item.bone or other not in skeleton.names:
         raise ExampleError(
             f"{armature_name} has no bone on the other side of {item.bone}: no {other}."
@@ -105,7 +106,7 @@ def _mirrored_item(
     rotation = concatenate_quaternions(
         concatenate_quaternions(back, turned), quaternion_conjugate(back)
     )
-    name = bpy.utils.flip_name(item.name)
+    name = flipped_name(item.name)
     if name == item.name:
         name = item.name.replace(item.bone, other)
     return item._replace(
