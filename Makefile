@@ -1,18 +1,23 @@
 # make demo    a picture of the methods side by side on a real human: build/demo/comparison.png
 # make demo-by-example   a filmstrip of an arm with and without example poses, beside it
-# make test    everything: lint, types, the tests on Blender 5.2, 4.5 and 4.2, the installed zip
+# make test    before a commit: lint, types, all tests on Blender 5.2, on 4.5 and 4.2 those that
+#              depend on the version, the installed zip; at most 6 minutes on two cores
+# make test-all    all tests on all three, and the demo
+# make release    test-all, then build
 # make benchmark   how fast everything is, as ratios within one run
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
 #
 # Each makes the environments that it needs at the first run: Python 3.13 and 3.11 must be there,
-# bpy comes from PyPI. `make lint`, `make types`, `make test-5.2`, ... run one part alone.
+# bpy comes from PyPI. `make lint`, `make types`, `make test-5.2`, `make test-4.5` and `make test-4.2`
+# run one part alone, all of it.
 
 PYTHON ?= python3
 SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example test benchmark build setup lint format types test-5.2 test-4.5 test-4.2 clean
+.PHONY: help demo demo-by-example test test-all release benchmark build setup lint format types
+.PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile
@@ -28,6 +33,13 @@ demo-by-example:
 test:
 	@$(PYTHON) scripts/run_tests.py
 
+test-all:
+	@$(PYTHON) scripts/run_tests.py --all
+
+release:
+	@$(MAKE) --no-print-directory test-all
+	@$(MAKE) --no-print-directory build
+
 benchmark:
 	@$(PYTHON) scripts/benchmark.py
 
@@ -39,7 +51,7 @@ setup:
 	@$(SETUP)
 
 lint types test-5.2 test-4.5 test-4.2:
-	@$(PYTHON) scripts/run_tests.py $@
+	@$(PYTHON) scripts/run_tests.py --all $@
 
 format:
 	@$(SETUP) tools

@@ -5,9 +5,8 @@ modules that need Blender are imported by `register`.
 """
 
 from importlib import import_module
-from typing import cast
 
-from .registration import Registrable, register_modules, unregister_modules
+from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
     ".ui.properties",
@@ -20,6 +19,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.example_panel",
     ".ui.paint_operators",
     ".ui.paint_panel",
+    ".ui.overlay_panel",
     ".ui.bake_operators",
     ".ui.bake_cache_operators",
     ".ui.corrective_operators",
@@ -27,13 +27,13 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.bake_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
-    ".examples.watching",
+    ".examples.posed_copy_handlers",
     ".examples.live_values",
-    ".checks.watching",
+    ".setup_check.recheck_handlers",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""
 
-_registered: list[Registrable] = []
+_registered: list[Step] = []
 
 
 def register() -> None:
@@ -43,13 +43,14 @@ def register() -> None:
     """
     if _registered:
         return
-    modules = [cast(Registrable, import_module(name, __package__)) for name in MODULE_NAMES]
-    register_modules(modules)
-    _registered.extend(modules)
+    modules = [import_module(name, __package__) for name in MODULE_NAMES]
+    steps = [step for module in modules for step in steps_of(module)]
+    apply_steps(steps)
+    _registered.extend(steps)
 
 
 def unregister() -> None:
     """Unregister what `register` registered, the last first; harmless when nothing is."""
-    modules = tuple(_registered)
+    steps = tuple(_registered)
     _registered.clear()
-    unregister_modules(modules)
+    undo_steps(steps)

@@ -13,15 +13,14 @@ import gpu
 import numpy as np
 from numpy.typing import NDArray
 
-from .checks.catalogue import find_issues
-from .checks.issue import Issue
-from .modifier.evaluation import evaluate_by_modifier
+from .errors import BindingError
+from .modifier.modifier_evaluator import evaluate_by_modifier
 from .scene.binding import bind
-from .scene.errors import BindingError
-from .scene.evaluation import Settings
-from .scene.evaluation import evaluate as evaluate_binding
-from .scene.object_settings import ChosenMethod, settings_of
-from .scene.setup import PROBLEM_NOT_A_MESH, rig_of
+from .scene.numpy_evaluator import evaluate as evaluate_binding
+from .scene.object_settings import ChosenMethod, Settings, settings_of
+from .scene.setup import REFUSAL_NOT_A_MESH, rig_of
+from .setup_check.catalogue import find_issues
+from .setup_check.issue import Issue
 from .viewport.characters import Characters
 
 __all__ = ["Evaluator", "Issue", "check", "evaluate"]
@@ -37,7 +36,7 @@ def evaluate(
     evaluator: Evaluator = "NUMPY",
     depsgraph: bpy.types.Depsgraph | None = None,
 ) -> NDArray[np.float32]:
-    """The deformed vertices of an object, enabled or not, in the pose of now.
+    """The deformed vertices of an object, enabled or not, in the current pose.
 
     Args:
         obj: a mesh object with an Armature modifier.
@@ -80,10 +79,9 @@ def evaluate(
 
 
 def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None) -> list[Issue]:
-    """What Setup Check finds in an object, enabled or not; nothing is changed.
+    """The issues that Setup Check finds in an object, enabled or not. Changes nothing.
 
     Args:
-        obj: a mesh object.
         depsgraph: the state to look at; by default the current one.
 
     Returns:
@@ -96,5 +94,5 @@ def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None
     """
     obj = obj.original or obj
     if obj.type != "MESH":
-        raise BindingError(PROBLEM_NOT_A_MESH.format(obj=obj.name))
+        raise BindingError(REFUSAL_NOT_A_MESH.format(obj=obj.name))
     return find_issues(obj, depsgraph or bpy.context.evaluated_depsgraph_get())

@@ -1,72 +1,97 @@
-"""Registering in order, undoing in reverse, and taking back what was done when a step fails."""
+"""Registers what the add-on's modules declare, and takes it back in reverse."""
+
+from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import ModuleType
+from typing import NamedTuple
 
 _log = logging.getLogger(__name__)
-_Item = TypeVar("_Item")
 
 
-class Registrable(Protocol):
-    """What a registration module offers: ``register`` and ``unregister``, each other's opposite."""
+class Step(NamedTuple):
+    """One thing to register: what does it, and what takes it back."""
 
-    def register(self) -> None:
-        """Register; on failure leave nothing of this module registered."""
-
-    def unregister(self) -> None:
-        """Undo `register`."""
+    name: str
+    apply: Callable[[], object]
+    undo: Callable[[], object]
 
 
-def register_modules(modules: Iterable[Registrable]) -> None:
-    """Call ``register`` of each module in order.
+def steps_of(module: ModuleType) -> Iterator[Step]:
+    """The steps that register a module. It declares what it needs; all of it is optional.
 
-    When one raises, those before it are unregistered in reverse and the error is raised again, so
-    that Blender shows it and nothing of the add-on stays behind.
+    - ``CLASSES``: classes for `bpy.utils.register_class`, in order.
+    - ``register()`` and ``unregister()``: everything else. ``register`` leaves nothing when it
+      raises.
+    - ``HANDLERS``: pairs of an event of `bpy.app.handlers` and a function. The functions become
+      persistent: they stay when another file is loaded.
     """
-    apply_in_order(modules, lambda module: module.register(), lambda module: module.unregister())
+    for cls in getattr(module, "CLASSES", ()):
+        yield _class_step(cls)
+    yield Step(
+        module.__name__,
+        getattr(module, "register", _do_nothing),
+        getattr(module, "unregister", _do_nothing),
+    )
+    for event, handler in getattr(module, "HANDLERS", ()):
+        yield _handler_step(event, handler)
 
 
-def unregister_modules(modules: Iterable[Registrable]) -> None:
-    """Call ``unregister`` of each module in reverse order.
+def apply_steps(steps: Sequence[Step]) -> None:
+    """Apply the steps in order.
 
-    A module that raises does not keep the others registered; the first error is raised at the end.
+    When one raises, those before it are undone and its error is raised again, so that Blender shows
+    it and nothing of the add-on stays behind.
     """
-    undo_in_reverse(modules, lambda module: module.unregister())
-
-
-def apply_in_order(
-    items: Iterable[_Item], apply: Callable[[_Item], object], undo: Callable[[_Item], object]
-) -> None:
-    """Apply a step to each item; when one raises, undo those before it and raise the error again.
-
-    For the classes of one module: ``apply_in_order(CLASSES, register_class, unregister_class)``.
-    """
-    applied: list[_Item] = []
-    for item in items:
+    for number, step in enumerate(steps):
         try:
-            apply(item)
+            step.apply()
         except BaseException:
-            _undo_logging_errors(applied, undo)
+            _undo_logging_errors(steps[:number])
             raise
-        applied.append(item)
 
 
-def undo_in_reverse(items: Iterable[_Item], undo: Callable[[_Item], object]) -> None:
-    """Undo a step for each item, the last first; the first error is raised when all are done."""
-    errors = _undo_logging_errors(items, undo)
+def undo_steps(steps: Sequence[Step]) -> None:
+    """Undo the steps, the last first; the first error is raised when all are done."""
+    errors = _undo_logging_errors(steps)
     if errors:
         raise errors[0]
 
 
-def _undo_logging_errors(
-    items: Iterable[_Item], undo: Callable[[_Item], object]
-) -> list[Exception]:
+def _undo_logging_errors(steps: Sequence[Step]) -> list[Exception]:
     errors: list[Exception] = []
-    for item in reversed(tuple(items)):
+    for step in reversed(steps):
         try:
-            undo(item)
+            step.undo()
         except Exception as error:  # noqa: BLE001 - the rest must be undone too
-            _log.exception("Could not unregister %s", getattr(item, "__name__", item))
+            _log.exception("Could not unregister %s", step.name)
             errors.append(error)
     return errors
+
+
+# Blender is imported where it is needed: `core` works without it.
+def _class_step(cls: type) -> Step:
+    import bpy
+
+    return Step(
+        cls.__name__,
+        partial(bpy.utils.register_class, cls),
+        partial(bpy.utils.unregister_class, cls),
+    )
+
+
+def _handler_step(event: str, handler: Callable[..., object]) -> Step:
+    from bpy.app import handlers
+
+    functions = getattr(handlers, event)
+    return Step(
+        f"{handler.__name__} from {event}",
+        partial(functions.append, handlers.persistent(handler)),
+        partial(functions.remove, handler),
+    )
+
+
+def _do_nothing() -> None:
+    pass

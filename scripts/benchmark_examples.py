@@ -8,12 +8,12 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from dq_compensation.bake.shape_keys import write_key
 from dq_compensation.core.dual_quaternion import quaternions_from_axis_angle, rotate_vectors
 from dq_compensation.core.example_poses import ExampleBone
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.supports import support
 from dq_compensation.scene.binding import Binding
+from dq_compensation.scene.key_writing import write_key
 from dq_compensation.scene.object_settings import settings_of
 
 BENDS = (45.0, 90.0, -45.0, -90.0)

@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmark_character import build_chain, build_grid
 from benchmark_examples import BENDS, bent
-from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Method
+from benchmark_targets import record
+from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Deformation, Method
 from dq_compensation.core.example_poses import ExamplePoses
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
@@ -34,7 +36,7 @@ from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.surface import (
     StudioLight,
@@ -97,15 +99,13 @@ def median_seconds(action: Callable[[], object], repeats: int) -> float:
 
 def make_deformed(
     rest: np.ndarray, surface: Topology, skeleton: Skeleton, offsets: np.ndarray | None = None
-) -> DeformedMesh:
-    """A bound mesh with compensation amounts; `offsets` of example poses, shape (m, n, 3)."""
+) -> tuple[DeformedMesh, Deformation]:
+    """A bound mesh and its compensation; `offsets` of example poses, shape (m, n, 3)."""
     influences = chain_influences(rest)
     sets = joint_sets(influences, skeleton)
     mesh = GpuMesh(rest, influences, sets=sets, topology=surface, shape_offsets=offsets)
-    deformed = DeformedMesh(mesh)
     measured = MeasuredJoints.of(rest, influences, skeleton)
-    deformed.set_amounts(measured.amounts, measured)
-    return deformed
+    return DeformedMesh(mesh), Deformation("COMPENSATED", influences, measured, sets=sets)
 
 
 def example_offsets(rest: np.ndarray, skeleton: Skeleton) -> np.ndarray:
@@ -118,34 +118,39 @@ def example_offsets(rest: np.ndarray, skeleton: Skeleton) -> np.ndarray:
 
 
 def kernel_times(
-    deformed: DeformedMesh, exemplary: DeformedMesh, palette: Palette, blend: np.ndarray
+    deformed: DeformedMesh,
+    exemplary: DeformedMesh,
+    palette: PosePalette,
+    deformation: Deformation,
+    blend: np.ndarray,
 ) -> dict[str, float]:
     """Seconds of one skinning pass of each way, interleaved so that other load hits all."""
     dispatches = 20
     shares = np.random.default_rng(2).random((2, exemplary.mesh.key_count)).astype(np.float32)
 
-    def run(method: Method, mesh: DeformedMesh) -> None:
+    def run(way: Deformation, mesh: DeformedMesh) -> None:
         for number in range(dispatches):
             if mesh is exemplary:
                 mesh.set_shape_key_values(shares[number % 2])
-            mesh.deform(method, palette, with_normals=False)
+            mesh.deform(way, palette, with_normals=False)
         mesh.read_positions()  # waits for the passes
 
     times: dict[str, list[float]] = {}
     reading = median_seconds(deformed.read_positions, 20)
 
-    def take(name: str, method: Method, mesh: DeformedMesh) -> None:
+    def take(name: str, way: Deformation, mesh: DeformedMesh) -> None:
+        mesh.deform(way, palette, with_normals=False)  # uploads the blend weights
         begun = time.perf_counter()
-        run(method, mesh)
+        run(way, mesh)
         passed = time.perf_counter() - begun - reading
         times.setdefault(name, []).append(passed / dispatches)
 
     for turn in range(10):
         for method, blended in WAYS:
-            deformed.set_blend(blend if blended else None)
-            take(f"{method}{', blended' * blended}", method, deformed)
+            way = replace(deformation, method=method, blend=blend if blended else None)
+            take(f"{method}{', blended' * blended}", way, deformed)
         for method in BY_EXAMPLE:
-            take(f"{method} by example", method, exemplary)
+            take(f"{method} by example", replace(deformation, method=method), exemplary)
         if not turn:  # the first one compiles
             times.clear()
     return {way: statistics.median(values) for way, values in times.items()}
@@ -162,8 +167,8 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
     """Seconds of Python per frame for one character, part by part; its mesh has four vertices."""
     order = pose_order(armature, skeleton)
     rest, surface = grid_surface(2)
-    deformed = make_deformed(rest, surface, skeleton)
-    palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
+    deformed, deformation = make_deformed(rest, surface, skeleton)
+    palette = PosePalette(skeleton.limb_directions(), LimbJoints.of(skeleton))
     view = ViewUniforms()
     lamp = StudioLight((0.0, 0.0, 1.0), (1.0, 1.0, 1.0))
     matrices = pose_matrices(armature, order)
@@ -175,7 +180,7 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
 
     def skin() -> None:
         palette.update(pose)
-        deformed.deform("COMPENSATED", palette, identity)
+        deformed.deform(deformation, palette, identity)
 
     def draw() -> None:
         view.update(identity, identity, (lamp,) * 4, (0.0, 0.0, 0.0))
@@ -204,22 +209,24 @@ def main() -> None:
     armature = build_armature()
     skeleton = read_skeleton(armature)
     rest, surface = grid_surface(SIDE)
-    deformed = make_deformed(rest, surface, skeleton)
-    palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
+    deformed, deformation = make_deformed(rest, surface, skeleton)
+    palette = PosePalette(skeleton.limb_directions(), LimbJoints.of(skeleton))
     matrices = pose_matrices(armature, pose_order(armature, skeleton))
     palette.update(Pose.from_matrices(matrices, skeleton))
 
     print(f"{gpu.platform.renderer_get()}, {gpu.platform.backend_type_get()}")
     print(f"{len(rest)} vertices, {BONES} bones, {INFLUENCES} influences\n")
     blend = np.random.default_rng(1).uniform(0.0, 1.0, len(rest))
-    exemplary = make_deformed(rest, surface, skeleton, example_offsets(rest, skeleton))
-    times = kernel_times(deformed, exemplary, palette, blend)
+    exemplary, _ = make_deformed(rest, surface, skeleton, example_offsets(rest, skeleton))
+    times = kernel_times(deformed, exemplary, palette, deformation, blend)
     print(f"{'skinning pass':28}{'ms':>8}{'ratio':>8}{'target':>8}")
     targets = TARGETS | {f"{method} by example": BY_EXAMPLE_TARGET for method in BY_EXAMPLE}
     for name, seconds in times.items():
         ratio = seconds / times["LINEAR"]
         target = f"{targets[name]:8.2f}" if name in targets else ""
         print(f"{name:28}{1e3 * seconds:8.2f}{ratio:8.2f}{target}")
+        if name in targets:
+            record(f"skinning pass {name}", ratio, targets[name])
 
     parts = python_times(armature, skeleton)
     parts["sum"] = sum(parts.values())
@@ -227,12 +234,13 @@ def main() -> None:
     for name, seconds in parts.items():
         target = f"{PYTHON_TARGET:8.2f}" if name == "sum" else ""
         print(f"{name:28}{1e3 * seconds:8.3f}{'':8}{target}")
+    record("Python per frame", 1e3 * parts["sum"], PYTHON_TARGET, "ms")
 
     alphas = 1e3 * alpha_seconds(armature, skeleton)
     print(f"{'4 examples of 79 bones':28}{alphas:8.3f}{'':8}{ALPHAS_TARGET:8.2f}")
+    record("4 examples of 79 bones", alphas, ALPHAS_TARGET, "ms")
 
-    deformed.set_blend(blend)
-    deformed.deform("COMPENSATED", palette)
+    deformed.deform(replace(deformation, blend=blend), palette)
     deformed.mesh.triangle_batch  # noqa: B018 - builds what drawing needs
     deformed.mesh.edge_batch  # noqa: B018
     print_memory({name: size / len(rest) for name, size in deformed.gpu_bytes().items()})
@@ -246,6 +254,7 @@ def print_memory(sizes: dict[str, float]) -> None:
         print(f"{name:28}{sizes[name]:24.1f}")
     total = sum(sizes[name] for name in deforming)
     print(f"{'COMPENSATED, blended':28}{total:24.1f} (target {BYTES_TARGET})")
+    record("COMPENSATED, blended", total, BYTES_TARGET, "bytes per vertex")
     for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
         if name not in deforming:
             print(f"{name:28}{size:24.1f}")

@@ -87,8 +87,8 @@ def _check_without_add_on(path: Path, expected: NDArray[np.float32]) -> None:
             timeout=120,
         )
     if run.returncode:
-        said = run.stderr.strip().splitlines()
+        message = run.stderr.strip().splitlines()
         raise DemoFileError(
             f"{path.name} does not show the compensated human where the add-on is missing: "
-            f"{said[-1] if said else 'no message'}"
+            f"{message[-1] if message else 'no message'}"
         )

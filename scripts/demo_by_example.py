@@ -26,7 +26,7 @@ import dq_compensation
 from demo import DemoError, start_gpu
 from demo_drawing import Camera, Drawing, draw, encoded
 from dq_compensation.scene.binding import bind
-from dq_compensation.scene.evaluation import Settings
+from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport.characters import Characters
 from example_shapes import BELLS, BICEPS, SHOULDER, animate_arm, make_examples
 from human_model import build_human
@@ -49,7 +49,7 @@ TITLES = ("Rest", "", "Shoulder raised", "", "Biceps flexed, elbow at 100°")
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class FilmFrame:
     """One frame of the strip.
 
     Attributes:
@@ -66,13 +66,13 @@ class Moment:
     largest: float
 
 
-def film() -> list[Moment]:
+def film() -> list[FilmFrame]:
     """Make the examples, play the animation, draw and measure its frames."""
     body, rig = build_human("default")
     pushes = make_examples(body, rig)
     characters, binding = Characters(), bind(body)
     matrix = np.array(body.matrix_world, np.float64)
-    moments = []
+    frames = []
     for frame in animate_arm(rig):
         depsgraph = bpy.context.evaluated_depsgraph_get()
         settings = Settings.of(body.evaluated_get(depsgraph))
@@ -85,31 +85,31 @@ def film() -> list[Moment]:
             drawings.append(draw(deformed, CAMERA, matrix, CELL_WIDTH, CELL_HEIGHT))
         apart = 1000.0 * np.linalg.norm(shapes[1] - shapes[0], axis=1)
         heights = {name: float(apart[int(push.argmax())]) for name, push in pushes.items()}
-        moments.append(Moment(frame, drawings[0], drawings[1], heights, float(apart.max())))
-    return moments
+        frames.append(FilmFrame(frame, drawings[0], drawings[1], heights, float(apart.max())))
+    return frames
 
 
-def check_moments(moments: Sequence[Moment]) -> None:
+def check_frames(frames: Sequence[FilmFrame]) -> None:
     """Hold what the picture is meant to show.
 
     Raises:
         DemoError: it does not.
     """
-    rest, _, raised, _, flexed = moments
+    rest, _, raised, _, flexed = frames
     # No vertex is just where a bell is highest: a tenth less is as it should be.
-    for moment, bell in ((raised, SHOULDER), (flexed, BICEPS)):
+    for frame, bell in ((raised, SHOULDER), (flexed, BICEPS)):
         wanted = 1000.0 * bell.height
-        if abs(moment.heights[bell.name] - wanted) > 0.1 * wanted:
-            raise DemoError(f"{bell.name} stands out by {moment.heights[bell.name]:.1f} mm")
+        if abs(frame.heights[bell.name] - wanted) > 0.1 * wanted:
+            raise DemoError(f"{bell.name} stands out by {frame.heights[bell.name]:.1f} mm")
     if rest.largest > 0.01:
         raise DemoError(f"The examples move the rest pose by {rest.largest:.3f} mm")
-    if any(moment.with_examples.coverage < 0.1 for moment in moments):
+    if any(frame.with_examples.coverage < 0.1 for frame in frames):
         raise DemoError("A picture is empty")
 
 
-def filmstrip(moments: Sequence[Moment]) -> Image.Image:
+def filmstrip(frames: Sequence[FilmFrame]) -> Image.Image:
     """Lay out the frames: without examples above, with them below, the measures under both."""
-    width = 2 * MARGIN + LABEL_WIDTH + len(moments) * (CELL_WIDTH + GAP) - GAP
+    width = 2 * MARGIN + LABEL_WIDTH + len(frames) * (CELL_WIDTH + GAP) - GAP
     height = HEADER_HEIGHT + 2 * CELL_HEIGHT + GAP + CAPTION_HEIGHT + FOOTER_HEIGHT
     sheet = Image.new("RGB", (width, height), PAGE)
     pen = ImageDraw.Draw(sheet)
@@ -125,33 +125,33 @@ def filmstrip(moments: Sequence[Moment]) -> Image.Image:
         y = HEADER_HEIGHT + row * (CELL_HEIGHT + GAP) + CELL_HEIGHT // 2
         pen.text((MARGIN, y - 4), first, TEXT, _font(20), anchor="ls")
         pen.text((MARGIN, y + 20), second, QUIET, _font(17), anchor="ls")
-    for column, (moment, title) in enumerate(zip(moments, TITLES, strict=True)):
+    for column, (frame, title) in enumerate(zip(frames, TITLES, strict=True)):
         x = MARGIN + LABEL_WIDTH + column * (CELL_WIDTH + GAP)
         middle = x + CELL_WIDTH // 2
-        label = f"Frame {moment.frame}" + (f": {title}" if title else "")
+        label = f"Frame {frame.frame}" + (f": {title}" if title else "")
         pen.text((middle, HEADER_HEIGHT - 8), label, TEXT, _font(17), anchor="ms")
-        sheet.paste(_picture(moment.without, None), (x, HEADER_HEIGHT))
+        sheet.paste(_picture(frame.without, None), (x, HEADER_HEIGHT))
         below = HEADER_HEIGHT + CELL_HEIGHT + GAP
-        sheet.paste(_picture(moment.with_examples, moment.without), (x, below))
+        sheet.paste(_picture(frame.with_examples, frame.without), (x, below))
         for line, bell in enumerate(BELLS):
             muscle = "shoulder" if bell is SHOULDER else "biceps"
-            said = f"{muscle} {moment.heights[bell.name]:.1f} mm"
+            label = f"{muscle} {frame.heights[bell.name]:.1f} mm"
             place = (middle, below + CELL_HEIGHT + 18 + 22 * line)
-            pen.text(place, said, QUIET, _font(17), anchor="mm")
+            pen.text(place, label, QUIET, _font(17), anchor="mm")
     return sheet
 
 
-def table(moments: Sequence[Moment]) -> str:
+def table(frames: Sequence[FilmFrame]) -> str:
     """The numbers, for the terminal."""
-    lines = [f"{'How far the skin stands out, mm':34}" + "".join(f"{m.frame:8}" for m in moments)]
+    lines = [f"{'How far the skin stands out, mm':34}" + "".join(f"{m.frame:8}" for m in frames)]
     for bell in BELLS:
-        values = "".join(f"{moment.heights[bell.name]:8.2f}" for moment in moments)
+        values = "".join(f"{frame.heights[bell.name]:8.2f}" for frame in frames)
         lines.append(f"  {bell.name:32}{values}")
-    return "\n".join((*lines, f"  {'largest of all vertices':32}" + _largest(moments)))
+    return "\n".join((*lines, f"  {'largest of all vertices':32}" + _largest(frames)))
 
 
-def _largest(moments: Sequence[Moment]) -> str:
-    return "".join(f"{moment.largest:8.2f}" for moment in moments)
+def _largest(frames: Sequence[FilmFrame]) -> str:
+    return "".join(f"{frame.largest:8.2f}" for frame in frames)
 
 
 def _picture(drawing: Drawing, reference: Drawing | None) -> Image.Image:
@@ -173,13 +173,13 @@ def main() -> int:
         bpy.ops.wm.read_factory_settings(use_empty=True)
         start_gpu()
         dq_compensation.register()
-        moments = film()
-        filmstrip(moments).save(PICTURE, quality=88, optimize=True)
-        check_moments(moments)
+        frames = film()
+        filmstrip(frames).save(PICTURE, quality=88, optimize=True)
+        check_frames(frames)
     except DemoError as error:
         print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
         return 1
-    print(table(moments))
+    print(table(frames))
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

@@ -12,7 +12,7 @@ from demo_drawing import Camera, Drawing, draw
 from demo_measures import JointRegion, LimbAxes, Measures
 from dq_compensation.core.deform import Method
 from dq_compensation.scene.binding import Binding, bind
-from dq_compensation.scene.evaluation import Settings
+from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport.characters import Characters
 from human_poses import NamedPose, apply_pose
 
@@ -37,6 +37,7 @@ class Framing:
         up: world direction; None: back along the limb before the joint.
         shift: of the picture's middle from the joint, to the right and up, in half heights.
         has_limbs: whether bulge and pinch are measured.
+        twists: whether they are measured from the axis of the limb before the joint alone.
     """
 
     half_height: float
@@ -46,14 +47,15 @@ class Framing:
     up: tuple[float, float, float] | None = None
     shift: tuple[float, float] = (0.0, 0.0)
     has_limbs: bool = True
+    twists: bool = False
 
 
 FRAMINGS: dict[str, Framing] = {
-    "elbow": Framing(0.09, 0.14, 0.085, shift=(-0.25, 0.3)),
-    "knee": Framing(0.13, 0.16, 0.13, shift=(0.4, 0.25)),
-    "wrist": Framing(0.095, 0.12, 0.2, towards_eye=(0.2, -1.0, 0.6), shift=(0.0, 0.1)),
+    "elbow": Framing(0.075, 0.14, 0.085, shift=(-0.3, 0.35)),
+    "knee": Framing(0.11, 0.16, 0.13, shift=(0.3, 0.25)),
+    "wrist": Framing(0.07, 0.1, 0.2, towards_eye=(1.0, -0.3, 0.6), twists=True),
     "shoulder": Framing(
-        0.2, 0.18, 0.4, (0.0, -1.0, 0.0), (0.0, 0.0, 1.0), shift=(0.1, 0.0), has_limbs=False
+        0.14, 0.18, 0.4, (0.25, -1.0, -0.1), (0.0, 0.0, 1.0), shift=(0.0, -0.25), has_limbs=False
     ),
 }
 
@@ -113,7 +115,7 @@ class Studio:
         armature = self.armature_object.evaluated_get(depsgraph)
         matrices = self._binding.pose_matrices(armature)
         before, after = (matrices[self._bone(name)] for name in (pose.parent, pose.joint))
-        axes = self._limb_axes(pose)
+        axes = self._limb_axes(pose, framing.twists)
         region = JointRegion.around(
             axes.joint,
             framing.reach,
@@ -126,7 +128,7 @@ class Studio:
         cells = []
         for method in METHODS:
             character = self._characters.update(
-                self.mesh_object, self._binding, depsgraph, replace(settings, method=method)
+                self.mesh_object, self._binding, depsgraph, replace(settings, acting_method=method)
             )
             matrix = np.array(self.mesh_object.matrix_world, np.float64)
             drawing = draw(character.deformed, camera, matrix, *size)
@@ -137,12 +139,13 @@ class Studio:
     def _bone(self, name: str) -> int:
         return self._binding.skeleton.names.index(name)
 
-    def _limb_axes(self, pose: NamedPose) -> LimbAxes:
+    def _limb_axes(self, pose: NamedPose, twists: bool) -> LimbAxes:
         heads = self._binding.skeleton.heads
         joint, parent = self._bone(pose.joint), self._bone(pose.parent)
         back = heads[parent] - heads[joint]
-        forth = self._binding.limb_directions()[joint]
-        return LimbAxes(heads[joint], back / np.linalg.norm(back), forth)
+        back = back / np.linalg.norm(back)
+        forth = -back if twists else self._binding.skeleton.limb_directions()[joint]
+        return LimbAxes(heads[joint], back, forth)
 
 
 def _camera(framing: Framing, axes: LimbAxes) -> Camera:

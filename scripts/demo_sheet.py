@@ -30,7 +30,7 @@ LEGEND = "Outline of the Dual Quaternion column"
 FOOTNOTES = (
     "Bulge, pinch: how much farther from, nearer to the limb's axes the skin is than at rest, at "
     "the worst point (of a bend: of its outer side).",
-    "Volume: of the skin around the joint, relative to rest, where the elbow is bent by 43° "
+    "Volume: of the skin around the joint, relative to rest, where the elbow is bent by 47° "
     "already.",
 )
 

@@ -6,7 +6,7 @@ along the upper arm, one across), and nothing moves where d > 1. The centres are
 
 - `SHOULDER`: the deltoid while the upper arm is level, 14 % of the way from shoulder to elbow on
   the upper side, radii 95 mm along and 65 mm across, 18 mm high.
-- `BICEPS`: at 100 degrees of elbow (57 from the rest pose, which is bent by 43 already), 54 % of
+- `BICEPS`: at 100 degrees of elbow (53 from the rest pose, which is bent by 47 already), 54 % of
   the way from shoulder to elbow on the side to which the forearm bends, radii 85 mm along and
   55 mm across, 24 mm high.
 
@@ -94,7 +94,7 @@ def arm_pose(raised: float, flexed: float) -> Rotations:
         "shoulder01.L": rotation(z=9.0 * raised),
         "upperarm01.L": rotation(y=-45.0 * raised, z=45.0 * raised),
         "upperarm02.L": rotation(y=-45.0 * raised),
-        "lowerarm01.L": rotation(x=57.0 * flexed),
+        "lowerarm01.L": rotation(x=53.0 * flexed),
     }
 
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, replace
+from typing import cast
 
+import bpy
 import numpy as np
 
 from human_model import Rig, load_human_arrays
-
-if TYPE_CHECKING:
-    import bpy
 
 Quaternion = tuple[float, float, float, float]
 Rotations = dict[str, Quaternion]
@@ -41,7 +39,7 @@ def _around(x: float, y: float, z: float) -> Limits:
 
 
 # The first pattern that matches the start of the name, without its side, decides. The rest pose has
-# the elbow bent by 43 degrees and the arm 48 below the horizontal.
+# the elbow bent by 47 degrees and the arm 50 below the horizontal.
 _LIMITS: tuple[tuple[str, Limits], ...] = (
     (r"root|hips|pelvis$", _around(10, 10, 10)),
     (r"pelvis|hipjoint", _around(3, 2, 3)),
@@ -142,10 +140,25 @@ class NamedPose:
 
 def named_poses(rig: Rig = "default") -> dict[str, NamedPose]:
     """The poses `elbow`, `knee`, `wrist` and `shoulder`; angles are from the rest pose."""
-    return {
+    poses = {
         key: NamedPose(title, joint, parent, {bone: rotation(*angles) for bone, angles in turned})
         for key, (title, joint, parent, turned) in _NAMED[rig].items()
     }
+    wrist = poses["wrist"]
+    twist = twist_about_parent(rig, wrist.joint, wrist.parent, 150.0)
+    return {**poses, "wrist": replace(wrist, rotations={wrist.joint: twist})}
+
+
+def twist_about_parent(rig: Rig, name: str, parent: str, degrees: float) -> Quaternion:
+    """The rotation of a bone about the axis of its parent: hands do not point along forearms."""
+    arrays = load_human_arrays(rig)
+    bone, before = arrays.names.index(name), arrays.names.index(parent)
+    along = arrays.tails - arrays.heads
+    rest = bpy.types.Bone.MatrixFromAxisRoll(along[bone].tolist(), float(arrays.rolls[bone]))
+    x, y, z = np.array(rest).T @ along[before] / np.linalg.norm(along[before])
+    sine = np.sin(np.radians(degrees) / 2)
+    cosine = np.cos(np.radians(degrees) / 2)
+    return (float(cosine), float(sine * x), float(sine * y), float(sine * z))
 
 
 _Turned = tuple[tuple[str, tuple[float, float, float]], ...]
@@ -159,9 +172,9 @@ def _named(
     raised: _Turned,
 ) -> dict[str, tuple[str, str, str, _Turned]]:
     return {
-        "elbow": ("Elbow bent to 90°", *elbow, ((elbow[0], (47.0, 0.0, 0.0)),)),
-        "knee": ("Knee bent 100°", *knee, ((knee[0], (100.0, 0.0, 0.0)),)),
-        "wrist": ("Wrist twisted 120°", *wrist, ((wrist[0], (0.0, 120.0, 0.0)),)),
+        "elbow": ("Elbow bent to 130°", *elbow, ((elbow[0], (83.0, 0.0, 0.0)),)),
+        "knee": ("Knee bent 130°", *knee, ((knee[0], (130.0, 0.0, 0.0)),)),
+        "wrist": ("Wrist twisted 150°", *wrist, ()),
         "shoulder": ("Shoulder raised", *shoulder, raised),
     }
 

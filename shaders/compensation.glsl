@@ -1,10 +1,6 @@
 // The displacement that takes away the bulge of dual quaternion skinning (Rudenko 2020).
 // Quaternions are (w, x, y, z).
 
-// Below this the two bones hardly turn against each other and their axis is not known.
-const float LEAST_RELATIVE_ROTATION = 1e-3;
-const float LEAST_BISECTOR = 1e-6;
-
 // rotation_1, rotation_2: unit quaternions of the two strongest bones; direction_1, direction_2: the
 // posed unit directions of their limbs. The result is to be multiplied by the vertex's amount.
 vec3 compensation_offset(vec4 rotation_1, vec4 rotation_2, vec3 direction_1, vec3 direction_2)
@@ -16,7 +12,7 @@ vec3 compensation_offset(vec4 rotation_1, vec4 rotation_2, vec3 direction_1, vec
   float sine = length(relative.yzw);
   vec3 bisector = direction_1 + direction_2;
   float bisector_length = length(bisector);
-  if (sine < LEAST_RELATIVE_ROTATION || bisector_length < LEAST_BISECTOR) {
+  if (sine < LEAST_SINE || bisector_length < LEAST_BISECTOR) {
     return vec3(0.0);
   }
   vec3 axis = relative.yzw / sine;

@@ -3,8 +3,7 @@
 // bits of exponent, mantissa), so that nothing on the way may flush it or take it for a NaN.
 // The weights of a vertex sum to WEIGHT_SUM exactly; where the running sum reaches it, they end.
 
-const uint WEIGHT_SUM = 65535u;
-const float WEIGHT_UNIT = 1.0 / 65535.0;
+const float WEIGHT_UNIT = 1.0 / float(WEIGHT_SUM);
 
 vec4 influence_texel(int place)
 {

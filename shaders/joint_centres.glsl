@@ -1,14 +1,12 @@
 // The points, in rest space, about which the vertices of SPHERICAL_JOINT rotate: the joint that a
 // set of bones shares, else the centroid c of its joints plus the correction x that minimises
-// the mean over pairs of |D_i r - D_j r|^2 + 1e-4 |x|^2 (Kavan and Zara 2005, damped).
+// the mean over pairs of |D_i r - D_j r|^2 + CENTRE_DAMPING |x|^2 (Kavan and Zara 2005, damped).
 // One invocation for each set of bones. Quaternions are (w, x, y, z).
 // joint_sets: two texels for each set: its centroid, and (place of its first bone, number of bones;
 // 0 for a set that meets in one joint).
 // Palette: rotation, the three rows of D.
 
 #include "palette.glsl"
-
-const float DAMPING = 1e-4;
 
 int set_bone(int place)
 {
@@ -32,9 +30,9 @@ vec3 solve_positive(mat3 m, vec3 g)
   float l00 = sqrt(m[0][0]);
   float l10 = m[0][1] / l00;
   float l20 = m[0][2] / l00;
-  float l11 = sqrt(max(m[1][1] - l10 * l10, 0.5 * DAMPING));
+  float l11 = sqrt(max(m[1][1] - l10 * l10, 0.5 * CENTRE_DAMPING));
   float l21 = (m[1][2] - l20 * l10) / l11;
-  float l22 = sqrt(max(m[2][2] - l20 * l20 - l21 * l21, 0.5 * DAMPING));
+  float l22 = sqrt(max(m[2][2] - l20 * l20 - l21 * l21, 0.5 * CENTRE_DAMPING));
   float y0 = g.x / l00;
   float y1 = (g.y - l10 * y0) / l11;
   float y2 = (g.z - l20 * y0 - l21 * y1) / l22;
@@ -82,7 +80,7 @@ void main()
     gradient -= rows * posed;
   }
   float per_pair = 2.0 / float(count - 1);
-  normal_matrix = per_pair * normal_matrix + mat3(DAMPING);
+  normal_matrix = per_pair * normal_matrix + mat3(CENTRE_DAMPING);
   vec3 correction = solve_positive(normal_matrix, per_pair * gradient);
   imageStore(centres, texel, vec4(joint.xyz + correction, 0.0));
 }

@@ -3,8 +3,6 @@
 // at its head: (posed head, size), (head at rest, gap), (ray forth at rest, 0), (ray back, 0).
 // Quaternions are (w, x, y, z).
 
-const int JOINT_STRIDE = 4;
-
 vec4 joint_texel(int place)
 {
 #ifdef JOINTS_IN_TEXTURE
@@ -30,10 +28,10 @@ vec3 measured_displacement(int joint, int bone, vec3 v, vec3 moved)
   vec4 rest_gap = joint_texel(place + 1);
   vec3 ray = joint_texel(place + (bone == joint ? 2 : 3)).xyz;
   vec3 from_joint = v - rest_gap.xyz;
-  float kept = length(from_ray(from_joint, ray));
-  float room = posed_size.w * max(0.0, length(from_joint) - kept);
+  float rest_distance = length(from_ray(from_joint, ray));
+  float max_correction = posed_size.w * max(0.0, length(from_joint) - rest_distance);
   vec3 away = from_ray(moved - posed_size.xyz, rotate_vector(bone_rotation(bone), ray));
   float far = length(away);
-  float too_far = min(far - posed_size.w * kept - rest_gap.w, room);
+  float too_far = min(far - posed_size.w * rest_distance - rest_gap.w, max_correction);
   return too_far > 0.0 ? away * (too_far / far) : vec3(0.0);
 }

@@ -1,7 +1,7 @@
 // The colour of a share of 0 to 1. Where the surface turns away from the eye bright colours get
 // darker and dark ones lighter, so that the form shows in either; where it faces the eye the colour
 // is that of the legend.
-// colours: a uniform buffer, sRGB, evenly spaced; 10 of them.
+// alpha: the opacity. colours: a uniform buffer, sRGB, evenly spaced; 10 of them.
 
 #include "view.glsl"
 
@@ -27,5 +27,5 @@ void main()
   vec3 colour = mix(colours[stop].rgb, colours[stop + 1].rgb, place - float(stop));
   float turned = 1.0 - facing;
   colour = mix(1.0, KEPT, turned) * linear_from_srgb(colour) + ADDED * turned * turned;
-  fragment_colour = vec4(colour, 1.0);
+  fragment_colour = vec4(colour, alpha);
 }

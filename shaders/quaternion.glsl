@@ -1,8 +1,6 @@
 // Quaternions are (w, x, y, z): the scalar is .x, the vector is .yzw; the same order as in Python.
 
-// Rotations that differ by exactly 180 degrees have a dot product of 0, but for rounding; this much
-// decides, here and in Python, that they face each other.
-const float FACING_TOLERANCE = 2e-7;
+// FACING_TOLERANCE and the other constants in capitals that no file declares come from Python.
 
 // Whether the unit quaternion q has to change sign to blend the short way with `other`, which is
 // about `size` long.

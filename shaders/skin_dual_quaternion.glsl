@@ -1,5 +1,5 @@
 // DUAL_QUATERNION: dual quaternion linear blending (Kavan et al. 2008), and with COMPENSATE the
-// compensation after it. One invocation for each vertex. Quaternions are (w, x, y, z).
+// compensation after it. Quaternions are (w, x, y, z).
 // With BLEND, which needs SCALED, the result is taken back to linear skinning where `blend` is less
 // than 1: there the bones' matrices are at hand, and where they take the vertex is known already.
 // amounts: (how far to compensate, the two strongest bones packed like an influence); with MEASURE:
@@ -51,21 +51,13 @@ void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 
 #include "influence_loop.glsl"
 
-void main()
+vec3 skinned(ivec2 texel, vec3 v, int place)
 {
-  ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
-  vec4 rest_vertex = texelFetch(rest, texel, 0);
-  if (rest_vertex.w < 0.0) {
-    // No bone moves it.
-    imageStore(positions, texel, vec4(rest_vertex.xyz, 1.0));
-    return;
-  }
-  vec3 v = armature_from_object(rest_vertex.xyz);
   Sums sums;
   sums.v = v;
   sums.real_part = sums.dual_part = vec4(0.0);
   sums.moved_linearly = vec3(0.0);
-  add_influences(sums, int(rest_vertex.w));
+  add_influences(sums, place);
   float real_length = length(sums.real_part);
   vec3 moved = v;
   if (real_length > 0.0) {
@@ -96,5 +88,7 @@ void main()
 #ifdef BLEND
   moved = mix(sums.moved_linearly, moved, texelFetch(blend, texel, 0).x);
 #endif
-  imageStore(positions, texel, vec4(object_from_armature(moved), 1.0));
+  return moved;
 }
+
+#include "skin_main.glsl"

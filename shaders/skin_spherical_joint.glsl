@@ -1,6 +1,6 @@
 // SPHERICAL_JOINT: rotation by the blended quaternion about the centre of the joint that the
 // vertex's bones share (Hejl 2004), or about their least-squares centre (Kavan and Zara 2005), which
-// `joint_centres.glsl` writes before. One invocation for each vertex. Quaternions are (w, x, y, z).
+// `joint_centres.glsl` writes before. Quaternions are (w, x, y, z).
 // joint_of_vertex: (the vertex's set of bones, the bone whose quaternion the others' signs follow).
 // Palette: rotation, the three rows of D.
 
@@ -40,25 +40,18 @@ void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 
 #include "influence_loop.glsl"
 
-void main()
+vec3 skinned(ivec2 texel, vec3 v, int place)
 {
-  ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
-  vec4 rest_vertex = texelFetch(rest, texel, 0);
-  if (rest_vertex.w < 0.0) {
-    // No bone moves it.
-    imageStore(positions, texel, vec4(rest_vertex.xyz, 1.0));
-    return;
-  }
   vec2 joint_and_bone = texelFetch(joint_of_vertex, texel, 0).xy;
   int joint = int(joint_and_bone.x);
   vec3 centre = texelFetch(centres, ivec2(joint & 1023, joint >> 10), 0).xyz;
-  vec3 from_centre = armature_from_object(rest_vertex.xyz) - centre;
+  vec3 from_centre = v - centre;
   Sums sums;
   sums.from_centre = from_centre;
   sums.reference = bone_rotation(int(joint_and_bone.y));
   sums.scaled = vec3(0.0);
   sums.rotation = sums.row_x = sums.row_y = sums.row_z = vec4(0.0);
-  add_influences(sums, int(rest_vertex.w));
+  add_influences(sums, place);
 #ifdef SCALED
   from_centre = sums.scaled;
 #endif
@@ -66,7 +59,7 @@ void main()
   if (rotation_length > 0.0) {
     from_centre = rotate_vector(sums.rotation / rotation_length, from_centre);
   }
-  vec3 moved = from_centre;
-  moved += transform_by_rows(sums.row_x, sums.row_y, sums.row_z, vec4(centre, 1.0));
-  imageStore(positions, texel, vec4(object_from_armature(moved), 1.0));
+  return from_centre + transform_by_rows(sums.row_x, sums.row_y, sums.row_z, vec4(centre, 1.0));
 }
+
+#include "skin_main.glsl"

@@ -1,1 +1,1 @@
-"""Bakes the deformation for what does not know it: shape keys and point caches."""
+"""Bakes the deformation for programs without this add-on: shape keys and point caches."""

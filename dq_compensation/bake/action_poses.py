@@ -1,26 +1,25 @@
-"""The poses of an action as poses of single bones: what moves a bone, wherever it comes from."""
+"""Reads the poses of an action as poses of single bones, constraints and drivers included."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.corrective_joints import AxisJoint, CorrectiveJoint, JointPose, ScatteredJoint
+from ..analysis.corrective_joints import AxisJoint, CorrectiveJoint, JointPose, ScatteredJoint
+from ..analysis.pose_interpolation import swing_and_twist
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     quaternion_conjugate,
     quaternions_from_matrices,
 )
 from ..core.pose import Pose
-from ..core.pose_interpolation import swing_and_twist
 from ..core.radial_basis import rotation_distances
 from ..core.skeleton import Skeleton
+from ..errors import UserError
+from ..scene.animation_curves import bone_curves, key_points, played_actions
 from ..scene.binding import Binding
 from ..scene.setup import rig_of
-from .errors import BakeError
 from .frames import frame_kept
 
 # A bone that turns by less has not moved, degrees.
@@ -35,25 +34,24 @@ MOST_POSES = 24
 # A swing whose axis is off by more than this is not about one axis, degrees.
 _ONE_AXIS = 8.0
 
-PROBLEM_NO_ACTION = (
+REFUSAL_NO_ACTION = (
     "{armature} has no action with keyframes on its bones. Assign one, or choose angles instead."
 )
-PROBLEM_NO_MOVE = "No chosen bone turns by {least:g} degrees or more in the action {action}."
+REFUSAL_NO_MOVE = "No chosen bone turns by {least:g} degrees or more in the action {action}."
 
 
 def keyed_frames(armature: bpy.types.Object) -> tuple[int, ...]:
     """The frames in which the armature's action has keyframes on its bones, rising.
 
     Raises:
-        BakeError: it has no such action.
+        UserError: it has no such action.
     """
+    assigned = [played for played in played_actions(armature) if played.source == "ACTION"]
     frames: set[int] = set()
-    for curve in _bone_curves(armature):
-        times = np.empty(2 * len(curve.keyframe_points), np.float32)
-        curve.keyframe_points.foreach_get("co", times)
-        frames.update(np.round(times[::2]).astype(int).tolist())
+    for found in bone_curves(assigned):
+        frames.update(np.round(key_points(found.curve)[:, 0]).astype(int).tolist())
     if not frames:
-        raise BakeError(PROBLEM_NO_ACTION.format(armature=armature.name))
+        raise UserError(REFUSAL_NO_ACTION.format(armature=armature.name))
     return tuple(sorted(frames))
 
 
@@ -64,14 +62,8 @@ def action_joints(
 
     The scene goes through these frames and back, so that what constraints and drivers move counts.
 
-    Args:
-        obj: the mesh object.
-        binding: of it.
-        names: of the bones that may get poses.
-        scene: the current one.
-
     Raises:
-        BakeError: there is no action, or none of the bones moves in it.
+        UserError: there is no action, or none of the bones moves in it.
     """
     armature = rig_of(obj)
     frames = keyed_frames(armature)
@@ -92,7 +84,7 @@ def action_joints(
     ]
     if not joints:
         action = armature.animation_data.action.name
-        raise BakeError(PROBLEM_NO_MOVE.format(least=LEAST_ROTATION, action=action))
+        raise UserError(REFUSAL_NO_MOVE.format(least=LEAST_ROTATION, action=action))
     return joints
 
 
@@ -105,7 +97,6 @@ def local_rotations(
 
     Args:
         matrices: shape (B, 4, 4), D_b.
-        skeleton: at rest.
         bones: shape (m,), indices.
     """
     turned = Pose.from_matrices(matrices, skeleton).rotations
@@ -165,23 +156,3 @@ def _axis_joint(joint: AxisJoint) -> AxisJoint | None:
     """The joint, unless two of its poses have one angle about the axis."""
     angles = np.sort(np.array((0.0, *joint.angles)))
     return joint if np.diff(angles).min() > 1.0 else None
-
-
-def _bone_curves(armature: bpy.types.Object) -> list[Any]:
-    """The F-curves of the armature's action that move bones."""
-    animation = armature.animation_data
-    action: Any = animation.action if animation is not None else None
-    if action is None:
-        return []
-    if not hasattr(action, "layers"):
-        curves = list(action.fcurves)
-    else:
-        slot = getattr(animation, "action_slot", None)
-        bags = [
-            strip.channelbag(slot)
-            for layer in action.layers
-            for strip in layer.strips
-            if slot is not None
-        ]
-        curves = [curve for bag in bags if bag is not None for curve in bag.fcurves]
-    return [curve for curve in curves if curve.data_path.startswith("pose.bones[")]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import bpy
 
-from .errors import BakeError
+from ..errors import UserError
 from .frames import frame_kept
 
-PROBLEM_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
+REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
 
 
 def write_alembic(objects: list[bpy.types.Object], path: Path, first: int, last: int) -> None:
@@ -21,10 +21,10 @@ def write_alembic(objects: list[bpy.types.Object], path: Path, first: int, last:
         first, last: frames.
 
     Raises:
-        BakeError: this Blender has no Alembic, or the file cannot be written.
+        UserError: this Blender has no Alembic, or the file cannot be written.
     """
     if not bpy.app.build_options.alembic:
-        raise BakeError(PROBLEM_NO_ALEMBIC)
+        raise UserError(REFUSAL_NO_ALEMBIC)
     layer = bpy.context.view_layer
     active = layer.objects.active
     selected = [obj for obj in layer.objects if obj.select_get()]
@@ -42,10 +42,10 @@ def write_alembic(objects: list[bpy.types.Object], path: Path, first: int, last:
                 as_background_job=False,
             )
     except RuntimeError as error:
-        raise BakeError(f"{path} cannot be written: {error}") from error
+        raise UserError(f"{path} cannot be written: {error}") from error
     finally:
         for obj in layer.objects:
             obj.select_set(obj in selected)
         layer.objects.active = active
     if not path.exists():
-        raise BakeError(f"{path} cannot be written.")
+        raise UserError(f"{path} cannot be written.")

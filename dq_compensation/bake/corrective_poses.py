@@ -1,4 +1,4 @@
-"""Which poses of which bones get a corrective shape key: chosen by the limbs' geometry."""
+"""Chooses the poses that get a corrective shape key, by the geometry of the limbs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Literal
 import bpy
 import numpy as np
 
-from ..core.corrective_joints import CorrectiveJoint, ball_joint, hinge_joint, twist_joint
+from ..analysis.corrective_joints import CorrectiveJoint, ball_joint, hinge_joint, twist_joint
 from ..core.skeleton import Skeleton
+from ..errors import UserError
 from ..scene.armature import deforming_bones
 from ..scene.binding import Binding
 from ..scene.bone_names import flipped_name
 from ..scene.setup import rig_of
-from .errors import BakeError
 
 Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT"]
 """About which axes the bones are bent.
@@ -40,11 +40,11 @@ LEAST_VERTICES = 32
 # A weight below this does not count there.
 _LEAST_WEIGHT = 0.01
 
-PROBLEM_ANGLES = (
+REFUSAL_ANGLES = (
     'The angles "{text}" cannot be read. Write degrees between 1 and 170, like this: 45, 90.'
 )
-PROBLEM_NO_BONE = "{armature} has no deforming bone {names}."
-PROBLEM_NO_ANGLES = "Give at least one angle."
+REFUSAL_NO_BONE = "{armature} has no deforming bone {names}."
+REFUSAL_NO_ANGLES = "Give at least one angle."
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,15 @@ def read_angles(text: str) -> tuple[float, ...]:
     """Angles in degrees, as typed: ``45, 90``; rising, signs dropped, each once.
 
     Raises:
-        BakeError: it has something else in it.
+        UserError: it has something else in it.
     """
     parts = [part for part in re.split(r"[,;\s]+", text.replace("°", " ")) if part]
     try:
         angles = sorted({abs(float(part)) for part in parts})
     except ValueError as error:
-        raise BakeError(PROBLEM_ANGLES.format(text=text)) from error
+        raise UserError(REFUSAL_ANGLES.format(text=text)) from error
     if any(not 1.0 <= angle <= 170.0 for angle in angles):
-        raise BakeError(PROBLEM_ANGLES.format(text=text))
+        raise UserError(REFUSAL_ANGLES.format(text=text))
     return tuple(angles)
 
 
@@ -116,9 +116,7 @@ def bending_joint(
     """A bone and the poses in which it is bent.
 
     Args:
-        skeleton: at rest.
         bone: its index.
-        directions: about which axes.
         angles: degrees, above 0.
         both_ways: for one axis, whether the bone is bent backwards as well; a limb that is bent
             by `LEAST_HINGE` at rest, for LIMBS, back to straight and not further.
@@ -150,16 +148,14 @@ def chosen_joints(
     """The joints of these bones, with the poses that get a key.
 
     Args:
-        binding: of the character.
-        names: of the bones.
         directions, angles, both_ways: of the bends; see `bending_joint`.
         twists: angles of twist, degrees above 0, taken both ways.
 
     Raises:
-        BakeError: there is no angle at all.
+        UserError: there is no angle at all.
     """
     if not angles and not twists:
-        raise BakeError(PROBLEM_NO_ANGLES)
+        raise UserError(REFUSAL_NO_ANGLES)
     place = {name: index for index, name in enumerate(binding.skeleton.names)}
     joints: list[CorrectiveJoint] = []
     for name in names:
@@ -187,10 +183,10 @@ def with_mirrored(names: Iterable[str], skeleton: Skeleton) -> list[str]:
 
 
 def deforming_names(obj: bpy.types.Object, names: Iterable[str]) -> list[str]:
-    """The names again, when all of them are deforming bones of an object's armature.
+    """Check that all names are deforming bones of an object's armature, and return them.
 
     Raises:
-        BakeError: one of them is not, or there are none.
+        UserError: one of them is not, or there are none.
     """
     names = list(names)
     armature = rig_of(obj)
@@ -198,16 +194,12 @@ def deforming_names(obj: bpy.types.Object, names: Iterable[str]) -> list[str]:
     unknown = [name for name in names if name not in deforming]
     if unknown:
         listed = ", ".join(unknown[:3])
-        raise BakeError(PROBLEM_NO_BONE.format(armature=armature.name, names=listed))
+        raise UserError(REFUSAL_NO_BONE.format(armature=armature.name, names=listed))
     return names
 
 
-def joints_that_matter(binding: Binding, least_vertices: int = LEAST_VERTICES) -> list[str]:
+def joints_that_matter(binding: Binding) -> list[str]:
     """The bones at whose joint with the next deforming bone above them enough vertices blend.
-
-    Args:
-        binding: of the character.
-        least_vertices: how many.
 
     Returns:
         names, parents before children.
@@ -224,6 +216,6 @@ def joints_that_matter(binding: Binding, least_vertices: int = LEAST_VERTICES) -
         above = int(skeleton.parents[bone])
         while above >= 0 and not moving[above]:
             above = int(skeleton.parents[above])
-        if above >= 0 and np.count_nonzero(follows[bone] & follows[above]) >= least_vertices:
+        if above >= 0 and np.count_nonzero(follows[bone] & follows[above]) >= LEAST_VERTICES:
             found.append(skeleton.names[bone])
     return found

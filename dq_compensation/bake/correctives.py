@@ -9,32 +9,34 @@ where their joints share no vertices; where they do, `verify` says how far it is
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.corrective_joints import CorrectiveJoint, Quaternion
-from ..core.forward_kinematics import posed_matrices
+from ..analysis.corrective_joints import CorrectiveJoint, Quaternion
+from ..analysis.forward_kinematics import posed_matrices
 from ..core.radial_basis import PosesTooClose
+from ..errors import UserError
+from ..scene.corrective_drivers import drive_keys, release_key
+from ..scene.free_copies import FreeCopies, free_copies, pose_of
+from ..scene.key_animation import remove_curves
+from ..scene.key_writing import remove_keys, write_key
 from ..scene.setup import rig_of
-from .baked_keys import corrective_keys
-from .corrective_names import corrective_name
-from .drivers import drive_keys, release_key
-from .errors import BakeError
-from .free_copies import FreeCopies, free_copies, pose_of
-from .key_animation import remove_curves
-from .shape_keys import remove_keys, write_key
-from .source import Source, millimetres
-from .trial_motion import poses_at_once, poses_of_joint
+from ..scene.units import object_millimetres
+from .acting_keys import corrective_keys
+from .bake_reports import Verdict
+from .key_names import corrective_name
+from .source import Source
 from .verification import Deviation, deviation_from
+from .verification_poses import poses_at_once, poses_of_joint
 
-PROBLEM_DOUBLE = (
+REFUSAL_DOUBLE = (
     "The shape keys {names} of {obj} correct {bone} already. Turn on Replace Earlier Bake, or "
     "remove them."
 )
-PROBLEM_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
+REFUSAL_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,28 +54,13 @@ class GatheredJoint:
     unreached: NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How far Blender's own Armature modifier is from our deformation in a test motion.
-
-    Attributes:
-        before, after: without and with the keys, one bone at a time, between the poses of the keys.
-        before_at_once, after_at_once: all of the bones turned together, at random in their ranges.
-    """
-
-    before: Deviation = field(default_factory=Deviation)
-    after: Deviation = field(default_factory=Deviation)
-    before_at_once: Deviation = field(default_factory=Deviation)
-    after_at_once: Deviation = field(default_factory=Deviation)
-
-
-def correctives_problem(
+def correctives_refusal(
     onto: bpy.types.Object, joints: Sequence[CorrectiveJoint], pattern: str, *, overwrite: bool
 ) -> str | None:
-    """Why these joints cannot get keys on an object, apart from `keys_problem`, or None.
+    """Why these joints cannot get keys on an object, apart from `keys_refusal`, or None.
 
     Raises:
-        BakeError: the pattern cannot be used, or two poses are the same.
+        UserError: the pattern cannot be used, or two poses are the same.
     """
     for joint in joints:
         for pose in joint.poses:
@@ -82,35 +69,33 @@ def correctives_problem(
             joint.weights(np.array([pose.rotation for pose in joint.poses]))
         except PosesTooClose as error:
             labels = ("Rest", *(pose.label for pose in joint.poses))
-            raise BakeError(
-                PROBLEM_CLOSE.format(
+            raise UserError(
+                REFUSAL_CLOSE.format(
                     first=labels[error.first], second=labels[error.second], bone=joint.bone
                 )
             ) from error
         known = corrective_keys(onto, joint)
         if known and not overwrite:
-            return PROBLEM_DOUBLE.format(names=", ".join(known[:3]), obj=onto.name, bone=joint.bone)
+            return REFUSAL_DOUBLE.format(names=", ".join(known[:3]), obj=onto.name, bone=joint.bone)
     return None
 
 
 def gather(
     source: Source, joints: Sequence[CorrectiveJoint], tolerance: float = 0.0
-) -> Generator[int, None, list[GatheredJoint]]:
-    """The offsets of every pose of every joint; yields how many poses are done. Changes nothing.
+) -> Generator[float, None, list[GatheredJoint]]:
+    """The offsets of every pose of every joint; yields the part that is done. Changes nothing.
 
     Args:
-        source: the character.
-        joints: on its bones.
         tolerance: in millimetres; poses in which no vertex needs a longer offset get no key.
 
     Raises:
-        BakeError: a pose cannot be evaluated.
+        UserError: a pose cannot be evaluated.
     """
     skeleton = source.binding.skeleton
     place = {name: index for index, name in enumerate(skeleton.names)}
-    least = tolerance / millimetres(source.obj, bpy.context.scene)
+    least = tolerance / object_millimetres(source.obj, bpy.context.scene)
     gathered: list[GatheredJoint] = []
-    done = 0
+    done, count = 0, sum(len(joint.poses) for joint in joints)
     for joint in joints:
         offsets: list[NDArray[np.float32] | None] = []
         unreached = np.zeros(source.vertex_count, np.bool_)
@@ -121,7 +106,7 @@ def gather(
             offsets.append(found.offsets if longest > least else None)
             unreached |= found.unreached
             done += 1
-            yield done
+            yield done / count
         gathered.append(GatheredJoint(joint, tuple(offsets), unreached))
     return gathered
 
@@ -136,9 +121,7 @@ def write(
     """Write the keys and their drivers.
 
     Args:
-        onto: a mesh object to which `correctives_problem` and `keys_problem` have nothing to
-            say.
-        gathered: from `gather`.
+        onto: a mesh object without a `correctives_refusal` and a `keys_refusal`.
         pattern: of the names; see `corrective_name`.
         overwrite: remove the correctives that these bones have first.
 
@@ -171,18 +154,10 @@ def verify(
     joints: Sequence[CorrectiveJoint],
     key_names: Sequence[str],
     scene: bpy.types.Scene,
-) -> Generator[int, None, Verdict]:
+) -> Generator[float, None, Verdict]:
     """Pose copies of the baked character and compare Blender's own modifier with our deformation.
 
-    The copies are gone when the generator ends or is closed. Yields how many per cent are
-    done.
-
-    Args:
-        onto: the baked object.
-        source: what was baked.
-        joints: the baked ones.
-        key_names: of the keys.
-        scene: the current one.
+    The copies are gone when the generator ends or is closed. Yields the part that is done.
     """
     singles = [pose for joint in joints for pose in poses_of_joint(joint)]
     together = poses_at_once(joints)
@@ -193,15 +168,12 @@ def verify(
             at_once = int(done >= len(singles))
             before[at_once] = before[at_once].and_also(one)
             after[at_once] = after[at_once].and_also(other)
-            yield round(100 * (done + 1) / (len(singles) + len(together)))
+            yield (done + 1) / (len(singles) + len(together))
     return Verdict(before[0], after[0], before[1], after[1])
 
 
 def _compare(
-    copies: FreeCopies,
-    source: Source,
-    rotations: Mapping[str, Quaternion],
-    scene: bpy.types.Scene,
+    copies: FreeCopies, source: Source, rotations: Mapping[str, Quaternion], scene: bpy.types.Scene
 ) -> tuple[Deviation, Deviation]:
     """The deviations of the copies without and with keys from ours, in one pose."""
     copies.pose(rotations)

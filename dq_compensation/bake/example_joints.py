@@ -4,43 +4,37 @@ from __future__ import annotations
 
 import bpy
 
-from ..core.corrective_joints import CorrectiveJoint, ExampleJoint, JointPose
+from ..analysis.corrective_joints import CorrectiveJoint, ExampleJoint, JointPose
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     quaternion_conjugate,
     quaternions_from_matrices,
 )
 from ..core.skeleton import Skeleton
+from ..errors import UserError
 from ..scene.binding import Binding
-from ..scene.example_poses import ExampleItem, example_bone
-from ..scene.object_settings import settings_of
-from .errors import BakeError
+from ..scene.object_settings import Settings, settings_of
+from ..scene.stored_examples import ExampleItem, example_bone
 
-PROBLEM_NO_EXAMPLES = "{obj} has no example poses that can act. Add some first."
-PROBLEM_NOT_BY_EXAMPLE = (
-    "{obj} does not use its example poses now. Choose the method Spherical Joint by Example."
-)
+REFUSAL_NO_EXAMPLES = "{obj} has no example poses that can act. Add some first."
+REFUSAL_NOT_BY_EXAMPLE = "{obj} does not use its example poses now. Choose the method By Example."
 
 
 def example_joints(obj: bpy.types.Object, binding: Binding) -> list[CorrectiveJoint]:
     """A joint for each bone with example poses that act, with the weights that they have.
 
-    Args:
-        obj: the original mesh object.
-        binding: of it.
-
     Raises:
-        BakeError: there are none, or the method is another one.
+        UserError: there are none, or the method is another one.
     """
-    if settings_of(obj).method != "SPHERICAL_JOINT_BY_EXAMPLE":
-        raise BakeError(PROBLEM_NOT_BY_EXAMPLE.format(obj=obj.name))
+    if not Settings.of(obj).by_example:
+        raise UserError(REFUSAL_NOT_BY_EXAMPLE.format(obj=obj.name))
     limb_axis = settings_of(obj).limb_axis
     by_bone: dict[str, list[ExampleItem]] = {}
     for place in binding.examples(limb_axis).items:
         item = binding.example_items[int(place)]
         by_bone.setdefault(item.bone, []).append(item)
     if not by_bone:
-        raise BakeError(PROBLEM_NO_EXAMPLES.format(obj=obj.name))
+        raise UserError(REFUSAL_NO_EXAMPLES.format(obj=obj.name))
     skeleton = binding.skeleton
     limbs = skeleton.limb_directions(limb_axis)
     joints: list[CorrectiveJoint] = []
@@ -48,7 +42,7 @@ def example_joints(obj: bpy.types.Object, binding: Binding) -> list[CorrectiveJo
         bone = skeleton.names.index(name)
         x, y, z = (skeleton.rest[bone, :3, :3].T @ limbs[bone]).tolist()
         limb = None if items[0].twists else (x, y, z)
-        joints.append(ExampleJoint(name, _poses(bone, items, skeleton), limb, items[0].sigma))
+        joints.append(ExampleJoint(name, _poses(bone, items, skeleton), items[0].sigma, limb))
     return joints
 
 

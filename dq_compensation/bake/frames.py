@@ -1,4 +1,4 @@
-"""A range of frames as shape keys, keyed so that playing the timeline plays our deformation.
+"""Bakes a range of frames to shape keys with keyframes, which play our deformation.
 
 In three parts, so that nothing is half-done when the user stops it: `gather` walks through the
 frames and only reads; `write` changes the object, at once; `verify` looks at the result.
@@ -14,17 +14,18 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BakeError
-from .key_animation import animate_in_turn, remove_curves
+from ..errors import UserError
+from ..scene.key_animation import animate_in_turn, remove_curves, share_action
+from ..scene.key_writing import remove_keys, write_key
+from ..scene.units import object_millimetres
 from .key_names import frame_names, keys_of_pattern
 from .key_reduction import kept_frames
-from .shape_keys import remove_keys, write_key
-from .source import Source, millimetres
+from .source import Source
 from .verification import Deviation, deviation, only_armature_shown
 
 BYTES_PER_VERTEX = 12
 
-# How many frames are looked at after a bake.
+# How many frames are checked after a bake.
 VERIFIED_FRAMES = 10
 
 
@@ -47,22 +48,22 @@ def frames_of_range(first: int, last: int, step: int) -> tuple[int, ...]:
     """The frames of a range; the last one is always among them.
 
     Raises:
-        BakeError: the range is empty.
+        UserError: the range is empty.
     """
     if last < first:
-        raise BakeError(f"The range ends with frame {last}, before it begins with frame {first}.")
+        raise UserError(f"The range ends with frame {last}, before it begins with frame {first}.")
     frames = list(range(first, last + 1, max(step, 1)))
     return tuple(frames if frames[-1] == last else [*frames, last])
 
 
 def needed_bytes(vertex_count: int, frame_count: int) -> int:
-    """How much memory the offsets of so many frames take. The keys take as much in the file."""
+    """The bytes of the offsets of so many frames. The keys take as much in the file."""
     return frame_count * vertex_count * BYTES_PER_VERTEX
 
 
 @contextmanager
 def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
-    """Whatever frame is gone to within, the scene is back in its own afterwards."""
+    """Restore the current frame of the scene after the block."""
     frame, subframe = scene.frame_current, scene.frame_subframe
     try:
         yield
@@ -73,20 +74,20 @@ def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
 
 def gather(
     source: Source, scene: bpy.types.Scene, frames: tuple[int, ...]
-) -> Generator[int, None, Gathered]:
-    """Read the offsets of every frame; yields how many are done. Nothing is changed.
+) -> Generator[float, None, Gathered]:
+    """Read the offsets of every frame; yields the part that is done. Changes nothing.
 
     Closed before its end, or at it, it leaves the scene in the frame that it was in.
 
     Raises:
-        BakeError: a pose cannot be evaluated, or memory does not suffice.
+        UserError: a pose cannot be evaluated, or memory does not suffice.
     """
     count = source.vertex_count
     try:
         offsets = np.empty((len(frames), count, 3), np.float32)
     except MemoryError as error:
         size = needed_bytes(count, len(frames)) / 1e9
-        raise BakeError(
+        raise UserError(
             f"{size:.1f} GB are more memory than there is. Bake fewer frames."
         ) from error
     unreached = np.zeros(count, np.bool_)
@@ -96,7 +97,7 @@ def gather(
             found = source.offsets(bpy.context.evaluated_depsgraph_get())
             offsets[done] = found.offsets
             unreached |= found.unreached
-            yield done + 1
+            yield (done + 1) / len(frames)
     return Gathered(frames, offsets, unreached)
 
 
@@ -111,9 +112,7 @@ def write(
     """Write the keys and their animation.
 
     Args:
-        onto: a mesh object to which `keys_problem`, `action_problem` and `driven_problem` have
-            nothing to say.
-        gathered: from `gather`.
+        onto: a mesh object without a `keys_refusal`, `action_refusal` and `driven_refusal`.
         pattern: of the names; see `frame_names`.
         tolerance: in millimetres; frames nearer to the interpolation of their neighbours get no
             key.
@@ -123,10 +122,10 @@ def write(
         the names of the keys.
 
     Raises:
-        BakeError: the pattern cannot be used; nothing has changed then.
+        UserError: the pattern cannot be used; nothing has changed then.
     """
     frame_names(pattern, gathered.frames)
-    unit = millimetres(onto, bpy.context.scene)
+    unit = object_millimetres(onto, bpy.context.scene)
     kept = kept_frames(gathered.offsets, gathered.frames, tolerance / unit)
     frames = tuple(gathered.frames[index] for index in kept)
     if overwrite:
@@ -137,7 +136,7 @@ def write(
         write_key(onto, name, gathered.offsets[index]).name
         for name, index in zip(frame_names(pattern, frames), kept, strict=True)
     ]
-    animate_in_turn(onto, names, frames)
+    animate_in_turn(onto, names, frames, share_action(onto))
     return names
 
 
@@ -147,18 +146,15 @@ def verify(
     scene: bpy.types.Scene,
     frames: tuple[int, ...],
     most: int = VERIFIED_FRAMES,
-) -> Generator[int, None, Deviation]:
+) -> Generator[float, None, Deviation]:
     """Compare Blender's own modifier and the keys with our deformation, in some of the frames.
 
     Every modifier of `onto` but the Armature modifier is hidden meanwhile, and the frame changes;
-    both are put back when the generator ends or is closed. Yields how many frames are done.
+    both are put back when the generator ends or is closed. Yields the part that is done.
 
     Args:
-        onto: the baked object.
-        source: what was baked.
-        scene: the current one.
         frames: those that were baked, with and without keys.
-        most: how many to look at, evenly spread.
+        most: how many to check, evenly spread.
     """
     places = np.unique(np.linspace(0, len(frames) - 1, min(most, len(frames))).round().astype(int))
     found = Deviation()
@@ -168,5 +164,5 @@ def verify(
             found = found.and_also(
                 deviation(onto, source, bpy.context.evaluated_depsgraph_get(), scene)
             )
-            yield done + 1
+            yield (done + 1) / len(places)
     return found

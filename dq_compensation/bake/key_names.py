@@ -1,4 +1,4 @@
-"""Names of baked shape keys: a pattern with the frame in it."""
+"""Names of baked shape keys: patterns with the frame, or with the bone and the angle, in them."""
 
 from __future__ import annotations
 
@@ -7,55 +7,65 @@ from string import Formatter
 
 import bpy
 
+from ..errors import UserError
 from ..scene.mesh import mesh_of
-from .errors import BakeError
 
 # Blender cuts longer names off.
 MAX_BYTES = 63
 
-PROBLEM_PATTERN = (
-    'The name pattern "{pattern}" cannot be used. Write {{frame}} where the number of the frame '
+REFUSAL_FRAME = (
+    'The key names "{pattern}" cannot be used. Write {{frame}} where the number of the frame '
     "should be, or {{frame:04d}} for four digits, and braces nowhere else."
 )
-PROBLEM_LONG = 'The name "{name}" is too long for a shape key. Shorten the pattern.'
+REFUSAL_BONE = (
+    'The key names "{pattern}" cannot be used. Write {{bone}} and {{angle}} where the bone\'s name '
+    "and the angle should be, and braces nowhere else."
+)
+REFUSAL_LONG = 'The name "{name}" is too long for a shape key. Shorten the key names.'
 
 
 def frame_names(pattern: str, frames: tuple[int, ...]) -> list[str]:
     """The names of the keys of these frames.
 
     Raises:
-        BakeError: the pattern does not have the frame, has something else, or gives long names.
+        UserError: the pattern does not have the frame, has something else, or gives long names.
     """
-    fields = _fields(pattern)
-    if fields != ["frame"]:
-        raise BakeError(PROBLEM_PATTERN.format(pattern=pattern))
-    try:
-        names = [pattern.format(frame=frame) for frame in frames]
-    except (ValueError, TypeError) as error:
-        raise BakeError(PROBLEM_PATTERN.format(pattern=pattern)) from error
+    refusal = REFUSAL_FRAME.format(pattern=pattern)
+    names = [_filled(pattern, refusal, frame=frame) for frame in frames]
     if not all(map(_expression(pattern).fullmatch, names)):
-        raise BakeError(PROBLEM_PATTERN.format(pattern=pattern))
-    for name in names:
-        checked_name(name)
-    return names
+        raise UserError(refusal)
+    return [checked_name(name) for name in names]
+
+
+def corrective_name(pattern: str, bone: str, label: str) -> str:
+    """The name of the key of one pose.
+
+    Args:
+        pattern: with {bone} and {angle} in it.
+
+    Raises:
+        UserError: the pattern cannot be used, or gives too long a name.
+    """
+    refusal = REFUSAL_BONE.format(pattern=pattern)
+    return checked_name(_filled(pattern, refusal, bone=bone, angle=label))
 
 
 def checked_name(name: str) -> str:
     """The name of a key, without blanks around it.
 
     Raises:
-        BakeError: it is empty or too long.
+        UserError: it is empty or too long.
     """
     name = name.strip()
     if not name:
-        raise BakeError("Give the shape key a name.")
+        raise UserError("Give the shape key a name.")
     if len(name.encode()) > MAX_BYTES:
-        raise BakeError(PROBLEM_LONG.format(name=name))
+        raise UserError(REFUSAL_LONG.format(name=name))
     return name
 
 
 def keys_of_pattern(obj: bpy.types.Object, pattern: str) -> list[str]:
-    """The shape keys that an earlier bake with this pattern has made: of any frame.
+    """The shape keys that an earlier bake with this pattern has made, of any frame.
 
     The pattern is one that `frame_names` takes.
     """
@@ -71,17 +81,29 @@ def keys_of_pattern(obj: bpy.types.Object, pattern: str) -> list[str]:
     ]
 
 
-def _expression(pattern: str) -> re.Pattern[str]:
-    """What the names that a pattern gives look like."""
-    parts = [
-        re.escape(literal) + (r"[+-]?\d+" if field is not None else "")
-        for literal, field, _, _ in Formatter().parse(pattern)
-    ]
-    return re.compile("".join(parts))
+def _filled(pattern: str, refusal: str, **values: object) -> str:
+    """The pattern with the values in it, each once.
 
-
-def _fields(pattern: str) -> list[str]:
+    Raises:
+        UserError: the refusal; text cannot have a format of its own, a number can.
+    """
     try:
-        return [field for _, field, _, _ in Formatter().parse(pattern) if field is not None]
+        parts = [(field, spec) for _, field, spec, _ in Formatter().parse(pattern) if field]
+        texts = [field for field, spec in parts if spec and isinstance(values.get(field), str)]
+        if sorted(field for field, _ in parts) == sorted(values) and not texts:
+            return pattern.format(**values)
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise UserError(refusal) from error
+    raise UserError(refusal)
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    """A regular expression for all names of a pattern."""
+    try:
+        parts = [
+            re.escape(literal) + (r"[+-]?\d+" if field is not None else "")
+            for literal, field, _, _ in Formatter().parse(pattern)
+        ]
     except ValueError as error:
-        raise BakeError(PROBLEM_PATTERN.format(pattern=pattern)) from error
+        raise UserError(REFUSAL_FRAME.format(pattern=pattern)) from error
+    return re.compile("".join(parts))

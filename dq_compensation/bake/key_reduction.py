@@ -1,4 +1,4 @@
-"""Which frames need a key of their own, and which their neighbours give by interpolation."""
+"""Finds the frames that interpolation between their neighbours can replace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def kept_frames(
     offsets: NDArray[np.float32], frames: tuple[int, ...], tolerance: float
 ) -> list[int]:
-    """The frames that keys are needed for, after Ramer, Douglas and Peucker.
+    """The frames that need a key, by the method of Ramer, Douglas and Peucker.
 
     A frame is left out when no vertex of it is farther than the tolerance from the linear
     interpolation between the kept frames around it. The distance is that of the offsets at rest; a

@@ -21,13 +21,13 @@ from typing import Literal
 import bpy
 import numpy as np
 
-from .errors import BakeError
+from ..errors import UserError
 from .frames import frame_kept
 from .source import Source
 
 CacheFormat = Literal["PC2", "MDD"]
 
-PROBLEM_STEP = "PC2 has one step between all frames: choose a range that the step divides."
+REFUSAL_STEP = "PC2 has one step between all frames: choose a range that the step divides."
 
 
 def write_cache(
@@ -36,21 +36,19 @@ def write_cache(
     frames: tuple[int, ...],
     path: Path,
     cache_format: CacheFormat,
-) -> Generator[int, None, None]:
-    """Write a cache frame by frame; yields how many are done.
+) -> Generator[float, None, None]:
+    """Write a cache frame by frame; yields the part that is done.
 
     It is written beside the file and takes its place at the end; closed before that, it leaves no
     trace, and the scene in its frame.
 
     Args:
-        source: the character.
-        scene: the current one.
         frames: rising.
         path: of the file; its folder exists.
         cache_format: PC2, with one step between all frames, or MDD.
 
     Raises:
-        BakeError: a pose cannot be evaluated, or the file cannot be written.
+        UserError: a pose cannot be evaluated, or the file cannot be written.
     """
     header = _header(source.vertex_count, scene, frames, cache_format)
     kind = np.dtype(">f4" if cache_format == "MDD" else "<f4")
@@ -62,10 +60,10 @@ def write_cache(
                 scene.frame_set(frame)
                 _, posed = source.wanted(bpy.context.evaluated_depsgraph_get())
                 file.write(posed.astype(kind).tobytes())
-                yield done + 1
+                yield (done + 1) / len(frames)
         os.replace(unfinished, path)
     except OSError as error:
-        raise BakeError(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise UserError(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -76,7 +74,7 @@ def _header(
     if cache_format == "PC2":
         steps = {after - before for before, after in pairwise(frames)}
         if len(steps) > 1:
-            raise BakeError(PROBLEM_STEP)
+            raise UserError(REFUSAL_STEP)
         step = float(steps.pop()) if steps else 1.0
         return struct.pack(
             "<12siiffi", b"POINTCACHE2\0", 1, points, float(frames[0]), step, len(frames)

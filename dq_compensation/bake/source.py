@@ -1,70 +1,70 @@
-"""The character whose deformation is baked: read once, then looked at in any number of poses.
+"""The character whose deformation is baked: read once, then evaluated in any number of poses.
 
 A baked key adds to the shape that the other keys make at that moment: with them as they are, and
 the baked key at 1, Blender's own Armature modifier gives our result. So the offsets are those of
-`rest_offsets` from the shape s of the other keys: native(s + offset) = ours(s). Whatever else moves
-the sliders moves them before and after the bake alike, and what is baked is ours minus native.
+`rest_offsets` from the shape s of the other keys: native(s + offset) = ours(s). What else moves
+the sliders moves them before and after the bake alike: the bake is ours minus native.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NamedTuple, cast
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.pose import Pose, PoseError
+from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
+from ..core.vectors import extent, transformed_points
+from ..errors import UserError
 from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.binding import Binding, bind
-from ..scene.errors import BindingError
-from ..scene.evaluation import Settings, evaluate
 from ..scene.mesh import mesh_of, read_weights
-from ..scene.setup import armature_modifier, problem, rig_of
-from .errors import BakeError
+from ..scene.numpy_evaluator import evaluate
+from ..scene.object_settings import Settings
+from ..scene.setup import armature_modifier, deformation_refusal, rig_of
 
 # A vertex is reached when no more than this part of the object's extent is missing.
 REACHED = 1e-4
 
-PROBLEM_BEFORE = (
+REFUSAL_BEFORE = (
     "The modifier {modifier} of {obj} acts before {armature}, and a shape key before both. Apply "
     "{modifier}, or turn it off in the viewport."
 )
-PROBLEM_PINNED = (
+REFUSAL_PINNED = (
     "{obj} shows one shape key alone. Turn off Show Only Shape Key (the pin below the list)."
 )
-PROBLEM_REST = "{armature} is in Rest Position. Switch it to Pose Position to bake its poses."
-PROBLEM_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
+REFUSAL_REST = "{armature} is in Rest Position. Switch it to Pose Position to bake its poses."
+REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
 
 
-def source_problem(obj: bpy.types.Object) -> str | None:
+def source_refusal(obj: bpy.types.Object) -> str | None:
     """Why the deformation of an object cannot be baked at all, or None; cheap."""
-    reason = problem(obj)
-    if reason is not None:
+    if reason := deformation_refusal(obj):
         return reason
     armature = armature_modifier(obj)
     for modifier in obj.modifiers:
         if modifier == armature or armature is None:
             break
         if modifier.show_viewport:
-            return PROBLEM_BEFORE.format(
+            return REFUSAL_BEFORE.format(
                 modifier=modifier.name, obj=obj.name, armature=armature.name
             )
     if obj.show_only_shape_key and mesh_of(obj).shape_keys is not None:
-        return PROBLEM_PINNED.format(obj=obj.name)
+        return REFUSAL_PINNED.format(obj=obj.name)
     if armature_of(rig_of(obj)).pose_position == "REST":
-        return PROBLEM_REST.format(armature=rig_of(obj).name)
+        return REFUSAL_REST.format(armature=rig_of(obj).name)
     if not obj.visible_get():
-        return PROBLEM_HIDDEN.format(obj=obj.name)
+        return REFUSAL_HIDDEN.format(obj=obj.name)
     return None
 
 
 @dataclass(frozen=True, eq=False)
 class PoseOffsets:
-    """What to add in one pose.
+    """The offsets to add in one pose.
 
     Attributes:
         offsets: shape (n, 3), float32, object space.
@@ -81,7 +81,6 @@ class Source:
     """One character, ready to be baked.
 
     Attributes:
-        obj: the original mesh object.
         binding: of it, as it was before anything was baked.
         target: what deforms it afterwards.
         replaced: the shape keys that count as off, because the bake replaces them.
@@ -107,22 +106,16 @@ class Source:
 
         Args:
             obj: a mesh object, enabled or not.
-            depsgraph: evaluated.
             target: what deforms it afterwards.
             replaced: names of the shape keys that the bake replaces.
 
         Raises:
-            BakeError: it cannot be baked; the message says why and what to do.
+            UserError: it cannot be baked; the message says why and what to do.
         """
         obj = cast("bpy.types.Object", obj.original)
-        reason = source_problem(obj)
-        if reason is not None:
-            raise BakeError(reason)
-        try:
-            binding = bind(obj, depsgraph)
-        except BindingError as error:
-            raise BakeError(str(error)) from error
-        return cls(obj, binding, target, replaced, _mask(obj))
+        if reason := source_refusal(obj):
+            raise UserError(reason)
+        return cls(obj, bind(obj, depsgraph), target, replaced, _mask(obj))
 
     @property
     def vertex_count(self) -> int:
@@ -152,72 +145,71 @@ class Source:
         return known.positions(rows)
 
     def wanted(
-        self,
-        depsgraph: bpy.types.Depsgraph,
-        matrices: NDArray[np.float64] | None = None,
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The shape of now and where our deformation takes it.
+        """The current shape, and our deformation of it.
 
         Args:
-            depsgraph: evaluated.
-            matrices: shape (B, 4, 4), another pose than that of now: D_b of the skeleton's bones.
-                The shape is the basis then.
+            matrices: shape (B, 4, 4), another pose than the current one: D_b of the skeleton's
+                bones. The shape is the basis then.
 
         Returns:
             two arrays of shape (n, 3), float32, object space: at rest and posed.
 
         Raises:
-            BakeError: a bone's matrix is not finite, or the set-up has changed.
+            PoseError: a bone's matrix is not finite.
+            BindingError: the set-up has changed.
         """
-        evaluated = self.obj.evaluated_get(depsgraph)
-        armature = rig_of(self.obj).evaluated_get(depsgraph)
-        shape = self.shape(evaluated) if matrices is None else self.binding.rest
-        settings = Settings.of(evaluated)
-        try:
-            posed = evaluate(self.binding, settings, evaluated, armature, shape, matrices)
-        except (BindingError, PoseError) as error:
-            raise BakeError(str(error)) from error
-        if self.mask is not None:
-            posed = (shape + self.mask[:, None] * (posed - shape)).astype(np.float32)
-        return shape, posed
+        found = self._posed(depsgraph, matrices)
+        return found.shape, found.posed
 
     def offsets(
-        self,
-        depsgraph: bpy.types.Depsgraph,
-        matrices: NDArray[np.float64] | None = None,
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
     ) -> PoseOffsets:
-        """What to add to the shape of now so that the target's skinning gives our result.
+        """The offsets for the current shape with which the target's skinning gives our result.
 
         Args:
-            depsgraph: evaluated.
             matrices: another pose, as for `wanted`.
 
         Raises:
-            BakeError: as for `wanted`.
+            PoseError, BindingError: as for `wanted`.
         """
-        shape, posed = self.wanted(depsgraph, matrices)
-        armature = rig_of(self.obj).evaluated_get(depsgraph)
-        to_armature = object_to_armature(self.obj.evaluated_get(depsgraph), armature)
-        linear, translation = to_armature[:3, :3].T, to_armature[:3, 3]
-        inside = shape @ linear + translation
-        matrices = self.binding.pose_matrices(armature) if matrices is None else matrices
+        shape, posed, matrices, to_armature = self._posed(depsgraph, matrices)
+        inside = transformed_points(to_armature, shape)
         found = rest_offsets(
-            posed @ linear + translation,
+            transformed_points(to_armature, posed),
             inside,
             self.binding.influences,
             Pose.from_matrices(matrices, self.binding.skeleton),
             self.target,
             mask=self.mask,
         )
-        extent = float(np.ptp(inside, axis=0).max(initial=0.0))
-        offsets = (found.offsets @ np.linalg.inv(linear)).astype(np.float32)
-        return PoseOffsets(offsets, found.errors > REACHED * extent)
+        offsets = (found.offsets @ np.linalg.inv(to_armature[:3, :3].T)).astype(np.float32)
+        return PoseOffsets(offsets, found.errors > REACHED * extent(inside))
+
+    def _posed(
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None
+    ) -> _Posed:
+        """The input of `wanted` and `offsets` in one pose; reads the armature once."""
+        evaluated = self.obj.evaluated_get(depsgraph)
+        armature = rig_of(self.obj).evaluated_get(depsgraph)
+        if matrices is None:
+            shape, matrices = self.shape(evaluated), self.binding.pose_matrices(armature)
+        else:
+            shape = self.binding.rest
+        posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape, matrices)
+        if self.mask is not None:
+            posed = (shape + self.mask[:, None] * (posed - shape)).astype(np.float32)
+        return _Posed(shape, posed, matrices, object_to_armature(evaluated, armature))
 
 
-def millimetres(obj: bpy.types.Object, scene: bpy.types.Scene) -> float:
-    """How many millimetres of the world a unit of the object's space is, along its longest axis."""
-    linear = np.array(obj.matrix_world, np.float64)[:3, :3]
-    return float(np.linalg.norm(linear, 2)) * scene.unit_settings.scale_length * 1000.0
+class _Posed(NamedTuple):
+    """A shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature."""
+
+    shape: NDArray[np.float32]
+    posed: NDArray[np.float32]
+    matrices: NDArray[np.float64]
+    to_armature: NDArray[np.float64]
 
 
 def _mask(obj: bpy.types.Object) -> NDArray[np.float32] | None:

@@ -1,4 +1,4 @@
-"""Looks at what was baked: how far Blender's own Armature modifier is from our deformation."""
+"""Checks a bake: how far Blender's own Armature modifier is from our deformation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.rest_offsets import Target
+from ..errors import UserError
 from ..scene.attributes import AttributeType, read_attribute
 from ..scene.mesh import mesh_of
 from ..scene.setup import armature_modifier
 from ..scene.temporary_copy import temporary_copy
-from .errors import BakeError
+from ..scene.units import world_millimetres
 from .source import Source
 
 
@@ -24,9 +25,8 @@ class Deviation:
     """How far apart two deformations are, in millimetres of the world.
 
     Attributes:
-        largest: of any vertex in any pose that was looked at.
-        rms: over all of them.
-        poses: how many were looked at.
+        largest: of any vertex in any pose.
+        poses: how many were compared.
     """
 
     largest: float = 0.0
@@ -34,7 +34,7 @@ class Deviation:
     poses: int = 0
 
     def and_also(self, other: Deviation) -> Deviation:
-        """Of both together."""
+        """The deviation of both together."""
         poses = self.poses + other.poses
         if not poses:
             return self
@@ -46,7 +46,7 @@ class Deviation:
 def only_armature_shown(
     obj: bpy.types.Object, target: Target
 ) -> Generator[bpy.types.ArmatureModifier]:
-    """Let an object show nothing but its Armature modifier's result; afterwards all is as before.
+    """Show only the result of an object's Armature modifier; restore the modifiers after the block.
 
     Args:
         obj: a mesh object with an Armature modifier.
@@ -54,7 +54,7 @@ def only_armature_shown(
     """
     modifier = armature_modifier(obj)
     if modifier is None:
-        raise BakeError(f"{obj.name} has no Armature modifier.")
+        raise UserError(f"{obj.name} has no Armature modifier.")
     shown = {other.name: other.show_viewport for other in obj.modifiers}
     preserves = modifier.use_deform_preserve_volume
     try:
@@ -72,27 +72,24 @@ def only_armature_shown(
 def shown_positions(
     obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, vertex_count: int
 ) -> NDArray[np.float32]:
-    """Shape (n, 3), object space; what Blender has evaluated.
+    """The positions that Blender has evaluated, shape (n, 3), object space.
 
     Raises:
-        BakeError: the evaluated mesh has another number of vertices.
+        UserError: the evaluated mesh has another number of vertices.
     """
     mesh = mesh_of(obj.evaluated_get(depsgraph))
     if len(mesh.vertices) != vertex_count:
-        raise BakeError(f"The mesh of {obj.name} has changed while it was baked.")
+        raise UserError(f"The mesh of {obj.name} has changed while it was baked.")
     return read_attribute(mesh, "position", AttributeType.VECTOR, vertex_count)
 
 
 def deviation(
     obj: bpy.types.Object, source: Source, depsgraph: bpy.types.Depsgraph, scene: bpy.types.Scene
 ) -> Deviation:
-    """How far an object that shows its Armature modifier's result is from what was wanted, now.
+    """How far the result of an object's Armature modifier is from our deformation in this pose.
 
     Args:
         obj: the baked object, within `only_armature_shown`.
-        source: what was baked.
-        depsgraph: evaluated.
-        scene: for the unit.
     """
     _, wanted = source.wanted(depsgraph)
     return deviation_from(wanted, obj, depsgraph, scene)
@@ -104,11 +101,11 @@ def deviation_from(
     depsgraph: bpy.types.Depsgraph,
     scene: bpy.types.Scene,
 ) -> Deviation:
-    """How far what an object shows is from positions (n, 3), in its space; see `deviation`."""
+    """How far the shown surface is from positions (n, 3), object space; see `deviation`."""
     apart = shown_positions(obj, depsgraph, len(wanted)).astype(np.float64) - wanted
     linear = np.array(obj.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
     squares = np.sum((apart @ linear.T) ** 2, axis=1)
-    unit = scene.unit_settings.scale_length * 1000.0
+    unit = world_millimetres(scene)
     return Deviation(
         float(np.sqrt(squares.max(initial=0.0))) * unit,
         float(np.sqrt(squares.mean())) * unit if len(squares) else 0.0,
@@ -118,7 +115,7 @@ def deviation_from(
 
 @contextmanager
 def still_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
-    """A copy of an object and its mesh in the scene that stays as it is now, whatever is animated.
+    """A copy of an object and its mesh in the scene that keeps its current state when others move.
 
     Values that animation and drivers give are kept, those themselves are not.
     """

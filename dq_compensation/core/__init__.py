@@ -1,1 +1,1 @@
-"""The mathematics of every method, in numpy alone: the specification of all evaluators."""
+"""The mathematics of every method, in numpy alone: it is the specification of all evaluators."""

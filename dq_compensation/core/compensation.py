@@ -5,21 +5,18 @@ Here are the published curves; MEASURED, which knows where the limbs are, is in 
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dual_quaternion import (
-    concatenate_quaternions,
-    quaternion_conjugate,
-    rotate_vectors,
-)
+from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
-from .measured_joints import MeasuredJoints
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
+from .vectors import dots, unit_or
 
 PublishedCurve = Literal["FITTED", "SMOOTH", "MODELLED", "SLIDES"]
 Curve = Literal["MEASURED", PublishedCurve]
@@ -33,8 +30,10 @@ CURVE_COEFFICIENTS: dict[PublishedCurve, tuple[float, float, float]] = {
     "SLIDES": (2.2, -8.1, 7.4),
 }
 
-# Below this sine of half the angle between two bones there is no axis to tell from rounding.
-_NO_AXIS = 1e-3
+# Below this sine of half the angle between two bones, rounding decides where their axis is.
+LEAST_SINE = 1e-3
+# Limbs that point against each other have no bisector: their sum is shorter than this.
+LEAST_BISECTOR = 1e-6
 
 
 def curve_value(x: NDArray[np.floating], curve: PublishedCurve = "FITTED") -> NDArray[np.floating]:
@@ -48,13 +47,9 @@ def compensation_amounts(
     influences: Influences,
     skeleton: Skeleton,
     limb_axis: LimbAxis = "AUTO",
-    curve: Curve = "FITTED",
-    *,
-    base_form: bool = False,
+    curve: PublishedCurve = "FITTED",
 ) -> NDArray[np.floating]:
-    """What the compensation of each vertex takes from weights and rest shape, once per binding.
-
-    MEASURED: the amounts of `MeasuredJoints`, shares of 0 to 1. Of a published curve:
+    """The amounts of a published curve, from weights and rest shape; once per binding.
 
     sign f(x) (w1 + w2) (1 - w3 / w2) radius, with x = w2 / (w1 + w2). The sign is + where the
     strongest bone is an ancestor of the second, - where it is a descendant, and 0 where the two are
@@ -65,37 +60,93 @@ def compensation_amounts(
 
     Args:
         positions: shape (n, 3), armature space, at rest and without shape keys.
-        influences: of the n vertices.
-        skeleton: the bones.
-        limb_axis: where the limbs point.
-        curve: MEASURED, or which of the published cubics is f.
-        base_form: sign f(w2) radius only, as in the first form of the method.
+        curve: which of the published cubics is f.
 
     Returns:
-        shape (n,), in units of length (MEASURED: of 1), of the dtype of `positions`.
+        shape (n,), in units of length, of the dtype of `positions`.
     """
-    if curve == "MEASURED":
-        return MeasuredJoints.of(positions, influences, skeleton, limb_axis).amounts
     count = len(positions)
     if influences.width < 2 or not count:
         return np.zeros(count, positions.dtype)
     first, second = influences.bones[:, 0], influences.bones[:, 1]
     w1 = influences.weights[:, 0].astype(np.float64)
     w2 = influences.weights[:, 1].astype(np.float64)
+    w3 = influences.weights[:, 2] if influences.width > 2 else np.zeros(count)
     blended = w2 > 0.0
-    if base_form:
-        shares = curve_value(w2, curve)
-    else:
-        w3 = influences.weights[:, 2] if influences.width > 2 else np.zeros(count)
-        both = np.where(blended, w1 + w2, 1.0)
-        fade = 1.0 - w3 / np.where(blended, w2, 1.0)
-        shares = curve_value(w2 / both, curve) * both * fade
+    both = np.where(blended, w1 + w2, 1.0)
+    fade = 1.0 - w3 / np.where(blended, w2, 1.0)
     directions = skeleton.limb_directions(limb_axis)[first]
     from_head = positions - skeleton.heads[first]
-    along = np.einsum("ni,ni->n", from_head, directions)
-    radii = np.linalg.norm(from_head - along[:, None] * directions, axis=1)
+    radii = np.linalg.norm(from_head - dots(from_head, directions)[:, None] * directions, axis=1)
     signs = np.where(blended, skeleton.kinship(first, second), 0)
-    return (signs * shares * radii).astype(positions.dtype)
+    return (signs * curve_value(w2 / both, curve) * both * fade * radii).astype(positions.dtype)
+
+
+class Compensation(Protocol):
+    """The displacements that COMPENSATED adds to dual quaternion skinning, and their amounts."""
+
+    @property
+    def amounts(self) -> NDArray[np.floating]:
+        """Shape (n,), what multiplies the displacements; 0 where nothing is compensated."""
+        ...
+
+    def displacements(
+        self,
+        rows: NDArray[np.integer],
+        rest: NDArray[np.floating],
+        deformed: NDArray[np.floating],
+        pose: Pose,
+    ) -> NDArray[np.floating]:
+        """The displacements of the vertices in a pose.
+
+        Args:
+            rows: shape (m,), which vertices.
+            rest, deformed: shape (m, 3), armature space, before and after dual quaternions.
+
+        Returns:
+            shape (m, 3), armature space, of the dtype of `deformed`.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedCompensation:
+    """The compensation by one of the published curves.
+
+    Attributes:
+        limb_directions: shape (B, 3), unit, at rest; `Skeleton.limb_directions`.
+        bones: shape (n, 2), the two strongest bones of each vertex.
+        amounts: shape (n,), of `compensation_amounts`.
+    """
+
+    limb_directions: NDArray[np.floating]
+    bones: NDArray[np.int32]
+    amounts: NDArray[np.floating]
+
+    @classmethod
+    def of(
+        cls,
+        positions: NDArray[np.floating],
+        influences: Influences,
+        skeleton: Skeleton,
+        limb_axis: LimbAxis = "AUTO",
+        curve: PublishedCurve = "FITTED",
+    ) -> PublishedCompensation:
+        """Arguments as of `compensation_amounts`."""
+        amounts = compensation_amounts(positions, influences, skeleton, limb_axis, curve)
+        bones = influences.bones[:, [0, min(1, influences.width - 1)]]
+        return cls(skeleton.limb_directions(limb_axis), bones, amounts)
+
+    def displacements(
+        self,
+        rows: NDArray[np.integer],
+        rest: NDArray[np.floating],  # noqa: ARG002 - the curves need the bones alone
+        deformed: NDArray[np.floating],
+        pose: Pose,
+    ) -> NDArray[np.floating]:
+        """`compensation_offsets` of the bones of each vertex."""
+        first, second = self.bones[rows].T
+        return compensation_offsets(first, second, pose, self.limb_directions, deformed.dtype)
 
 
 def compensated_skinning(
@@ -103,21 +154,15 @@ def compensated_skinning(
     normals: NDArray[np.floating] | None,
     influences: Influences,
     pose: Pose,
-    limb_directions: NDArray[np.floating],
+    compensation: Compensation,
     amounts: NDArray[np.floating],
-    *,
-    base_form: bool = False,
 ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
-    """Dual quaternion skinning plus `compensation_offsets` times `amounts`.
+    """Dual quaternion skinning plus `amounts` times the displacements of a compensation.
 
     Args:
         positions: shape (n, 3), float32 or float64, armature space.
         normals: shape (n, 3), unit, or None.
-        influences: of the n vertices.
-        pose: of the skeleton that the influences name.
-        limb_directions: shape (B, 3), unit, at rest; `Skeleton.limb_directions`.
-        amounts: shape (n,), `compensation_amounts` times what the artist painted and the factor.
-        base_form: as in `compensation_amounts`.
+        amounts: shape (n,), those of the compensation times what the artist painted and the factor.
 
     Returns:
         positions and unit normals, as `dual_quaternion_skinning`; the normals are its own.
@@ -126,10 +171,7 @@ def compensated_skinning(
     amounts = np.asarray(amounts).astype(deformed.dtype, copy=False)
     rows = np.flatnonzero(amounts) if influences.width > 1 else np.zeros(0, np.intp)
     if len(rows):
-        first, second = influences.bones[rows, 0], influences.bones[rows, 1]
-        offsets = compensation_offsets(
-            first, second, pose, limb_directions, deformed.dtype, base_form=base_form
-        )
+        offsets = compensation.displacements(rows, positions[rows], deformed[rows], pose)
         deformed[rows] += amounts[rows, None] * offsets
     return deformed, normals
 
@@ -140,8 +182,6 @@ def compensation_offsets(
     pose: Pose,
     limb_directions: NDArray[np.floating],
     dtype: np.dtype,
-    *,
-    base_form: bool = False,
 ) -> NDArray[np.floating]:
     """The directions in which pairs of bones compensate, with the share that the bend asks for.
 
@@ -152,32 +192,20 @@ def compensation_offsets(
 
     Args:
         first, second: shape (m,), the strongest and the second bone.
-        pose: of the skeleton.
         limb_directions: shape (B, 3), unit, at rest.
         dtype: of the result.
-        base_form: the bisector, as in the first form of the method.
 
     Returns:
         shape (m, 3), armature space, at most 1 long.
     """
     rotations = pose.rotations.astype(dtype, copy=False)
     posed = rotate_vectors(rotations, np.asarray(limb_directions).astype(dtype, copy=False))
-    bisectors = _unit_or_zero(posed[first] + posed[second], 1e-6)
+    bisectors = unit_or(posed[first] + posed[second], 0.0, LEAST_BISECTOR)
     relative = concatenate_quaternions(rotations[first], quaternion_conjugate(rotations[second]))
-    axes = _unit_or_zero(relative[:, 1:], _NO_AXIS)
+    axes = unit_or(relative[:, 1:], 0.0, LEAST_SINE)
     bent = np.any(axes != 0.0, axis=1, keepdims=True)
-    if base_form:
-        return np.where(bent, bisectors, bisectors.dtype.type(0.0))
-    across = bisectors - axes * np.einsum("mi,mi->m", axes, bisectors)[:, None]
+    across = bisectors - axes * dots(axes, bisectors)[:, None]
     # The same number as sqrt(1 - rq.w), which float32 would lose to cancellation at small angles.
     sines = np.sum(relative[:, 1:] ** 2, axis=1)
     bends = np.minimum(1.0, 2.0 * np.sqrt(sines / (1.0 + np.abs(relative[:, 0]))))
     return np.where(bent, across * bends[:, None], across.dtype.type(0.0)).astype(dtype)
-
-
-def _unit_or_zero(vectors: NDArray[np.floating], shortest: float) -> NDArray[np.floating]:
-    """Normalised rows of (m, 3); zero where a row is shorter than `shortest`."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    exists = lengths >= shortest
-    one = lengths.dtype.type(1.0)
-    return np.where(exists, vectors / np.where(exists, lengths, one), vectors.dtype.type(0.0))

@@ -1,111 +1,173 @@
-"""One door to every method of deformation."""
+"""The needs of each method, and one function that evaluates all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .compensation import compensated_skinning
+from .compensation import Compensation, compensated_skinning
 from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
-from .linear import linear_blend, unit_or
-from .measured_joints import MeasuredJoints, measured_skinning
+from .linear import linear_blend
 from .pose import Pose
 from .spherical_joint import JointSets, spherical_joint_skinning
+from .vectors import unit_or
 
 Method = Literal["LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-# The methods that blend weights take back to LINEAR, vertex by vertex.
-BLENDED_METHODS: frozenset[Method] = frozenset(("DUAL_QUATERNION", "COMPENSATED"))
+# The settings of an object that may change what a method does.
+MethodSetting = Literal["factor", "curve", "limb_axis", "vertex_group", "blend_group"]
+
+# Deformed positions and unit normals, both (n, 3); None where no normals were given.
+Surface = tuple[NDArray[np.floating], NDArray[np.floating] | None]
 
 
-def deform(  # noqa: PLR0913 - one door, and most arguments belong to one method
-    method: Method,
+@dataclass(frozen=True, eq=False)
+class Deformation:
+    """How the vertices of one object follow their bones: a method and what it needs at rest.
+
+    It does not change with the pose. Every evaluator takes it.
+
+    Attributes:
+        compensation: for COMPENSATED.
+        painted: shape (n,), 0 to 1, how much of the compensation acts on each vertex; None: 1.
+        factor: how much of the compensation acts on all of them.
+        sets: for SPHERICAL_JOINT.
+        blend: shape (n,), 0 to 1, for `BLENDED_METHODS`: 1 is the method, 0 is LINEAR. None: 1.
+
+    Raises:
+        ValueError: the method is unknown or lacks what it needs, or shapes do not agree.
+    """
+
+    method: Method
+    influences: Influences
+    compensation: Compensation | None = None
+    painted: NDArray[np.floating] | None = None
+    factor: float = 1.0
+    sets: JointSets | None = None
+    blend: NDArray[np.floating] | None = None
+
+    def __post_init__(self) -> None:
+        rules = RULES.get(self.method)
+        if rules is None:
+            raise ValueError(f"Deformation: unknown method {self.method!r}")
+        if rules.needs is not None and getattr(self, rules.needs) is None:
+            raise ValueError(f"Deformation: {self.method} needs {rules.needs}")
+        for name in ("painted", "blend"):
+            weights, count = getattr(self, name), self.influences.vertex_count
+            if weights is not None and weights.shape != (count,):
+                raise ValueError(f"Deformation: {name} of shape {weights.shape} for {count}")
+
+    @cached_property
+    def compensated_amounts(self) -> NDArray[np.floating]:
+        """Shape (n,), of COMPENSATED: amounts times what is painted times the factor."""
+        assert self.compensation is not None
+        amounts = self.compensation.amounts * self.factor
+        return amounts if self.painted is None else amounts * self.painted
+
+
+@dataclass(frozen=True)
+class MethodRules:
+    """One method: what it computes, what it needs and which settings change it.
+
+    Attributes:
+        skin: deforms positions and normals, both (n, 3), as a `Deformation` says.
+        needs: the attribute of `Deformation` that must be there; None: no other than influences.
+        acting_settings: the settings that change the result.
+    """
+
+    skin: Callable[[Deformation, NDArray[np.floating], NDArray[np.floating] | None, Pose], Surface]
+    needs: Literal["compensation", "sets"] | None = None
+    acting_settings: frozenset[MethodSetting] = frozenset()
+
+
+def _compensated(
+    deformation: Deformation,
     positions: NDArray[np.floating],
     normals: NDArray[np.floating] | None,
-    influences: Influences,
     pose: Pose,
-    *,
-    limb_directions: NDArray[np.floating] | None = None,
-    amounts: NDArray[np.floating] | None = None,
-    measured: MeasuredJoints | None = None,
-    sets: JointSets | None = None,
-    blend: NDArray[np.floating] | None = None,
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
-    """Deform vertices with one of the methods.
+) -> Surface:
+    assert deformation.compensation is not None
+    return compensated_skinning(
+        positions,
+        normals,
+        deformation.influences,
+        pose,
+        deformation.compensation,
+        deformation.compensated_amounts,
+    )
+
+
+def _spherical_joint(
+    deformation: Deformation,
+    positions: NDArray[np.floating],
+    normals: NDArray[np.floating] | None,
+    pose: Pose,
+) -> Surface:
+    assert deformation.sets is not None
+    return spherical_joint_skinning(
+        positions, normals, deformation.influences, pose, deformation.sets
+    )
+
+
+# The table of methods: what is asked about a method is asked here.
+RULES: dict[Method, MethodRules] = {
+    "LINEAR": MethodRules(lambda of, v, n, pose: linear_blend(v, n, of.influences, pose)),
+    "DUAL_QUATERNION": MethodRules(
+        lambda of, v, n, pose: dual_quaternion_skinning(v, n, of.influences, pose),
+        acting_settings=frozenset(("blend_group",)),
+    ),
+    "COMPENSATED": MethodRules(
+        _compensated, "compensation", acting_settings=frozenset(get_args(MethodSetting))
+    ),
+    "SPHERICAL_JOINT": MethodRules(_spherical_joint, "sets"),
+}
+
+# The methods that blend weights take back to LINEAR, vertex by vertex.
+BLENDED_METHODS = frozenset(m for m in METHODS if "blend_group" in RULES[m].acting_settings)
+
+
+def deform(
+    deformation: Deformation,
+    positions: NDArray[np.floating],
+    normals: NDArray[np.floating] | None,
+    pose: Pose,
+) -> Surface:
+    """Deform vertices.
 
     With `blend`, v' = v_linear + blend (v_method - v_linear), and likewise the normals, which are
     normalised then.
 
     Args:
-        method: which.
         positions: shape (n, 3), float32 or float64, armature space.
         normals: shape (n, 3), unit, or None.
-        influences: of the n vertices.
-        pose: of the skeleton that the influences name.
-        limb_directions: shape (B, 3), for COMPENSATED with a published curve.
-        amounts: shape (n,), for COMPENSATED.
-        measured: for COMPENSATED with MEASURED, instead of the limb directions.
-        sets: for SPHERICAL_JOINT.
-        blend: shape (n,), 0 to 1, for `BLENDED_METHODS`: 1 is the method, 0 is LINEAR. None: 1.
 
     Returns:
         positions and unit normals (None without normals), of the dtype of `positions`. The
         arguments are not changed.
 
     Raises:
-        ValueError: an argument that the method needs is missing, or shapes do not agree.
+        ValueError: shapes do not agree.
     """
-    _check_shapes(positions, normals, influences, blend)
+    _check_shapes(deformation, positions, normals)
     if not len(pose.matrices) or not len(positions):
         return positions.copy(), None if normals is None else normals.copy()
     if normals is not None:
         normals = normals.astype(positions.dtype, copy=False)
-    deformed = _deformed(
-        method, positions, normals, influences, pose, limb_directions, amounts, measured, sets
-    )
-    if blend is None or method not in BLENDED_METHODS:
+    deformed = RULES[deformation.method].skin(deformation, positions, normals, pose)
+    if deformation.blend is None or deformation.method not in BLENDED_METHODS:
         return deformed
-    return _blended(linear_blend(positions, normals, influences, pose), deformed, blend)
+    linear = linear_blend(positions, normals, deformation.influences, pose)
+    return _blended(linear, deformed, deformation.blend)
 
 
-def _deformed(  # noqa: PLR0913, PLR0917 - those of `deform`
-    method: Method,
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    influences: Influences,
-    pose: Pose,
-    limb_directions: NDArray[np.floating] | None,
-    amounts: NDArray[np.floating] | None,
-    measured: MeasuredJoints | None,
-    sets: JointSets | None,
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
-    """`deform` where the method acts alone."""
-    if method == "LINEAR":
-        return linear_blend(positions, normals, influences, pose)
-    if method == "DUAL_QUATERNION":
-        return dual_quaternion_skinning(positions, normals, influences, pose)
-    if method == "COMPENSATED":
-        if measured is not None and amounts is not None:
-            return measured_skinning(positions, normals, influences, pose, measured, amounts)
-        if limb_directions is None or amounts is None:
-            raise ValueError("deform: COMPENSATED needs limb_directions and amounts")
-        return compensated_skinning(positions, normals, influences, pose, limb_directions, amounts)
-    if method == "SPHERICAL_JOINT":
-        if sets is None:
-            raise ValueError("deform: SPHERICAL_JOINT needs the joint sets")
-        return spherical_joint_skinning(positions, normals, influences, pose, sets)
-    raise ValueError(f"deform: unknown method {method!r}")
-
-
-def _blended(
-    linear: tuple[NDArray[np.floating], NDArray[np.floating] | None],
-    whole: tuple[NDArray[np.floating], NDArray[np.floating] | None],
-    blend: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+def _blended(linear: Surface, whole: Surface, blend: NDArray[np.floating]) -> Surface:
     """Positions and unit normals between two results; at 0 and 1 they are exactly those."""
     share = blend.astype(whole[0].dtype, copy=False)[:, None]
     positions = (1.0 - share) * linear[0] + share * whole[0]
@@ -115,18 +177,12 @@ def _blended(
 
 
 def _check_shapes(
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    influences: Influences,
-    blend: NDArray[np.floating] | None,
+    deformation: Deformation, positions: NDArray[np.floating], normals: NDArray[np.floating] | None
 ) -> None:
     if positions.ndim != 2 or positions.shape[1] != 3:
         raise ValueError(f"deform: positions of shape {positions.shape}, expected (n, 3)")
-    if influences.vertex_count != len(positions):
-        raise ValueError(
-            f"deform: influences of {influences.vertex_count} vertices for {len(positions)}"
-        )
+    count = deformation.influences.vertex_count
+    if count != len(positions):
+        raise ValueError(f"deform: influences of {count} vertices for {len(positions)}")
     if normals is not None and normals.shape != positions.shape:
         raise ValueError(f"deform: normals of shape {normals.shape} for {positions.shape}")
-    if blend is not None and blend.shape != (len(positions),):
-        raise ValueError(f"deform: blend of shape {blend.shape} for {len(positions)} vertices")

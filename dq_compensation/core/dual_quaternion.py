@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .vectors import cross
+
 
 def concatenate_quaternions(
     second: NDArray[np.floating], first: NDArray[np.floating]
@@ -145,18 +147,6 @@ def translation_from_dual_quaternion(
     return 2 * (w * dual[..., 1:] - dual[..., :1] * axis + cross(axis, dual[..., 1:]))
 
 
-def concatenate_dual_quaternions(
-    second: tuple[NDArray[np.floating], NDArray[np.floating]],
-    first: tuple[NDArray[np.floating], NDArray[np.floating]],
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """The transform `first`, then `second`; each is (real, dual) of shapes (..., 4)."""
-    real = concatenate_quaternions(second[0], first[0])
-    dual = concatenate_quaternions(second[0], first[1]) + concatenate_quaternions(
-        second[1], first[0]
-    )
-    return real, dual
-
-
 def normalized_dual_quaternions(
     real: NDArray[np.floating], dual: NDArray[np.floating]
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
@@ -179,10 +169,3 @@ def transform_points(
 ) -> NDArray[np.floating]:
     """Points (..., 3) transformed by unit dual quaternions (..., 4), (..., 4)."""
     return rotate_vectors(real, points) + translation_from_dual_quaternion(real, dual)
-
-
-def cross(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The cross product over the last axis, several times faster than `numpy.cross`."""
-    x1, y1, z1 = first[..., 0], first[..., 1], first[..., 2]
-    x2, y2, z2 = second[..., 0], second[..., 1], second[..., 2]
-    return np.stack((y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2), axis=-1)

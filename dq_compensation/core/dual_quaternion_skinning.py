@@ -38,8 +38,6 @@ def dual_quaternion_skinning(
     Args:
         positions: shape (n, 3), float32 or float64, armature space.
         normals: shape (n, 3), unit, or None.
-        influences: of the n vertices.
-        pose: of the skeleton that the influences name.
 
     Returns:
         positions and unit normals (None without normals), of the dtype of `positions`. Vertices
@@ -98,7 +96,7 @@ def _move_as_scaled(
 
 
 def bone_scales(pose: Pose) -> NDArray[np.float64]:
-    """What each bone does before its rotation: R^-1 D without translation, shape (B, 3, 3).
+    """The scale of each bone before its rotation: R^-1 D without translation, shape (B, 3, 3).
 
     The identity, exactly, where a bone is not scaled.
     """
@@ -110,10 +108,7 @@ def bone_scales(pose: Pose) -> NDArray[np.float64]:
 
 
 def rotated_normals(
-    real: NDArray[np.floating],
-    normals: NDArray[np.floating],
-    influences: Influences,
-    pose: Pose,
+    real: NDArray[np.floating], normals: NDArray[np.floating], influences: Influences, pose: Pose
 ) -> NDArray[np.floating]:
     """Unit normals (n, 3): the blended scales' effect, then the blended rotations `real` (n, 4)."""
     if pose.any_scaled:

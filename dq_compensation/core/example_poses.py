@@ -1,4 +1,4 @@
-"""How much of each example pose a pose asks for (Houska 2005, section 5.3: SJBBE).
+"""The weight of each example pose in the current pose (Houska 2005, section 5.3: SJBBE).
 
 An example pose belongs to one bone. It remembers which way that bone pointed, seen from its parent,
 and how the surface should differ from the deformer's there. In between, Gaussian radial basis
@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import UserError
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate
 from .pose import Pose
 from .radial_basis import PosesTooClose, RadialBasis, arc_distances, rotation_distances
@@ -27,8 +28,8 @@ SIGMA = 1.0
 """The width of the Gaussians, in radians, as in Houska 2005."""
 
 
-class ExampleError(ValueError):
-    """Why an example pose cannot be; the message names it and says what to do."""
+class ExampleError(UserError):
+    """An example pose is not possible; the message names it and says what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,6 @@ class ExamplePoses:
 
         Args:
             examples: one for each bone that has any.
-            skeleton: of the bones.
-            limb_axis: where the limbs point.
 
         Raises:
             ExampleError: two poses of a bone, or a pose and rest, are less than `CLOSEST` apart.
@@ -144,7 +143,7 @@ class ExamplePoses:
         return len(self.rows)
 
     def alphas(self, pose: Pose) -> NDArray[np.floating]:
-        """How much of each example acts in a pose; shape (N,), bone by bone.
+        """The weight of each example in a pose; shape (N,), bone by bone.
 
         Each is between 0 and 1, and those of one bone do not add up to more than 1: what is added
         to a vertex is never more than the largest of the bone's own offsets, wherever it points.
@@ -194,7 +193,7 @@ class ExamplePoses:
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """What a frame needs of E bones with at most P poses, laid out so that few calls do it all.
+    """The tables of E bones with at most P poses, laid out so that a frame takes few calls.
 
     The bones come last: numpy goes through them in one stride, and 80 bones take 40 microseconds.
 
@@ -236,10 +235,9 @@ _RELATIVE, _ROTATING = _relative(), _rotating()
 
 
 def too_close(example: ExampleBone, limb: NDArray[np.floating]) -> tuple[str, str] | None:
-    """The names of two poses of a bone that cannot be told apart, or None; rest counts as one.
+    """The names of two poses of a bone that are too close, or None; rest counts as a pose.
 
     Args:
-        example: the poses.
         limb: shape (3,), unit, armature space; where the limb points at rest.
     """
     points = (

@@ -1,4 +1,4 @@
-"""Which bones move each vertex, and by how much."""
+"""The influences: the bones that move each vertex, and their weights."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ class Influences:
             vertices: shape (m,), vertex indices below `vertex_count`.
             bones: shape (m,), indices into the skeleton.
             weights: shape (m,).
-            vertex_count: n.
         """
         weights = np.asarray(weights, dtype=np.float64)
         keep = np.isfinite(weights) & (weights > 0.0)

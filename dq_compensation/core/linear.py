@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .influences import Influences
 from .pose import Pose
+from .vectors import unit_or
 
 
 def blended_matrices(
@@ -16,7 +17,6 @@ def blended_matrices(
 
     Args:
         matrices: shape (B, ...), one for each bone.
-        influences: of n vertices.
         dtype: of the result.
 
     Returns:
@@ -46,14 +46,6 @@ def transformed_normals(
     return unit_or(turned, normals)
 
 
-def unit_or(vectors: NDArray[np.floating], otherwise: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Normalised rows of (n, 3); rows too short for that come from `otherwise`."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    exists = lengths > np.finfo(vectors.dtype).tiny
-    one = lengths.dtype.type(1.0)
-    return np.where(exists, vectors / np.where(exists, lengths, one), otherwise)
-
-
 def linear_blend(
     positions: NDArray[np.floating],
     normals: NDArray[np.floating] | None,
@@ -65,8 +57,6 @@ def linear_blend(
     Args:
         positions: shape (n, 3), float32 or float64, armature space.
         normals: shape (n, 3), unit, or None.
-        influences: of the n vertices.
-        pose: of the skeleton that the influences name.
 
     Returns:
         positions and unit normals (None without normals), of the dtype of `positions`. Vertices

@@ -1,5 +1,8 @@
 """MEASURED compensation: the skin keeps its distance from the limbs on either side of a joint.
 
+"Measured" is said here of vertices: how far each is from its limb. The measured transitions of
+Setup Check are something else: where the weights of two bones cross over.
+
 Dual quaternion blending turns the skin about the joint (Kavan et al. 2008), by the angle that its
 weights ask for. Skin that lies beside a limb and has not turned as far as the limb sticks out from
 it: by z sin(d) where it is z from the joint and d behind. No curve over the weights can know that,
@@ -20,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dual_quaternion import rotate_vectors
-from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
+from .vectors import dots, extent, smooth_step
 
 # Cosines of the angle at which one limb continues the other at rest: below the first it is another
 # part of the body (a thigh at a pelvis, an eyelid at a head), above the second a limb.
@@ -33,19 +36,23 @@ _ANOTHER_PART, _SAME_LIMB = 0.3, 0.7
 _NEAR, _FAR = 0.5, 1.0
 # The share of the weaker bone from which skin beside its limb goes back to that limb in full.
 _TOGETHER = 0.35
-_TINY = 1e-30
+# Stands for a distance of 0 where one divides by it.
+TINY = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
 class LimbJoints:
-    """The joint at the head of every bone, at rest, armature space.
+    """The joint at the head of every bone, between it and its parent; at rest, armature space.
+
+    The joints of SPHERICAL_JOINT are shared by sets of bones: `spherical_joint.JointSets`.
 
     Attributes:
         heads: shape (B, 3), where the joints are.
         forth: shape (B, 3), unit, along the limb of the bone.
         back: shape (B, 3), unit, from the joint back along the limb of the parent.
         parents: shape (B,), the bone before the joint; a root is its own.
-        holds: shape (B,), 0 to 1: how far the two limbs are one limb with a joint in it.
+        hinge_confidence: shape (B,), 0 to 1: how surely the two limbs are one limb with a joint in
+            it, and not two parts of the body.
         lengths: shape (B,), of the shorter of the two limbs.
     """
 
@@ -53,7 +60,7 @@ class LimbJoints:
     forth: NDArray[np.float64]
     back: NDArray[np.float64]
     parents: NDArray[np.int32]
-    holds: NDArray[np.float64]
+    hinge_confidence: NDArray[np.float64]
     lengths: NDArray[np.float64]
 
     @classmethod
@@ -67,19 +74,15 @@ class LimbJoints:
         is_child = skeleton.parents >= 0
         parents = np.where(is_child, skeleton.parents, np.arange(count)).astype(np.int32)
         forth = skeleton.limb_directions(limb_axis)
-        ways = heads - heads[parents]
-        lengths = np.linalg.norm(ways, axis=1)
-        size = float(np.ptp(heads, axis=0).max(initial=0.0)) if count else 0.0
-        long = lengths > 1e-5 * size
+        ways, lengths, shorter = skeleton.limbs_at_joints(parents)
+        long = lengths > 1e-5 * extent(heads)
         before = forth[parents]
         if limb_axis == "AUTO":
             before = np.where(long[:, None], ways / np.where(long, lengths, 1.0)[:, None], before)
-        continues = np.minimum(_dots(before, forth), _dots(before, forth[parents]))
-        holds = np.where(is_child & long, smooth_step(continues, _ANOTHER_PART, _SAME_LIMB), 0.0)
-        own = np.zeros(count)
-        np.maximum.at(own, parents[is_child], lengths[is_child])
-        own = np.where(own > 0.0, own, np.linalg.norm(skeleton.tails - heads, axis=1))
-        return cls(heads, forth, -before, parents, holds, np.minimum(lengths, own))
+        continues = np.minimum(dots(before, forth), dots(before, forth[parents]))
+        confidence = smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
+        confidence = np.where(is_child & long, confidence, 0.0)
+        return cls(heads, forth, -before, parents, confidence, shorter)
 
     def posed(self, pose: Pose) -> PosedJoints:
         """The joints in a pose."""
@@ -93,7 +96,7 @@ class LimbJoints:
             across = parts - (parts @ along[:, :, None]) * along[:, None, :]
             sizes[scaled] = np.linalg.norm(across, ord=2, axis=(1, 2))
             sizes = np.maximum(sizes, sizes[self.parents])
-        return PosedJoints(heads, sizes, np.sqrt(_dots(apart, apart)))
+        return PosedJoints(heads, sizes, np.sqrt(dots(apart, apart)))
 
     @cached_property
     def _points(self) -> NDArray[np.float64]:
@@ -118,13 +121,13 @@ class PosedJoints:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredJoints:
-    """Which joint each vertex is measured against, once per binding.
+    """The joint that each vertex is measured against; once per binding.
 
     With 1 and 2 the two strongest bones: they have a joint only where one is an ancestor of the
     other, and of the joints between them the nearest one counts, so that limbs that are split into
     several bones bend where they should. The amount is
 
-        (w1 + w2) (1 - w3 / w2) near together (product of `holds`)
+        (w1 + w2) (1 - w3 / w2) near together (product of `hinge_confidence`)
 
     The weights' factor fades before another bone takes the second place. `near` falls smoothly from
     1 to 0 as the vertex's distance from the joint goes from half of the shorter limb to all of it.
@@ -133,7 +136,6 @@ class MeasuredJoints:
     limb, and what is beside it must not go alone. The product is over the joints between the bones.
 
     Attributes:
-        limbs: the joints.
         joints: shape (n,), int32; the bone at whose head the joint is.
         bones: shape (n,), int32; the bone of the limb that is nearer: that of the joint, or the
             parent of that.
@@ -157,9 +159,6 @@ class MeasuredJoints:
 
         Args:
             positions: shape (n, 3), armature space, at rest and without shape keys.
-            influences: of the n vertices.
-            skeleton: the bones.
-            limb_axis: where the limbs point.
         """
         count = len(positions)
         limbs = LimbJoints.of(skeleton, limb_axis)
@@ -176,8 +175,10 @@ class MeasuredJoints:
         w3 = weights[rows, 2] if influences.width > 2 else np.zeros(len(rows))
         below = kinship[rows] < 0
         chains = _Chains(skeleton, limbs, np.where(below, second, first))
-        nearest, distances, holds = chains.nearest(positions[rows], np.where(below, first, second))
-        lengths = np.maximum(limbs.lengths[nearest], 1e-30)
+        nearest, distances, confidence = chains.nearest(
+            positions[rows], np.where(below, first, second)
+        )
+        lengths = np.maximum(limbs.lengths[nearest], TINY)
         near = 1.0 - smooth_step(distances / lengths, _NEAR, _FAR)
         from_joint = positions[rows] - limbs.heads[nearest]
         to_forth = np.linalg.norm(from_ray(from_joint, limbs.forth[nearest]), axis=1)
@@ -187,13 +188,62 @@ class MeasuredJoints:
         together = np.where(beside_child == below, 1.0, together)
         joints[rows] = nearest
         bones[rows] = np.where(beside_child, nearest, limbs.parents[nearest])
-        amounts[rows] = (w1 + w2) * (1.0 - w3 / w2) * near * together * holds
+        amounts[rows] = (w1 + w2) * (1.0 - w3 / w2) * near * together * confidence
         return measured
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
         """The vertices that have a joint."""
         return np.flatnonzero(self.amounts)
+
+    def displacements(
+        self,
+        rows: NDArray[np.integer],
+        rest: NDArray[np.floating],
+        deformed: NDArray[np.floating],
+        pose: Pose,
+    ) -> NDArray[np.floating]:
+        """From where dual quaternions have put vertices back towards the nearer limb.
+
+        At rest, with the joint J and the ray r of the limb, let o = v - J be the vertex from the
+        joint and a = o - max(0, o . r) r from the limb. In the pose, with J', r' = R r for the
+        rotation R of the limb's bone, and v' after dual quaternion skinning, likewise o' = v' - J'
+        and f = o' - max(0, o' . r') r'. Then
+
+            e = min(max(0, |f| - size |a| - gap), size (|o| - |a|))
+            result = -e f / |f|
+
+        size: how thick the limb is scaled; gap: between it and the other limb. Turning about J
+        keeps |o|, so that skin of one joint never needs more than the second bound, and nothing is
+        ever moved farther; next to the joint, where the nearer limb changes, it is 0. Where the
+        skin is as near to the limb as at rest, as at rest, in a twist and on the inner side of a
+        bend, e is 0.
+
+        Args:
+            rows: shape (m,), which vertices.
+            rest, deformed: shape (m, 3), armature space, before and after dual quaternion skinning.
+
+        Returns:
+            shape (m, 3), armature space, of the dtype of `deformed`.
+        """
+        dtype = deformed.dtype
+        limbs, posed = self.limbs, self.limbs.posed(pose)
+        joints, bones = self.joints[rows], self.bones[rows]
+        rays = np.where((bones == joints)[:, None], limbs.forth[joints], limbs.back[joints])
+        rays = rays.astype(dtype, copy=False)
+        posed_rays = rotate_vectors(pose.rotations.astype(dtype, copy=False)[bones], rays)
+
+        def of_joints(values: NDArray[np.float64]) -> NDArray[np.floating]:
+            return values.astype(dtype, copy=False)[joints]
+
+        sizes, gaps = of_joints(posed.sizes), of_joints(posed.gaps)
+        rest_distance, max_correction = distances_at_rest(rest - of_joints(limbs.heads), rays)
+        away = from_ray(deformed - of_joints(posed.heads), posed_rays)
+        distances = np.linalg.norm(away, axis=1)
+        too_far = distances - sizes * rest_distance - gaps
+        too_far = np.clip(too_far, 0.0, np.maximum(sizes * max_correction, 0.0))
+        shares = -too_far / np.maximum(distances, dtype.type(TINY))
+        return (shares[:, None] * away).astype(dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,12 +257,13 @@ class _Chains:
     def nearest(
         self, points: NDArray[np.floating], descendants: NDArray[np.integer]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """The joint nearest to each point, its distance, and the product of `holds`."""
-        heads, holds, parents = self.limbs.heads, self.limbs.holds, self.skeleton.parents
+        """The joint nearest to each point, its distance, and the product of `hinge_confidence`."""
+        heads, parents = self.limbs.heads, self.skeleton.parents
+        confidence = self.limbs.hinge_confidence
         nearest = descendants.astype(np.int32)
         from_head = points - heads[nearest]
-        squares = _dots(from_head, from_head)
-        products = holds[nearest]
+        squares = dots(from_head, from_head)
+        products = confidence[nearest]
         bones, rows = nearest.copy(), np.arange(len(points))
         while True:
             bones = parents[bones]
@@ -221,107 +272,30 @@ class _Chains:
             bones, rows = bones[going], rows[going]
             if not len(rows):
                 return nearest, np.sqrt(squares), products
-            products[rows] *= holds[bones]
+            products[rows] *= confidence[bones]
             from_head = points[rows] - heads[bones]
-            lengths = _dots(from_head, from_head)
+            lengths = dots(from_head, from_head)
             nearer = lengths < squares[rows]
             nearest[rows[nearer]] = bones[nearer]
             squares[rows[nearer]] = lengths[nearer]
 
 
-def measured_skinning(
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    influences: Influences,
-    pose: Pose,
-    measured: MeasuredJoints,
-    amounts: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
-    """Dual quaternion skinning less `amounts` times `measured_displacements`.
-
-    Args:
-        positions: shape (n, 3), float32 or float64, armature space.
-        normals: shape (n, 3), unit, or None.
-        influences: of the n vertices.
-        pose: of the skeleton that the influences name.
-        measured: of the vertices.
-        amounts: shape (n,), those of `measured` times what the artist painted and the factor.
-
-    Returns:
-        positions and unit normals, as `dual_quaternion_skinning`; the normals are its own.
-    """
-    deformed, normals = dual_quaternion_skinning(positions, normals, influences, pose)
-    amounts = np.asarray(amounts).astype(deformed.dtype, copy=False)
-    rows = measured.rows[amounts[measured.rows] != 0.0]
-    if len(rows):
-        too_far = measured_displacements(positions[rows], deformed[rows], rows, measured, pose)
-        deformed[rows] -= amounts[rows, None] * too_far
-    return deformed, normals
-
-
-def measured_displacements(
-    rest: NDArray[np.floating],
-    deformed: NDArray[np.floating],
-    rows: NDArray[np.integer],
-    measured: MeasuredJoints,
-    pose: Pose,
-) -> NDArray[np.floating]:
-    """How far dual quaternion skinning has put vertices too far from the nearer limb.
-
-    At rest, with the joint J and the ray r of the limb, let o = v - J be the vertex from the joint
-    and a = o - max(0, o . r) r from the limb. In the pose, with J', r' = R r for the rotation R of
-    the limb's bone, and v' after dual quaternion skinning, likewise o' = v' - J' and
-    f = o' - max(0, o' . r') r'. Then
-
-        e = min(max(0, |f| - size |a| - gap), size (|o| - |a|))
-        result = e f / |f|
-
-    size: how thick the limb is scaled; gap: between it and the other limb. Turning about J keeps
-    |o|, so that skin of one joint never needs more than the second bound, and nothing is ever moved
-    farther; next to the joint, where the nearer limb changes, it is 0. Where the skin is as near to
-    the limb as at rest, as at rest, in a twist and on the inner side of a bend, e is 0.
-
-    Args:
-        rest, deformed: shape (m, 3), armature space, before and after dual quaternion skinning.
-        rows: shape (m,), which vertices they are.
-        measured: of all vertices.
-        pose: of the skeleton.
-
-    Returns:
-        shape (m, 3), to be subtracted, of the dtype of `deformed`.
-    """
-    dtype = deformed.dtype
-    limbs, posed = measured.limbs, measured.limbs.posed(pose)
-    joints, bones = measured.joints[rows], measured.bones[rows]
-    rays = np.where((bones == joints)[:, None], limbs.forth[joints], limbs.back[joints])
-    rays = rays.astype(dtype, copy=False)
-    posed_rays = rotate_vectors(pose.rotations.astype(dtype, copy=False)[bones], rays)
-
-    def of_joints(values: NDArray[np.float64]) -> NDArray[np.floating]:
-        return values.astype(dtype, copy=False)[joints]
-
-    sizes, gaps = of_joints(posed.sizes), of_joints(posed.gaps)
-    from_joint = rest - of_joints(limbs.heads)
-    kept = np.linalg.norm(from_ray(from_joint, rays), axis=1)
-    room = sizes * (np.linalg.norm(from_joint, axis=1) - kept)
-    away = from_ray(deformed - of_joints(posed.heads), posed_rays)
-    distances = np.linalg.norm(away, axis=1)
-    too_far = np.clip(distances - sizes * kept - gaps, 0.0, np.maximum(room, 0.0))
-    return ((too_far / np.maximum(distances, dtype.type(_TINY)))[:, None] * away).astype(
-        dtype, copy=False
-    )
-
-
 def from_ray(from_joint: NDArray[np.floating], ray: NDArray[np.floating]) -> NDArray[np.floating]:
     """The vectors (m, 3) from the nearest points of rays to points."""
-    return from_joint - np.maximum(_dots(from_joint, ray), 0.0)[:, None] * ray
+    return from_joint - np.maximum(dots(from_joint, ray), 0.0)[:, None] * ray
 
 
-def smooth_step(values: NDArray[np.floating], start: float, end: float) -> NDArray[np.floating]:
-    """0 up to `start`, 1 from `end`, smooth between."""
-    t = np.clip((values - start) / (end - start), 0.0, 1.0)
-    return t * t * (3.0 - 2.0 * t)
+def distances_at_rest(
+    from_joint: NDArray[np.floating], ray: NDArray[np.floating]
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """The distance of vertices from their limb, and by how much it is less than from the joint.
 
+    Args:
+        from_joint: shape (m, 3), from the joint to the vertex, at rest.
+        ray: shape (m, 3), unit, along the limb.
 
-def _dots(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
-    return np.einsum("ni,ni->n", first, second)
+    Returns:
+        two arrays of shape (m,): the rest distance, and the longest correction that a vertex needs.
+    """
+    distances = np.linalg.norm(from_ray(from_joint, ray), axis=1)
+    return distances, np.linalg.norm(from_joint, axis=1) - distances

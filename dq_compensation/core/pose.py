@@ -1,4 +1,4 @@
-"""What every bone does in one frame: its matrix, and the rigid part of it as a dual quaternion."""
+"""The pose of a skeleton: the matrix of every bone, and its rigid part as a dual quaternion."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .dual_quaternion import cross, dual_from_translation, quaternions_from_matrices
+from ..errors import PoseError
+from .dual_quaternion import dual_from_translation, quaternions_from_matrices
 from .skeleton import Skeleton
+from .vectors import cross, dots, unit_or
 
 # A matrix whose columns' dot products differ from the identity's by more than this has a scale;
 # the same limit as in Blender's mat4_to_dquat.
-_NOT_ORTHONORMAL = 1e-5
+NOT_ORTHONORMAL = 1e-5
+# An axis that is scaled to less than this has no direction: what is left of it is rounding.
+NO_LENGTH = 1e-5
 _IDENTITY = np.eye(3)
 _NEXT = [1, 2, 0]
 _LAST = [2, 0, 1]
-
-
-class PoseError(ValueError):
-    """A pose that no vertex can follow; the message names the bones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +92,10 @@ class Pose:
 
 
 def _is_scaled(linear: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where the 3x3 matrices (B, 3, 3) are not rotations."""
+    """Shape (B,): whether the 3x3 matrices (B, 3, 3) are not rotations."""
     gram = linear.transpose(0, 2, 1) @ linear
     gram -= _IDENTITY
-    stretched = np.abs(gram, out=gram).reshape(-1, 9).max(axis=1, initial=0.0) > _NOT_ORTHONORMAL
+    stretched = np.abs(gram, out=gram).reshape(-1, 9).max(axis=1, initial=0.0) > NOT_ORTHONORMAL
     x, y, z = np.ascontiguousarray(linear.transpose(2, 1, 0))
     x_cross_y = x[_NEXT] * y[_LAST] - x[_LAST] * y[_NEXT]
     return stretched | ((x_cross_y * z).sum(axis=0) < 0.0)
@@ -105,36 +105,27 @@ def _rigid_parts(linear: NDArray[np.float64], rest: NDArray[np.float64]) -> NDAr
     """The rotations that Blender's mat4_to_dquat takes for the rigid parts of scaled bones.
 
     The posed axes of the bone are made orthogonal: Y stays, then X as far as it can, else Z. A bone
-    that is scaled to nothing gets the armature's own axes.
+    that is scaled to nothing gets the armature's own axes. Where a single axis is scaled to
+    nothing, rounding decides what Blender takes for its direction; here it has none.
 
     Args:
         linear: shape (s, 3, 3), of D_b.
-        rest: shape (s, 3, 3), of A_b; orthonormal.
+        rest: shape (s, 3, 3), of A_b; Blender holds some 7e-5 off orthonormal.
 
     Returns:
-        shape (s, 3, 3), rotations.
+        shape (s, 3, 3), rotations, as exact as `rest`.
     """
     posed = linear @ rest
     x, z = posed[:, :, 0], posed[:, :, 2]
-    y = _unit_rows(posed[:, :, 1])
-    x_exists = np.any(x != 0.0, axis=1)
+    y = unit_or(posed[:, :, 1], 0.0, NO_LENGTH)
+    x_exists = dots(x, x) >= NO_LENGTH**2
     # Blender asks these of axes that are not normalised, so long and sheared ones fail.
-    x_serves = x_exists & (_dot_rows(y, x) < 1.0)
-    z_serves = ~x_exists | (_dot_rows(x, z) < 1.0)
-    from_x = _unit_rows(cross(x, y))
-    from_z = cross(_unit_rows(cross(y, z)), y)
-    from_y = cross(_unit_rows(cross(y, y[:, _NEXT])), y)
+    x_serves = x_exists & (dots(y, x) < 1.0)
+    z_serves = ~x_exists | (dots(x, z) < 1.0)
+    from_x = unit_or(cross(x, y), 0.0, NO_LENGTH)
+    from_z = cross(unit_or(cross(y, z), 0.0, NO_LENGTH), y)
+    from_y = cross(unit_or(cross(y, y[:, _NEXT]), 0.0, NO_LENGTH), y)
     new_z = np.where(x_serves[:, None], from_x, np.where(z_serves[:, None], from_z, from_y))
     axes = np.stack((cross(y, new_z), y, new_z), axis=2)
     axes[~np.any(new_z != 0.0, axis=1)] = _IDENTITY
     return axes @ rest.transpose(0, 2, 1)
-
-
-def _unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Normalised rows; zero where there is no length."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0.0, lengths, 1.0)
-
-
-def _dot_rows(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
-    return np.einsum("ij,ij->i", first, second)

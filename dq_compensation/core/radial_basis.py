@@ -47,7 +47,6 @@ class RadialBasis:
 
         Args:
             distances: shape (k + 1, k + 1), between rest, which comes first, and the k poses.
-            sigma: of the Gaussians.
             nearest: poses must be farther apart than this.
 
         Raises:

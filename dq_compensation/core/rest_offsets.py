@@ -1,4 +1,4 @@
-"""Takes posed positions back to rest: what to add to a shape so that a skinning gives them.
+"""Takes posed positions back to rest: offsets of a shape with which a skinning gives them.
 
 The skinning is one that Blender and game engines know: LINEAR, or DUAL_QUATERNION (Preserve
 Volume). Each maps a vertex by an affine map of its own, v' = M v + t, in a given pose:
@@ -27,6 +27,7 @@ from .dual_quaternion_skinning import blended_dual_quaternions
 from .influences import Influences
 from .linear import blended_matrices
 from .pose import Pose
+from .vectors import extent
 
 Target = Literal["LINEAR", "DUAL_QUATERNION"]
 """What deforms in the end: Blender's Armature modifier, plain or with Preserve Volume."""
@@ -68,14 +69,13 @@ def rest_offsets(
     mask: NDArray[np.floating] | None = None,
     longest: float | None = None,
 ) -> RestOffsets:
-    """What to add to a shape so that the target's skinning takes it to the wanted positions.
+    """The offsets of a shape with which the target's skinning gives the wanted positions.
 
     Args:
         wanted: shape (n, 3), armature space, posed.
         shape: shape (n, 3), armature space, at rest, every other shape key's value included.
         influences: of the n vertices. A vertex without any is moved by nothing: its offset is the
             difference itself.
-        pose: of the skeleton that the influences name.
         target: the skinning.
         mask: shape (n,), 0 to 1: how much of the skinning acts (the vertex group of an Armature
             modifier); None means all of it.
@@ -88,13 +88,13 @@ def rest_offsets(
             f"rest_offsets: wanted {wanted.shape}, shape {shape.shape}, influences of "
             f"{influences.vertex_count} vertices"
         )
-    extent = float(np.ptp(shape, axis=0).max(initial=0.0)) if len(shape) else 0.0
-    longest = LONGEST * extent if longest is None else longest
+    size = extent(shape)
+    longest = LONGEST * size if longest is None else longest
     maps = affine_maps(influences, pose, target, mask)
     missing = wanted - (np.einsum("nij,nj->ni", maps[:, :, :3], shape) + maps[:, :, 3])
     offsets = np.zeros_like(shape)
     errors = np.linalg.norm(missing, axis=1)
-    rows = np.flatnonzero(errors > ROUNDING * extent)
+    rows = np.flatnonzero(errors > ROUNDING * size)
     matrices, missing = maps[rows, :, :3], missing[rows]
     offsets[rows] = _nearest_offsets(matrices, missing, longest)
     reached = np.einsum("nij,nj->ni", matrices, offsets[rows])
@@ -103,12 +103,9 @@ def rest_offsets(
 
 
 def affine_maps(
-    influences: Influences,
-    pose: Pose,
-    target: Target,
-    mask: NDArray[np.floating] | None = None,
+    influences: Influences, pose: Pose, target: Target, mask: NDArray[np.floating] | None = None
 ) -> NDArray[np.float64]:
-    """What the target's skinning does to each vertex: v' = M v + t.
+    """The affine map of each vertex by the target's skinning: v' = M v + t.
 
     Arguments as for `rest_offsets`.
 

@@ -8,8 +8,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .vectors import extent, unit_or
+
 LimbAxis = Literal["AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"]
 LIMB_AXES: tuple[LimbAxis, ...] = get_args(LimbAxis)
+# The limb of a bone that has no length.
+_NO_LIMB = np.array([0.0, 1.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,26 +78,38 @@ class Skeleton:
         """
         if axis != "AUTO":
             column = "XYZ".index(axis[-1])
-            return _unit(self.rest[:, :3, column] * (-1.0 if axis[0] == "-" else 1.0))
-        own = _unit(self.rest[:, :3, 1])
+            return unit_or(self.rest[:, :3, column] * (-1.0 if axis[0] == "-" else 1.0), _NO_LIMB)
+        own = unit_or(self.rest[:, :3, 1], _NO_LIMB)
         children = np.flatnonzero(self.parents >= 0)
         parents = self.parents[children]
         to_child = self.heads[children] - self.heads[parents]
-        size = float(np.ptp(self.heads, axis=0).max(initial=0.0)) if self.bone_count else 0.0
+        size = extent(self.heads)
         apart = np.linalg.norm(to_child, axis=1) > 1e-5 * size
         sums = np.zeros_like(own)
         np.add.at(sums, parents[apart], to_child[apart])
         counts = np.bincount(parents[apart], minlength=self.bone_count)
         means = sums / np.maximum(counts, 1)[:, None]
         has_direction = np.linalg.norm(means, axis=1) > 1e-5 * size
-        return np.where(has_direction[:, None], _unit(means), own)
+        return np.where(has_direction[:, None], unit_or(means, _NO_LIMB), own)
 
+    def limbs_at_joints(
+        self, parents: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The limbs on either side of the joint at the head of each bone.
 
-def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Normalised rows; a row without a length becomes Y, so that nothing divides by zero."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    safe = np.where(lengths > 0.0, lengths, 1.0)
-    return np.where(lengths > 0.0, vectors / safe, np.array([0.0, 1.0, 0.0]))
+        Args:
+            parents: shape (B,), the bones before the joints; a bone without one is its own.
+
+        Returns:
+            shape (B, 3), from the parent's head to the joint; its length, shape (B,); and the
+            length of the shorter limb: the bone's own goes to its farthest child, else to its tail.
+        """
+        ways = self.heads - self.heads[parents]
+        lengths = np.linalg.norm(ways, axis=1)
+        own = np.zeros(self.bone_count)
+        np.maximum.at(own, parents, lengths)
+        own = np.where(own > 0.0, own, np.linalg.norm(self.tails - self.heads, axis=1))
+        return ways, lengths, np.minimum(lengths, own)
 
 
 def _depth_first_intervals(

@@ -17,6 +17,7 @@ from .influences import Influences
 from .linear import blended_matrices
 from .pose import Pose
 from .skeleton import Skeleton
+from .vectors import extent
 
 # Added to the normalised normal equations of the centre. Their entries are about the squared
 # angles between the bones, so the correction fades out below about 0.01 radians, where rounding
@@ -27,6 +28,8 @@ CENTRE_DAMPING = 1e-4
 @dataclass(frozen=True, eq=False)
 class JointSets:
     """The distinct sets of bones that move vertices together, S of them.
+
+    The joint of a set is the point at which its bones meet. Those of `LimbJoints` belong to bones.
 
     Attributes:
         set_of_vertex: shape (n,), int32; -1 for a vertex without influences.
@@ -82,7 +85,7 @@ def joint_sets(influences: Influences, skeleton: Skeleton) -> JointSets:
     sums = np.add.reduceat(np.where(is_joint[:, None], heads, 0.0), starts, axis=0)
     centroid = sums / counts[:, None]
 
-    size = float(np.ptp(skeleton.heads, axis=0).max(initial=0.0))
+    size = extent(skeleton.heads)
     apart = np.linalg.norm(heads - centroid[set_of_bone], axis=1) > 1e-5 * size
     parents = skeleton.parents[bones]
     last_parent = parents[offsets[1:] - 1]
@@ -171,8 +174,6 @@ def spherical_joint_skinning(
     Args:
         positions: shape (n, 3), float32 or float64, armature space.
         normals: shape (n, 3), unit, or None.
-        influences: of the n vertices.
-        pose: of the skeleton that the influences name.
         sets: `joint_sets` of these influences.
 
     Returns:

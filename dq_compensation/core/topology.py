@@ -1,4 +1,4 @@
-"""How the surface hangs together: triangles, edges, and the smooth fans that share a normal."""
+"""The topology of a surface: triangles, edges, and the smooth fans that share a normal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .vectors import dots, unit_or
 
 # A fan whose corners cancel out (or have no area) has no normal of its own.
 _FALLBACK_NORMAL = (0.0, 0.0, 1.0)
@@ -77,11 +79,11 @@ class Topology:
         counts = np.diff(self.fan_offsets)
         corner = positions[np.repeat(self.group_vertex, counts)]
         before, after = positions[self.fan_previous], positions[self.fan_next]
-        faces = _unit(np.cross(corner - positions[self.fan_opposite], after - before))
-        cosines = np.einsum("ij,ij->i", _unit(before - corner), _unit(after - corner))
+        faces = unit_or(np.cross(corner - positions[self.fan_opposite], after - before), 0.0)
+        cosines = dots(unit_or(before - corner, 0.0), unit_or(after - corner, 0.0))
         faces *= np.arccos(np.clip(cosines, -1.0, 1.0))[:, None]
         sums = np.add.reduceat(faces, self.fan_offsets[:-1], axis=0)
-        normals = _unit(sums)
+        normals = unit_or(sums, 0.0)
         normals[~np.any(normals, axis=1)] = _FALLBACK_NORMAL
         return normals.astype(dtype, copy=False)
 
@@ -266,15 +268,9 @@ def _large_face_frames(
     for axis in range(3):
         areas[:, axis] = np.bincount(faces, weights=crosses[:, axis], minlength=len(sizes))
     spanned = np.cross(here - positions[across], ahead - positions[before])
-    against = np.einsum("ij,ij->i", spanned, areas[faces]) < 0.0
+    against = dots(spanned, areas[faces]) < 0.0
     return (
         np.where(against, after, before),
         np.where(against, before, after),
         across.astype(np.int32, copy=False),
     )
-
-
-def _unit(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Normalised rows; a row of zeros stays zero."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
-    return vectors / np.where(lengths > 0.0, lengths, 1.0)

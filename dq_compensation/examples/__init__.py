@@ -1,1 +1,1 @@
-"""Example poses as the artist works on them: adding, shaping, mirroring, going to them."""
+"""Edits example poses: adds, shapes and mirrors them, and goes to their poses."""

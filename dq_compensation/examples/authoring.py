@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bake.shape_keys import remove_keys, write_key
 from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding, bind
-from ..scene.evaluation import Settings
-from ..scene.example_capture import Capture, capture, support_weights
-from ..scene.example_poses import ExampleItem, example_items, example_placement
-from ..scene.object_settings import settings_of
+from ..scene.example_capture import Capture, capture, support_of, support_weights
+from ..scene.key_writing import clear_keys, remove_keys, write_key
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import Settings, settings_of
+from ..scene.stored_examples import ExampleItem, example_items, example_placement
+from .captured_pose import CapturedPose
 from .items import (
-    authoring_problem,
+    authoring_refusal,
     bone_settings,
     key_name,
     keys_of_bone,
-    refuse_too_close,
+    require_distance,
     store_item,
+    write_support,
 )
-from .moment import Moment
+
+Outside = Literal["ASK", "LEAVE", "WIDEN"]
+"""What becomes of vertices that were moved outside the support. ASK: nothing is done. LEAVE: they
+stay as they were. WIDEN: the support gets all vertices that were moved."""
+
+REFUSAL_OUTSIDE = (
+    "{count} vertices that you moved for {name} are outside the support of {bone}. Press Support "
+    "from My Edit to add all vertices that you moved to the support, or Apply Inside Only."
+)
+
+
+class OutsideSupportError(ExampleError):
+    """A shape moves vertices that are outside the support; it was not applied."""
 
 
 def by_example(obj: bpy.types.Object) -> Settings:
-    """The settings of an object as they are when examples act, whatever its method is now."""
+    """The settings of an object with the method By Example, whatever its current method is."""
     settings = Settings.of(obj)
     if settings.by_example:
         return settings
@@ -35,102 +51,108 @@ def by_example(obj: bpy.types.Object) -> Settings:
 
 def add_example(
     obj: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph, name: str = ""
-) -> tuple[int, Moment]:
-    """Add an example of the pose of now. It begins with the shape that the character has now.
+) -> tuple[int, CapturedPose]:
+    """Add an example of the current pose. It begins with the current shape of the character.
 
     Args:
-        obj: the original mesh object.
-        bone: the name of the bone whose pose it is.
-        depsgraph: evaluated.
         name: of the pose; by default a number after the bone's name.
 
     Returns:
-        the index of the example, and the moment in which it was made.
+        the index of the example, and the pose in which it was made.
 
     Raises:
         ExampleError: it cannot be added; the message says why and nothing has changed.
         BindingError, PoseError: the object cannot be deformed.
     """
-    reason = authoring_problem(obj)
-    if reason is not None:
+    if reason := authoring_refusal(obj):
         raise ExampleError(reason)
     binding = bind(obj, depsgraph)
     if bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose one of its bones.")
     settings = by_example(obj)
-    moment = Moment.of_now(binding, settings, obj, depsgraph)
-    item = _item_for(obj, bone, name, binding, moment, settings.limb_axis)
-    refuse_too_close(obj, item, binding, settings.limb_axis)
-    start = moment.shape(binding, frozenset())
+    captured = CapturedPose.current(binding, settings, obj, depsgraph)
+    item = _item_for(obj, bone, name, binding, captured, settings.limb_axis)
+    require_distance(obj, item, binding, settings.limb_axis)
+    start = captured.shape(binding, frozenset())
     others = keys_of_bone(obj, bone)
-    offsets = start - moment.shape(binding, others)
+    offsets = start - captured.shape(binding, others)
     key = write_key(obj, item.key, offsets)
     key.mute = True
     bone_settings(obj, bone)
     store_item(settings_of(obj).examples.add(), item._replace(key=key.name))
     index = len(settings_of(obj).examples) - 1
     settings_of(obj).active_example = index
-    return index, moment
+    return index, captured
 
 
 def give_shape(
-    obj: bpy.types.Object, index: int, moment: Moment, wanted: NDArray[np.floating]
+    obj: bpy.types.Object,
+    index: int,
+    captured: CapturedPose,
+    wanted: NDArray[np.floating],
+    outside: Outside = "LEAVE",
+    *,
+    masked: bool = False,
 ) -> Capture:
     """Let an example show a shape in its pose.
 
     Args:
-        obj: the original mesh object.
-        index: of the example.
-        moment: when the character is in the pose of the example.
+        captured: the pose of the example.
         wanted: shape (n, 3), object space, posed.
+        outside: what becomes of vertices that were moved outside the support.
+        masked: the support has already softened the movements at its border, as a sculpt mask.
 
     Returns:
         what could be taken back to rest.
 
     Raises:
+        OutsideSupportError: `outside` is ASK and vertices were moved there; nothing has changed.
         ExampleError: it cannot be done; the message says why and nothing has changed.
-        BindingError, PoseError: the object cannot be deformed.
+        BindingError, PoseError, UserError: the object cannot be deformed, or the group of the
+            support not written.
     """
-    reason = authoring_problem(obj)
-    if reason is not None:
+    if reason := authoring_refusal(obj):
         raise ExampleError(reason)
     item = settings_of(obj).examples[index]
     binding = bind(obj)
     if len(wanted) != binding.vertex_count:
         raise ExampleError(
             f"The shape has {len(wanted)} vertices, {obj.name} has {binding.vertex_count}. Undo "
-            "what has added or removed vertices."
+            "the change of the number of vertices."
         )
-    names = binding.skeleton.names
-    if item.bone not in names:
+    if item.bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
     others = keys_of_bone(obj, item.bone) | {item.key}
-    found = capture(
-        binding,
-        moment.deformer(binding, by_example(obj)),
-        moment.shape(binding, others),
-        wanted,
-        support_weights(binding, names.index(item.bone), bone_settings(obj, item.bone).support),
-    )
+    deformer = captured.deformer(binding, by_example(obj))
+    shape = captured.shape(binding, others)
+    weights = support_weights(binding, item.bone, support_of(obj, item.bone))
+    limits = (weights > 0.0).astype(np.float32) if masked else weights
+    before = deformer(captured.shape(binding, frozenset()))
+    found = capture(binding, deformer, shape, wanted, limits, before)
+    if outside == "ASK" and len(found.left_out):
+        raise OutsideSupportError(
+            REFUSAL_OUTSIDE.format(count=len(found.left_out), bone=item.bone, name=item.name)
+        )
+    if outside == "WIDEN" and (limits[found.moved] < 1.0).any():
+        weights = np.where(found.moved, 1.0, weights)
+        write_support(obj, item.bone, weights)
+        found = capture(binding, deformer, shape, wanted, weights, before)
     key = write_key(obj, item.key or key_name(item.bone, item.name), found.offsets, overwrite=True)
     key.mute = True
     item.key = key.name
     return found
 
 
-def remove_example(obj: bpy.types.Object, index: int, *, keep_key: bool = False) -> str:
+def remove_example(obj: bpy.types.Object, index: int, *, keep_basis: bool = True) -> str:
     """Remove an example and its shape key; returns its name.
 
     Args:
-        obj: the original mesh object.
-        index: of the example.
-        keep_key: leave the shape key to the user.
+        keep_basis: keep the basis key where no other key is left.
 
     Raises:
         ExampleError: the object is linked.
     """
-    reason = authoring_problem(obj)
-    if reason is not None:
+    if reason := authoring_refusal(obj):
         raise ExampleError(reason)
     settings = settings_of(obj)
     item = settings.examples[index]
@@ -140,8 +162,11 @@ def remove_example(obj: bpy.types.Object, index: int, *, keep_key: bool = False)
         place = [each.name for each in settings.example_bones].index(bone)
         settings.example_bones.remove(place)
     settings.active_example = max(0, min(index, len(settings.examples) - 1))
-    if not keep_key and not any(other.key == key for other in settings.examples):
+    if not any(other.key == key for other in settings.examples):
         remove_keys(obj, (key,))
+        keys = mesh_of(obj).shape_keys
+        if not keep_basis and keys is not None and len(keys.key_blocks) == 1:
+            clear_keys(obj)
     return name
 
 
@@ -150,17 +175,18 @@ def _item_for(
     bone: str,
     name: str,
     binding: Binding,
-    moment: Moment,
+    captured: CapturedPose,
     limb_axis: LimbAxis,
 ) -> ExampleItem:
     skeleton = binding.skeleton
     direction, rotation = example_placement(
-        skeleton.names.index(bone), moment.pose(binding), skeleton, limb_axis
+        skeleton.names.index(bone), captured.pose(binding), skeleton, limb_axis
     )
     taken = {item.name for item in settings_of(obj).examples if item.bone == bone}
     number = 1
     while not name or name in taken:
-        name, number = f"{bone} {number}", number + 1
+        # Without a namespace such as mixamorig: all names of a list would begin alike.
+        name, number = f"{bone.rpartition(':')[2]} {number}", number + 1
     known = [item for item in example_items(obj) if item.bone == bone]
     sigma, twists = (known[0].sigma, known[0].twists) if known else (1.0, False)
     return ExampleItem(

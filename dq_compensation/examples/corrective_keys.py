@@ -1,4 +1,4 @@
-"""Takes corrective shape keys with drivers over as example poses.
+"""Makes example poses of corrective shape keys with drivers.
 
 A corrective is made for Blender's Armature modifier: turned as far as its driver says 1, the bone
 shows what the artist wanted. The example gets that look, not the offsets of the key: they are
@@ -18,50 +18,48 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bake.drivers import release_key
-from ..bake.shape_keys import remove_keys, write_key
-from ..core.corrective_joints import Quaternion
+from ..analysis.corrective_joints import Quaternion
+from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
-from ..core.forward_kinematics import posed_matrices
 from ..core.pose import Pose
 from ..core.radial_basis import rotation_distances
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding, bind
-from ..scene.evaluation import PosedDeformer, Settings
+from ..scene.corrective_drivers import release_key
 from ..scene.example_capture import capture
-from ..scene.example_poses import ExampleItem, example_bone, example_items, example_placement
+from ..scene.key_writing import remove_keys, write_key
 from ..scene.mesh import mesh_of
-from ..scene.object_settings import settings_of
+from ..scene.numpy_evaluator import PosedDeformer
+from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import armature_modifier, rig_of
+from ..scene.stored_examples import ExampleItem, example_bone, example_items, example_placement
 from .authoring import by_example
 from .driver_probe import AT_REST, FULL, driver_probe, rotation_of
 from .driver_reading import DrivenKey, driven_keys, driver_curve, read_driver
-from .items import authoring_problem, bone_settings, key_name, store_item
+from .items import authoring_refusal, bone_settings, key_name, store_item, write_support
 
 Drivers = Literal["MUTE", "REMOVE", "KEEP"]
 """What becomes of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they are
 removed with their drivers. KEEP: they go on acting, beside the examples."""
 
-PROBLEM_NOTHING = "{obj} has no shape keys with drivers."
-PROBLEM_AT_REST = "{key} is on at rest already, by {value:.2g}."
-PROBLEM_NEVER = "{key} never gets to 1 by turning {bone}: to {value:.2g} at most."
-PROBLEM_TWIST = (
-    "{key} follows the twist of {bone}, whose examples are told apart by direction. Turn on Twist "
-    "Counts of the bone first."
+REFUSAL_NOTHING = "{obj} has no shape keys with drivers."
+REFUSAL_AT_REST = "{key} is on at rest already, by {value:.2g}."
+REFUSAL_NEVER = "{key} never gets to 1 by turning {bone}: to {value:.2g} at most."
+REFUSAL_TWIST = (
+    "{key} follows the twist of {bone}, whose examples compare only directions. Turn on Use Twist "
+    "of the bone first."
 )
-PROBLEM_CLOSE = "{key} is 1 in nearly the pose of {known} of {bone}."
-PROBLEM_BONE = "{key} follows {bone}, which the character does not know."
+REFUSAL_CLOSE = "{key} is 1 in nearly the pose of {known} of {bone}."
+REFUSAL_BONE = "{key} follows {bone}, which the character does not know."
 
 _LEAST_OFFSET = 1e-6
 
 
 @dataclass(frozen=True)
 class TakenOver:
-    """What came of it.
+    """The result: new example poses, and refusals.
 
     Attributes:
-        examples: names of the new ones.
-        keys: of the correctives that they show.
         refused: why others were left alone, sentences for riggers.
         error: the largest distance, object space, from the look that was wanted.
     """
@@ -91,20 +89,17 @@ def examples_from_correctives(
     """Take driven shape keys over as example poses.
 
     Args:
-        obj: the original mesh object.
         names: of the keys; by default all that have a driver.
-        drivers: what becomes of the correctives.
 
     Raises:
         ExampleError: none of them can be taken over; the message says why and nothing has changed.
         BindingError: the object cannot be deformed.
     """
-    reason = authoring_problem(obj)
-    if reason is not None:
+    if reason := authoring_refusal(obj):
         raise ExampleError(reason)
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
-        raise ExampleError(PROBLEM_NOTHING.format(obj=obj.name))
+        raise ExampleError(REFUSAL_NOTHING.format(obj=obj.name))
     binding = bind(obj)
     refused: list[str] = []
     found = _poses(obj, _readable(obj, chosen, binding, refused), refused)
@@ -137,7 +132,7 @@ def _readable(
         if key.bone in binding.skeleton.names:
             readable.append(key)
         else:
-            refused.append(PROBLEM_BONE.format(key=name, bone=key.bone))
+            refused.append(REFUSAL_BONE.format(key=name, bone=key.bone))
     return readable
 
 
@@ -151,11 +146,11 @@ def _poses(obj: bpy.types.Object, keys: Sequence[DrivenKey], refused: list[str])
         for place, key in enumerate(keys):
             at_rest = float(probe.values(key.bone, np.zeros(3))[place])
             if abs(at_rest) > AT_REST:
-                refused.append(PROBLEM_AT_REST.format(key=key.name, value=at_rest))
+                refused.append(REFUSAL_AT_REST.format(key=key.name, value=at_rest))
                 continue
             turn, value = probe.full_pose(key.bone, place)
             if value < FULL:
-                refused.append(PROBLEM_NEVER.format(key=key.name, bone=key.bone, value=value))
+                refused.append(REFUSAL_NEVER.format(key=key.name, bone=key.bone, value=value))
                 continue
             rotation = rotation_of(turn)
             same = _same_pose(found, key.bone, rotation)
@@ -187,7 +182,7 @@ def _same_pose(found: Sequence[_Found], bone: str, rotation: Quaternion) -> _Fou
 def _placed(
     obj: bpy.types.Object, found: Sequence[_Found], binding: Binding, refused: list[str]
 ) -> list[_Found]:
-    """Those of which an example can be made, each with its item."""
+    """The poses that can become examples, each with its item."""
     placed: list[_Found] = []
     for bone in dict.fromkeys(each.bone for each in found):
         of_bone = [each for each in found if each.bone == bone]
@@ -232,7 +227,7 @@ def _items(
             items[each.keys[0]] = item
         else:
             other = next(each for each in pair if each != name)
-            what = PROBLEM_TWIST if other == "rest" and not twists else PROBLEM_CLOSE
+            what = REFUSAL_TWIST if other == "rest" and not twists else REFUSAL_CLOSE
             close.append(what.format(key=each.keys[0], bone=each.bone, known=other))
     return items, close
 
@@ -251,7 +246,9 @@ def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
     pose = Pose.from_matrices(posed_matrices(skeleton, {bone: found.rotation}), skeleton)
     preserves = modifier is not None and modifier.use_deform_preserve_volume
     settings = by_example(obj)
-    native = replace(settings, method="DUAL_QUATERNION" if preserves else "LINEAR", blend_group="")
+    native = replace(
+        settings, acting_method="DUAL_QUATERNION" if preserves else "LINEAR", blend_group=""
+    )
     there = object_to_armature(obj, rig_of(obj))
     shape = binding.rest
     if keys is not None:
@@ -275,8 +272,7 @@ def _write(obj: bpy.types.Object, found: Sequence[_Found]) -> None:
         bone_settings(obj, each.bone).twists = each.item.twists
         store_item(settings_of(obj).examples.add(), each.item._replace(key=key.name))
     for bone in dict.fromkeys(each.bone for each in found):
-        settings = bone_settings(obj, bone)
-        if not settings.support:
+        if not bone_settings(obj, bone).support:
             moved = np.logical_or.reduce(
                 [
                     np.abs(each.offsets).max(axis=1) > _LEAST_OFFSET
@@ -284,9 +280,7 @@ def _write(obj: bpy.types.Object, found: Sequence[_Found]) -> None:
                     if each.bone == bone
                 ]
             )
-            group = obj.vertex_groups.new(name=f"Support {bone}")
-            group.add(np.flatnonzero(moved).tolist(), 1.0, "REPLACE")
-            settings.support = group.name
+            write_support(obj, bone, moved.astype(np.float32))
     settings_of(obj).active_example = len(settings_of(obj).examples) - 1
 
 

@@ -1,4 +1,4 @@
-"""Turns a bone of a copied armature through its range and reads what drivers make of it.
+"""Turns a bone of a copied armature through its range, and reads the values of drivers.
 
 The drivers are copied onto an empty object in a scene of its own, so no mesh is evaluated and the
 user sees nothing of it. What they read of other bones, of constraints and of animation is at rest.
@@ -15,9 +15,9 @@ import numpy as np
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from ..bake.driver_parts import property_drivers
-from ..bake.free_copies import free_armature
 from ..scene.armature import armature_of
+from ..scene.driver_parts import property_drivers
+from ..scene.free_copies import free_armature
 from ..scene.setup import rig_of
 from .driver_reading import DrivenKey, driver_curve
 
@@ -42,10 +42,9 @@ class DriverProbe:
         self._known: dict[tuple[str, bytes], NDArray[np.float64]] = {}
 
     def values(self, bone: str, turn: NDArray[np.floating]) -> NDArray[np.float64]:
-        """What every key is when a bone is turned and all others are at rest.
+        """The value of every key when one bone is turned and all others rest.
 
         Args:
-            bone: its name.
             turn: shape (3,), a rotation vector in the bone's rest axes, radians.
         """
         asked = (bone, np.round(turn, 9).tobytes())
@@ -63,10 +62,6 @@ class DriverProbe:
         """The smallest turn of a bone at which a key is 1.
 
         Along the bone's axes first, both ways; then, from the best turn there, in any direction.
-
-        Args:
-            bone: its name.
-            place: of the key.
 
         Returns:
             the rotation vector, shape (3,), and the key's value there: below `FULL` where it never
@@ -92,7 +87,7 @@ class DriverProbe:
         return _climb(value, best)
 
     def _first_full(self, value: Any, axis: NDArray[np.float64], angle: float) -> NDArray[Any]:
-        """Where between a step and the one before it a key gets to 1."""
+        """The place between two steps where a key reaches 1."""
         low, high = angle - _STEP, angle
         while high - low > 1e-5:
             middle = 0.5 * (low + high)
@@ -131,7 +126,6 @@ def driver_probe(obj: bpy.types.Object, keys: Sequence[DrivenKey]) -> Generator[
     """Copies of the armature and of the drivers of some keys; gone afterwards.
 
     Args:
-        obj: the mesh object.
         keys: in whose order the values come.
     """
     original = rig_of(obj)

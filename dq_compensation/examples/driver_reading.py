@@ -21,20 +21,20 @@ from typing import Any
 
 import bpy
 
-from ..bake.driver_parts import bone_of_property
-from ..bake.key_animation import value_path
 from ..core.example_poses import ExampleError
+from ..scene.driver_parts import bone_of_property
+from ..scene.key_animation import value_path
 from ..scene.mesh import mesh_of
 from ..scene.setup import rig_of
 
-PROBLEM_NO_DRIVER = "{key} has no driver."
-PROBLEM_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
-PROBLEM_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."
-PROBLEM_MODE = (
+REFUSAL_NO_DRIVER = "{key} has no driver."
+REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
+REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."
+REFUSAL_MODE = (
     "{key} is driven by {path} of {bone}, whose rotation mode is {mode}, so that it never changes."
 )
-PROBLEM_SEVERAL = "{key} is driven by several bones: {bones}."
-PROBLEM_NONE = "The driver of {key} reads nothing."
+REFUSAL_SEVERAL = "{key} is driven by several bones: {bones}."
+REFUSAL_NONE = "The driver of {key} reads nothing."
 
 _BONE_PATH = re.compile(r'^pose\.bones\[("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\')\]\.(\w+)')
 _CHANNEL_MODES = {
@@ -46,12 +46,7 @@ _CHANNEL_MODES = {
 
 @dataclass(frozen=True)
 class DrivenKey:
-    """A shape key whose driver follows one bone.
-
-    Attributes:
-        name: of the key.
-        bone: the name of the bone.
-    """
+    """A shape key whose driver follows one bone."""
 
     name: str
     bone: str
@@ -80,15 +75,15 @@ def read_driver(obj: bpy.types.Object, key: str) -> DrivenKey:
     """
     curve = driver_curve(obj, key)
     if curve is None:
-        raise ExampleError(PROBLEM_NO_DRIVER.format(key=key))
+        raise ExampleError(REFUSAL_NO_DRIVER.format(key=key))
     bones: dict[str, None] = {}
     for variable in curve.driver.variables:
         for bone in _bones_of(variable, obj, key):
             bones[bone] = None
     if not bones:
-        raise ExampleError(PROBLEM_NONE.format(key=key))
+        raise ExampleError(REFUSAL_NONE.format(key=key))
     if len(bones) > 1:
-        raise ExampleError(PROBLEM_SEVERAL.format(key=key, bones=", ".join(bones)))
+        raise ExampleError(REFUSAL_SEVERAL.format(key=key, bones=", ".join(bones)))
     return DrivenKey(key, next(iter(bones)))
 
 
@@ -100,7 +95,7 @@ def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
         bone = _checked_bone(target, armature, key)
         if not target.transform_type.startswith("ROT"):
             what = "scale" if target.transform_type.startswith("SCALE") else "location"
-            raise ExampleError(PROBLEM_CHANNEL.format(key=key, what=what, bone=bone))
+            raise ExampleError(REFUSAL_CHANNEL.format(key=key, what=what, bone=bone))
         yield bone
     elif variable.type == "ROTATION_DIFF":
         pair = [_checked_bone(target, armature, key) for target in variable.targets]
@@ -111,13 +106,13 @@ def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
         yield _bone_of_path(variable.targets[0], obj, key)
     else:
         what = variable.bl_rna.properties["type"].enum_items[variable.type].name
-        raise ExampleError(PROBLEM_OTHER.format(key=key, armature=armature.name, what=what))
+        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
 
 
 def _checked_bone(target: Any, armature: bpy.types.Object, key: str) -> str:
     if target.id != armature or target.bone_target not in armature.pose.bones:
         what = target.bone_target or (target.id.name if target.id is not None else "nothing")
-        raise ExampleError(PROBLEM_OTHER.format(key=key, armature=armature.name, what=what))
+        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
     return target.bone_target
 
 
@@ -136,13 +131,13 @@ def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
     name = bpy.utils.unescape_identifier(found.group(1)[1:-1]) if found is not None else ""
     if found is None or name not in armature.pose.bones:
         raise ExampleError(
-            PROBLEM_OTHER.format(
+            REFUSAL_OTHER.format(
                 key=key, armature=armature.name, what=target.data_path or "nothing"
             )
         )
     channel, mode = found.group(2), armature.pose.bones[name].rotation_mode
     if channel not in _CHANNEL_MODES:
-        raise ExampleError(PROBLEM_CHANNEL.format(key=key, what=channel, bone=name))
+        raise ExampleError(REFUSAL_CHANNEL.format(key=key, what=channel, bone=name))
     if mode not in _CHANNEL_MODES[channel]:
-        raise ExampleError(PROBLEM_MODE.format(key=key, path=channel, bone=name, mode=mode))
+        raise ExampleError(REFUSAL_MODE.format(key=key, path=channel, bone=name, mode=mode))
     return name

@@ -1,54 +1,76 @@
-"""The example poses that an object remembers: their names, their keys, what there may not be."""
+"""The stored example poses of an object: names, shape keys and refusals."""
 
 from __future__ import annotations
 
 import bpy
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError, too_close
 from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding
-from ..scene.example_poses import ExampleItem, example_bone, example_items
 from ..scene.example_settings import ExampleBoneSettings, ExamplePose
 from ..scene.mesh import mesh_of, other_users
 from ..scene.object_settings import settings_of
+from ..scene.stored_examples import ExampleItem, example_bone, example_items
+from ..scene.weights_writing import write_group
 
-PROBLEM_LINKED = (
+REFUSAL_LINKED = (
     "{obj} or its mesh is linked from another file. Make the examples there, or make both local "
     "(Object, Relations, Make Local)."
 )
-PROBLEM_SHARED = (
+REFUSAL_SHARED = (
     "{count} objects share the mesh of {obj}. Make {obj} single user first (Object, Relations, "
     "Make Single User)."
 )
-PROBLEM_TOO_CLOSE = (
+REFUSAL_TOO_CLOSE = (
     "The pose {new} is nearly the pose {known} of {bone}: less than 3 degrees away. {advice}"
 )
 
 
-def authoring_problem(obj: bpy.types.Object) -> str | None:
+def authoring_refusal(obj: bpy.types.Object) -> str | None:
     """Why example poses of an object cannot be changed, or None; cheap."""
     mesh = mesh_of(obj)
     if obj.library is not None or mesh.library is not None or mesh.override_library is not None:
-        return PROBLEM_LINKED.format(obj=obj.name)
+        return REFUSAL_LINKED.format(obj=obj.name)
     others = other_users(mesh)
     if others > 0:
-        return PROBLEM_SHARED.format(count=others + 1, obj=obj.name)
+        return REFUSAL_SHARED.format(count=others + 1, obj=obj.name)
     return None
 
 
 def bone_settings(obj: bpy.types.Object, bone: str) -> ExampleBoneSettings:
-    """What the examples of a bone have in common; made where there is nothing yet."""
+    """The shared settings of a bone's examples; new ones if it has none."""
     bones = settings_of(obj).example_bones
     for known in bones:
         if known.name == bone:
             return known
     made = bones.add()
-    made.name = bone
+    # Files from before there was a choice have the other kind, which is the property's default.
+    made.name, made.support_kind = bone, "JOINT"
     return made
 
 
+def write_support(obj: bpy.types.Object, bone: str, weights: NDArray[np.floating]) -> str:
+    """Write the support of a bone to its vertex group; returns the name of the group.
+
+    Args:
+        bone: its name. It gets a new group where it has none.
+        weights: shape (n,), 0 to 1.
+
+    Raises:
+        UserError: the group is locked, or the mesh is in Edit Mode; no weight has changed.
+    """
+    settings = bone_settings(obj, bone)
+    if settings.support not in obj.vertex_groups:
+        settings.support = obj.vertex_groups.new(name=f"Support {bone}").name
+    write_group(obj, settings.support, np.clip(weights, 0.0, 1.0))
+    return settings.support
+
+
 def key_name(bone: str, name: str) -> str:
-    """What the shape key of an example is called; Blender allows 63 bytes."""
+    """The name for the shape key of an example; Blender allows 63 bytes."""
+    bone = bone.rpartition(":")[2]
     full = f"Example {name}" if name.startswith(bone) else f"Example {bone} {name}"
     return full.encode()[:60].decode(errors="ignore")
 
@@ -58,10 +80,10 @@ def keys_of_bone(obj: bpy.types.Object, bone: str) -> frozenset[str]:
     return frozenset(item.key for item in settings_of(obj).examples if item.bone == bone)
 
 
-def refuse_too_close(
+def require_distance(
     obj: bpy.types.Object, item: ExampleItem, binding: Binding, limb_axis: LimbAxis
 ) -> None:
-    """Raise ExampleError, naming both, when a pose is nearly one that the bone has already."""
+    """Raise ExampleError, naming both, when a bone has nearly the same example pose already."""
     skeleton = binding.skeleton
     bone = skeleton.names.index(item.bone)
     limb = skeleton.limb_directions(limb_axis)[bone]
@@ -78,7 +100,7 @@ def refuse_too_close(
             else f"Edit {known} instead, or pose the bone further."
         )
         raise ExampleError(
-            PROBLEM_TOO_CLOSE.format(new=item.name, known=known, bone=item.bone, advice=advice)
+            REFUSAL_TOO_CLOSE.format(new=item.name, known=known, bone=item.bone, advice=advice)
         )
 
 

@@ -1,4 +1,4 @@
-"""How much each example pose acts now, kept for the panel.
+"""The current weight of each example pose, stored for the panel.
 
 The handlers only note that something has moved; a timer looks not more than `LOOKS` times a second,
 and the sidebars are drawn again only when a value has changed enough to be seen.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import bpy
 import numpy as np
-from bpy.app.handlers import persistent
 
-from ..core.pose import Pose, PoseError
-from ..lifecycle.enabling import has_examples
-from ..scene.enabled_objects import enabled_objects
-from ..scene.errors import BindingError
+from ..core.pose import Pose
+from ..errors import BindingError, PoseError
+from ..lifecycle.reconcile import has_examples
 from ..scene.object_settings import settings_of
 from ..scene.setup import rig_of
-from ..scene.status import status_of
+from ..session.delayed_call import DelayedCall
+from ..session.enabled_objects import enabled_objects
+from ..session.status import status_of
 
 LOOKS = 20.0
 # A bar of a hundred pixels does not show less.
@@ -25,15 +25,14 @@ _SEEN = 0.005
 _LOOK_AGAIN_AFTER = 0.3
 
 
-def values_of_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
-    """How much of each example of an object acts, 0 to 1, in the order of the list.
+def current_values(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+    """The current weight of each example of an object, 0 to 1, in the order of the list.
 
     Without the factors that the artist gave: it says how near the pose is. -1 for an example that
     cannot act; empty where nothing is known.
 
     Args:
         obj: an enabled mesh object.
-        depsgraph: evaluated.
     """
     binding = status_of(obj).binding
     if binding is None or len(binding.example_items) != len(settings_of(obj).examples):
@@ -50,7 +49,7 @@ def values_of_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tupl
 
 
 def look() -> bool:
-    """Bring what the panel shows up to date; whether any of it has changed."""
+    """Update the weights in the panel; returns whether any has changed."""
     objects = [obj for obj in enabled_objects() if has_examples(obj)]
     if not objects:
         return False
@@ -58,7 +57,7 @@ def look() -> bool:
     changed = False
     for obj in objects:
         status = status_of(obj)
-        values = values_of_now(obj, depsgraph)
+        values = current_values(obj, depsgraph)
         if _differs(values, status.example_values):
             status.example_values = values
             changed = True
@@ -71,12 +70,9 @@ def _differs(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     )
 
 
-@persistent
 def _on_change(*_args: object) -> None:
-    if bpy.app.background or bpy.app.timers.is_registered(_look_now):
-        return
-    if any(has_examples(obj) for obj in enabled_objects()):
-        bpy.app.timers.register(_look_now, first_interval=1.0 / LOOKS)
+    if not _delayed_look.is_due() and any(has_examples(obj) for obj in enabled_objects()):
+        _delayed_look.request()
 
 
 def _look_now() -> float | None:
@@ -90,6 +86,9 @@ def _look_now() -> float | None:
     return _LOOK_AGAIN_AFTER if waiting else None
 
 
+_delayed_look = DelayedCall(_look_now, 1.0 / LOOKS, "TIME")
+
+
 def _redraw_sidebars() -> None:
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
@@ -99,18 +98,15 @@ def _redraw_sidebars() -> None:
                         region.tag_redraw()
 
 
-_EVENTS = ("depsgraph_update_post", "frame_change_post", "undo_post", "redo_post", "load_post")
-
-
-def register() -> None:
-    """Start looking."""
-    for event in _EVENTS:
-        getattr(bpy.app.handlers, event).append(_on_change)
+HANDLERS = (
+    ("depsgraph_update_post", _on_change),
+    ("frame_change_post", _on_change),
+    ("undo_post", _on_change),
+    ("redo_post", _on_change),
+    ("load_post", _on_change),
+)
 
 
 def unregister() -> None:
     """Stop looking."""
-    if bpy.app.timers.is_registered(_look_now):
-        bpy.app.timers.unregister(_look_now)
-    for event in _EVENTS:
-        getattr(bpy.app.handlers, event).remove(_on_change)
+    _delayed_look.cancel()

@@ -6,23 +6,19 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bake.shape_keys import write_key
-from ..core.dual_quaternion import (
-    concatenate_quaternions,
-    quaternion_conjugate,
-    rotate_vectors,
-)
+from ..analysis.mirror_map import partners_by_position, partners_by_topology
+from ..core.dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from ..core.example_poses import ExampleError
-from ..core.mirror_map import partners_by_position, partners_by_topology
 from ..core.skeleton import LimbAxis, Skeleton
+from ..core.vectors import extent
 from ..scene.attributes import AttributeType, read_attribute
 from ..scene.binding import Binding, bind
 from ..scene.bone_names import flipped_name
-from ..scene.evaluation import Settings
-from ..scene.example_poses import ExampleItem, example_bone, example_items, parent_axes
+from ..scene.key_writing import write_key
 from ..scene.mesh import mesh_of
-from ..scene.object_settings import settings_of
-from .items import authoring_problem, bone_settings, key_name, refuse_too_close, store_item
+from ..scene.object_settings import Settings, settings_of
+from ..scene.stored_examples import ExampleItem, example_bone, example_items, parent_axes
+from .items import authoring_refusal, bone_settings, key_name, require_distance, store_item
 
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.
 _TOLERANCE = 1e-3
@@ -34,11 +30,9 @@ _X_ROTATION = np.array([1.0, 1.0, -1.0, -1.0])
 
 
 def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = False) -> str:
-    """Make the mirror image of an example for the bone of the other side, or bring it up to date.
+    """Mirror an example to the bone of the other side, or update its mirror image.
 
     Args:
-        obj: the original mesh object.
-        index: of the example.
         by_topology: find the other side of the mesh by how it hangs together, not by positions.
 
     Returns:
@@ -48,8 +42,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
         ExampleError: there is no other side; the message says why and nothing has changed.
         BindingError: the object cannot be deformed.
     """
-    reason = authoring_problem(obj)
-    if reason is not None:
+    if reason := authoring_refusal(obj):
         raise ExampleError(reason)
     binding = bind(obj)
     item = example_items(obj)[index]
@@ -69,12 +62,13 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
         None,
     )
     if known is None:
-        refuse_too_close(obj, mirrored, binding, axis)
+        require_distance(obj, mirrored, binding, axis)
     wanted_key = known.key if known is not None else mirrored.key
     key = write_key(obj, wanted_key, offsets, overwrite=known is not None)
     key.mute = True
     source, target = bone_settings(obj, item.bone), bone_settings(obj, mirrored.bone)
     target.sigma, target.twists = source.sigma, source.twists
+    target.support_kind = source.support_kind
     if source.support and not target.support:
         flipped = flipped_name(source.support)
         target.support = flipped if flipped in obj.vertex_groups else ""
@@ -129,7 +123,7 @@ def _partners(obj: bpy.types.Object, binding: Binding, *, by_topology: bool) -> 
         edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
         partners = partners_by_topology(edges, binding.vertex_count)
     else:
-        size = float(np.ptp(binding.rest, axis=0).max(initial=0.0))
+        size = extent(binding.rest)
         partners = partners_by_position(binding.rest, _TOLERANCE * (size or 1.0))
     alone = int((partners < 0).sum())
     if alone:

@@ -1,4 +1,4 @@
-"""The posed copy: a plain mesh in the shape of the character of now, for the artist to sculpt.
+"""The posed copy: a plain mesh in the current shape of the character, for the artist to sculpt.
 
 Sculpt Mode shows no node modifier, and a stroke on a skinned mesh lands in rest space. So the
 artist works on a copy of the deformed surface, without modifiers, at the character's place; the
@@ -14,24 +14,21 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bake.shape_keys import clear_keys
 from ..core.example_poses import ExampleError
+from ..core.vectors import transformed_points
+from ..errors import BindingError
+from ..scene.attributes import AttributeType, read_attribute, read_property
 from ..scene.binding import bind
-from ..scene.errors import BindingError
-from ..scene.example_capture import Capture, support_weights
+from ..scene.example_capture import OUTSIDE, Capture, support_of, support_weights
+from ..scene.key_writing import clear_keys
 from ..scene.mesh import mesh_of, read_positions
 from ..scene.object_settings import settings_of
-from ..scene.posed_copies import (
-    CHARACTER_PROPERTY,
-    character_of,
-    hide_for_copy,
-    posed_copy_of,
-    show_again,
-)
+from ..scene.own_objects import CHARACTER_PROPERTY
+from ..scene.posed_copies import character_of, hide_for_copy, posed_copy_of, show_again
 from ..scene.setup import rig_of
-from .authoring import by_example, give_shape, remove_example
-from .items import authoring_problem, bone_settings
-from .moment import Moment
+from .authoring import Outside, by_example, give_shape, remove_example
+from .captured_pose import CapturedPose
+from .items import authoring_refusal
 
 __all__ = ["apply", "begin", "cancel", "character_of", "end", "posed_copy_of", "positions_in"]
 
@@ -42,17 +39,18 @@ BONE_PROPERTY = "dq_compensation_example_bone"
 NAME_PROPERTY = "dq_compensation_example_name"
 KEY_PROPERTY = "dq_compensation_example_key"
 NEW_PROPERTY = "dq_compensation_example_is_new"
+EDITED_PROPERTY = "dq_compensation_example_is_edited"
+BASIS_PROPERTY = "dq_compensation_example_had_keys"
 MATRIX_PROPERTY = "dq_compensation_example_matrix"
-MOMENT_PROPERTY = "dq_compensation_example_moment"
+POSE_PROPERTY = "dq_compensation_example_moment"
 
 # What Sculpt Mode keeps its mask in: 1 where a brush does nothing.
 _MASK = ".sculpt_mask"
 
 
-def shaping_problem(obj: bpy.types.Object) -> str | None:
+def shaping_refusal(obj: bpy.types.Object) -> str | None:
     """Why no posed copy of an object can be begun, or None; cheap."""
-    reason = authoring_problem(obj)
-    if reason is not None:
+    if reason := authoring_refusal(obj):
         return reason
     if posed_copy_of(obj) is not None:
         return f"An example of {obj.name} is being edited. Apply or cancel that first."
@@ -66,47 +64,41 @@ def shaping_problem(obj: bpy.types.Object) -> str | None:
 def begin(
     obj: bpy.types.Object,
     index: int,
-    moment: Moment | None,
+    captured: CapturedPose | None,
     depsgraph: bpy.types.Depsgraph,
     *,
     is_new: bool = False,
 ) -> bpy.types.Object:
     """Make the posed copy for an example, select it and hide the character.
 
-    What the example cannot move is masked for Sculpt Mode.
+    What is outside the support is masked for Sculpt Mode; `shape_in` hides it in Edit Mode.
 
     Args:
         obj: the original mesh object, in Object Mode.
-        index: of the example.
-        moment: when it was added; None for an example that is edited again: the pose of now.
-        depsgraph: evaluated.
+        captured: the pose in which it was added; None takes the current pose.
         is_new: `cancel` takes the example back as well.
 
     Raises:
         ExampleError: it cannot be edited; nothing has changed.
         BindingError, PoseError: the object cannot be deformed.
     """
-    reason = shaping_problem(obj)
-    if reason is not None:
+    if reason := shaping_refusal(obj):
         raise ExampleError(reason)
     binding = bind(obj, depsgraph)
     settings = by_example(obj)
-    moment = moment or Moment.of_now(binding, settings, obj, depsgraph)
+    captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]
     if item.bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
-    shape = moment.shape(binding, frozenset())
-    posed = moment.deformer(binding, settings)(shape).astype(np.float32)
-    support = support_weights(
-        binding, binding.skeleton.names.index(item.bone), bone_settings(obj, item.bone).support
-    )
+    shape = captured.shape(binding, frozenset())
+    posed = captured.deformer(binding, settings)(shape).astype(np.float32)
     copy = _copy_in_shape(obj, posed)
-    _mask(mesh_of(copy), 1.0 - np.clip(support, 0.0, 1.0))
+    _mask(mesh_of(copy), support_weights(binding, item.bone, support_of(obj, item.bone)))
     copy[CHARACTER_PROPERTY] = obj
     copy[BONE_PROPERTY], copy[NAME_PROPERTY], copy[KEY_PROPERTY] = item.bone, item.name, item.key
     copy[NEW_PROPERTY] = is_new
     copy[MATRIX_PROPERTY] = np.array(obj.matrix_world, np.float64).ravel().tolist()
-    copy[MOMENT_PROPERTY] = moment.to_properties()
+    copy[POSE_PROPERTY] = captured.to_properties()
     for collection in obj.users_collection:
         collection.objects.link(copy)
     for other in bpy.context.view_layer.objects:
@@ -133,32 +125,59 @@ def _copy_in_shape(obj: bpy.types.Object, posed: NDArray[np.float32]) -> bpy.typ
     return copy
 
 
-def _mask(mesh: bpy.types.Mesh, values: NDArray[np.floating]) -> None:
+def _mask(mesh: bpy.types.Mesh, support: NDArray[np.floating]) -> None:
     known = mesh.attributes.get(_MASK)
     if known is not None:
         mesh.attributes.remove(known)
     mask: Any = mesh.attributes.new(_MASK, "FLOAT", "POINT")
-    mask.data.foreach_set("value", np.ascontiguousarray(values, np.float32))
+    mask.data.foreach_set("value", 1.0 - np.clip(support, 0.0, 1.0).astype(np.float32))
 
 
-def apply(copy: bpy.types.Object) -> tuple[Capture, str]:
+def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
+    """Enter a mode to shape the active posed copy.
+
+    Edit Mode hides the vertices outside the support and begins with nothing selected.
+    """
+    if copy.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    copy[EDITED_PROPERTY] = copy.get(EDITED_PROPERTY, False) or mode == "EDIT"
+    mesh = mesh_of(copy)
+    outside = read_attribute(mesh, _MASK, AttributeType.FLOAT, len(mesh.vertices)) > 1.0 - OUTSIDE
+    hidden = np.where(outside, mode == "EDIT", read_property(mesh.vertices, "hide", np.bool_))
+    corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
+    starts = read_property(mesh.polygons, "loop_start", np.int32)
+    ends = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+    mesh.vertices.foreach_set("hide", hidden)
+    mesh.edges.foreach_set("hide", hidden[ends].any(axis=1))
+    if len(starts):
+        mesh.polygons.foreach_set("hide", np.logical_or.reduceat(hidden[corners], starts))
+    for elements in (mesh.vertices, mesh.edges, mesh.polygons):
+        elements.foreach_set("select", np.zeros(len(elements), np.bool_))
+    mesh.update()
+    bpy.ops.object.mode_set(mode=mode)
+
+
+def apply(copy: bpy.types.Object, outside: Outside = "ASK") -> tuple[Capture, str]:
     """Take the shape of a posed copy back to rest as its example, and remove the copy.
 
     Args:
         copy: in Object Mode.
+        outside: as of `give_shape`.
 
     Returns:
         what could be taken back, and the name of the example.
 
     Raises:
         ExampleError: it does not belong to an example any more; the copy stays.
-        BindingError, PoseError: the character cannot be deformed; the copy stays.
+        BindingError, PoseError, UserError: as of `give_shape`; the copy stays.
     """
     obj = require_character(copy)
     index = example_of(copy, obj)
-    moment = Moment.from_properties(copy[MOMENT_PROPERTY])
+    captured = CapturedPose.from_properties(copy[POSE_PROPERTY])
     began_at = np.array(copy[MATRIX_PROPERTY], np.float64).reshape(4, 4)
-    found = give_shape(obj, index, moment, positions_in(copy, obj, began_at))
+    wanted = positions_in(copy, obj, began_at)
+    masked = not copy.get(EDITED_PROPERTY, False)
+    found = give_shape(obj, index, captured, wanted, outside, masked=masked)
     name = settings_of(obj).examples[index].name
     end(copy)
     return found, name
@@ -194,22 +213,23 @@ def cancel(copy: bpy.types.Object) -> str:
     obj = character_of(copy)
     name = str(copy.get(NAME_PROPERTY, copy.name))
     is_new = bool(copy.get(NEW_PROPERTY, False))
-    told = f"{name} keeps the shape that it had."
-    if obj is not None and is_new and authoring_problem(obj) is None:
+    summary = f"{name} keeps the shape that it had."
+    if obj is not None and is_new and authoring_refusal(obj) is None:
         try:
-            remove_example(obj, example_of(copy, obj))
+            keep_basis = bool(copy.get(BASIS_PROPERTY, True))
+            remove_example(obj, example_of(copy, obj), keep_basis=keep_basis)
         except ExampleError:
-            told = f"{name} was gone already."
+            summary = f"{name} was gone already."
         else:
-            told = f"{name} was not added."
+            summary = f"{name} was not added."
     end(copy)
-    return told
+    return summary
 
 
 def end(copy: bpy.types.Object) -> None:
-    """Remove a posed copy and show its character again, selected.
+    """Remove a posed copy and show its character again.
 
-    The active object is the armature again where it is still in Pose Mode, else the character.
+    The armature is selected and active again where it is still in Pose Mode, else the character.
     """
     obj, mesh = character_of(copy), mesh_of(copy)
     bpy.data.objects.remove(copy)
@@ -221,25 +241,23 @@ def end(copy: bpy.types.Object) -> None:
     objects = bpy.context.view_layer.objects
     if objects.get(obj.name) != obj:
         return
-    obj.select_set(True)
     try:
         rig: bpy.types.Object | None = rig_of(obj)
     except BindingError:
         rig = None
     posing = rig is not None and rig.mode == "POSE" and objects.get(rig.name) == rig
-    objects.active = rig if posing else obj
+    chosen = rig if rig is not None and posing else obj
+    chosen.select_set(True)
+    objects.active = chosen
 
 
 def positions_in(
-    source: bpy.types.Object,
-    obj: bpy.types.Object,
-    matrix: NDArray[np.floating] | None = None,
+    source: bpy.types.Object, obj: bpy.types.Object, matrix: NDArray[np.floating] | None = None
 ) -> NDArray[np.float64]:
     """The vertices of one mesh object in the space of another, shape (n, 3).
 
     Args:
         source: any mesh object of the same topology; its modifiers do not count.
-        obj: the character.
         matrix: shape (4, 4); where the character was when the source was made; by default where it
             is now.
 
@@ -259,7 +277,7 @@ def positions_in(
     there = np.linalg.solve(place, np.array(source.matrix_world, np.float64))
     if np.abs(there - np.eye(4)).max() < 1e-6:
         return positions
-    return positions @ there[:3, :3].T + there[:3, 3]
+    return transformed_points(there, positions)
 
 
 def example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:

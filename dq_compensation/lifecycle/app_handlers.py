@@ -1,75 +1,87 @@
-"""Follows what happens in Blender: edits, undo, files, renders."""
+"""Blender's handlers: they follow edits, undo, files and renders."""
 
 from __future__ import annotations
 
 import bpy
-from bpy.app.handlers import persistent
 
-from ..scene.enabled_objects import enabled_objects
-from ..scene.status import check_soon, set_check
+from ..session.enabled_objects import enabled_objects, forget
+from ..session.gestures import is_playing
+from ..session.status import check_soon, set_check
 from ..viewport import draw_handler
 from ..viewport.camera_rays import final_render_runs, set_final_render_runs
-from . import enabling
+from . import following
 
 
-@persistent
-def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if final_render_runs() or not enabled_objects():
         return
-    for update in depsgraph.updates:
-        changed = update.id
-        # Animated shape keys come without the shading flag; edits and sliders come with it.
-        if isinstance(changed, bpy.types.Mesh) and update.is_updated_shading:
-            enabling.mesh_edited(changed.original.session_uid)
-    enabling.follow_modes()
-    screen = bpy.context.screen
     # What plays needs no check: pose, keys and settings are read in every frame.
-    if screen is None or not screen.is_animation_playing:
+    if not is_playing():
         check_soon()
+    following.follow(depsgraph)
+    following.follow_modes()
 
 
-@persistent
+def _before_frame(*_args: object) -> None:
+    """Make our handler the last one, so that it sees the edits of others."""
+    for event, ours in _LAST:
+        handlers = getattr(bpy.app.handlers, event)
+        if ours in handlers and handlers[-1] is not ours:
+            handlers.remove(ours)
+            handlers.append(ours)
+
+
+def _after_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    # A render in a window evaluates in another thread.
+    if enabled_objects() and (bpy.app.background or not final_render_runs()):
+        following.follow(depsgraph, playing=is_playing(), patient=is_playing())
+
+
 def _after_playback(*_args: object) -> None:
     check_soon()
 
 
-@persistent
 def _before_load(*_args: object) -> None:
     _forget()
 
 
-@persistent
 def _after_load(*_args: object) -> None:
     _forget()
     if bpy.app.background:
-        enabling.restore_all()
+        following.restore_all()
+        # What was edited where the add-on was not there.
+        following.check_all(bpy.context.evaluated_depsgraph_get())
     else:
         check_soon()
 
 
-@persistent
+def _before_undo(*_args: object) -> None:
+    following.part_from_new_data()
+
+
 def _after_undo(*_args: object) -> None:
-    enabling.distrust_all()
+    forget()
     check_soon(0.0)
 
 
-@persistent
 def _before_save(*_args: object) -> None:
-    enabling.restore_all()
+    following.restore_all()
 
 
-@persistent
 def _after_save(*_args: object) -> None:
-    enabling.follow_modes()
+    following.follow_modes()
 
 
-@persistent
-def _before_render(*_args: object) -> None:
+def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
+    if bpy.app.background:
+        # What was edited since the last evaluation is reconciled by it.
+        for view_layer in scene.view_layers:
+            view_layer.update()
+        following.check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
     set_final_render_runs(True)
-    enabling.show_all_to_camera()
+    following.show_all_to_camera()
 
 
-@persistent
 def _after_render(*_args: object) -> None:
     set_final_render_runs(False)
     check_soon()
@@ -77,14 +89,18 @@ def _after_render(*_args: object) -> None:
 
 def _forget() -> None:
     set_final_render_runs(False)
-    enabling.forget_all()
+    following.forget_all()
     draw_handler.free()
 
 
-_HANDLERS = (
-    ("depsgraph_update_post", _on_depsgraph_update),
+HANDLERS = (
+    ("depsgraph_update_post", _after_evaluation),
+    ("frame_change_pre", _before_frame),
+    ("frame_change_post", _after_frame),
     ("load_pre", _before_load),
     ("load_post", _after_load),
+    ("undo_pre", _before_undo),
+    ("redo_pre", _before_undo),
     ("undo_post", _after_undo),
     ("redo_post", _after_undo),
     ("save_pre", _before_save),
@@ -96,20 +112,18 @@ _HANDLERS = (
     ("render_cancel", _after_render),
 )
 
+_LAST = HANDLERS[0], HANDLERS[2]
+
 
 def register() -> None:
     """Start following."""
-    for event, handler in _HANDLERS:
-        getattr(bpy.app.handlers, event).append(handler)
-    set_check(enabling.check_now)
+    set_check(following.check_now)
     check_soon(0.0)
 
 
 def unregister() -> None:
     """Stop following, and show every object as Blender does."""
     set_check(None)
-    for event, handler in reversed(_HANDLERS):
-        getattr(bpy.app.handlers, event).remove(handler)
     if hasattr(bpy.data, "objects"):
-        enabling.restore_all()
+        following.restore_all()
     _forget()

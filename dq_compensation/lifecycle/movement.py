@@ -1,4 +1,4 @@
-"""Whether something of an object is still on the move: what takes long waits until it rests."""
+"""Whether an object is still moving or being edited: slow updates wait until it rests."""
 
 from __future__ import annotations
 
@@ -6,53 +6,35 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..modifier.installation import has_moved
 from ..scene.armature import object_to_armature
 from ..scene.attributes import read_property
-from ..scene.evaluation import Settings
 from ..scene.mesh import mesh_of
-from ..scene.setup import problem, rig_of
-from ..scene.status import seconds_since_change, status_of
-from .replacement import is_fixed
+from ..scene.setup import rig_of
+from ..session.status import seconds_since_change, status_of
 
 # Seconds without a change until weights that are being painted are read: a stroke must not stall.
 STROKE_RESTS_AFTER = 0.25
 _PAINT_MODES = frozenset({"WEIGHT_PAINT", "VERTEX_PAINT", "TEXTURE_PAINT", "SCULPT"})
 
 
-def is_being_painted(obj: bpy.types.Object) -> bool:
-    """Whether a stroke may still be going on."""
-    return obj.mode in _PAINT_MODES and seconds_since_change() < STROKE_RESTS_AFTER
+def is_being_edited(obj: bpy.types.Object) -> bool:
+    """Whether an edit of a mesh may still be going on: a stroke, or a shape key's slider.
 
-
-def is_sliding(obj: bpy.types.Object) -> bool:
-    """Whether a shape key's slider has moved since the last check.
-
-    Blender reports that as an edit of the mesh. Its values are read in every frame anyway: binding
-    again, which may take a tenth of a second, waits until the slider rests.
+    Blender reports a slider that moves as an edit of the mesh; its values are read in every frame
+    anyway.
     """
-    status = status_of(obj)
-    values = key_values(obj)
+    if obj.mode in _PAINT_MODES and seconds_since_change() < STROKE_RESTS_AFTER:
+        return True
+    status, values = status_of(obj), key_values(obj)
     before, status.key_values = status.key_values, values
     return before is not None and not np.array_equal(before, values)
 
 
-def needs_measuring(obj: bpy.types.Object) -> bool:
-    """Whether an object's compensation has to be measured anew for where it is, and can be."""
-    return obj.library is None and not is_fixed(obj) and has_moved(obj, Settings.of(obj))
-
-
-def is_carried(obj: bpy.types.Object) -> bool:
-    """Whether an object whose compensation has to be measured anew is still being moved.
-
-    It depends on where the object is to its armature; while that changes, binding again waits.
-    """
-    status = status_of(obj)
-    place = None
-    if problem(obj) is None and needs_measuring(obj):
-        place = object_to_armature(obj, rig_of(obj))
-    before, status.carried_to = status.carried_to, place
-    return place is not None and not (before is not None and np.array_equal(place, before))
+def is_still_moving(obj: bpy.types.Object) -> bool:
+    """Whether an object has moved by its armature since the last call: it is being dragged."""
+    status, place = status_of(obj), object_to_armature(obj, rig_of(obj))
+    before, status.last_place = status.last_place, place
+    return before is None or not np.array_equal(place, before)
 
 
 def key_values(obj: bpy.types.Object) -> NDArray[np.float32]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import bpy
 
-from ..modifier.installation import our_modifier
+from ..modifier.stack import our_modifier
 from ..scene.object_settings import settings_of
 from ..scene.setup import armature_modifier
 
@@ -23,7 +23,6 @@ def hide(obj: bpy.types.Object, *, from_camera_rays: bool) -> None:
     """Hide the native surface of an editable object; harmless when it is hidden already.
 
     Args:
-        obj: the mesh object.
         from_camera_rays: hide it from viewports that show a render as well.
     """
     native = settings_of(obj).native

@@ -5,27 +5,21 @@ The Armature modifier stays in the stack, so that exporters find a skin; it is o
 
 from __future__ import annotations
 
-from typing import cast
-
 import bpy
-import numpy as np
-from numpy.typing import NDArray
 
-from ..modifier.installation import install, is_stale, our_modifier, uninstall
-from ..modifier.modifier_inputs import input_data_path
+from ..errors import BindingError
+from ..modifier.installation import install, uninstall
+from ..modifier.made_for import changed_parts
+from ..modifier.stack import our_modifier
 from ..scene.binding import Binding
-from ..scene.errors import BindingError
-from ..scene.evaluation import Settings
 from ..scene.mesh import mesh_of
-from ..scene.object_settings import settings_of
+from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import armature_modifier
 
-PROBLEM_FIXED = (
+REFUSAL_FIXED = (
     "The mesh of {obj} is linked from another file, where it was enabled with other settings. "
     "Change them there, or make the mesh local."
 )
-
-_FACTOR_PATH = "dq_compensation.factor"
 
 
 def is_fixed(obj: bpy.types.Object) -> bool:
@@ -36,47 +30,6 @@ def is_fixed(obj: bpy.types.Object) -> bool:
     return mesh_of(obj).library is not None and our_modifier(obj) is not None
 
 
-def replaces_truly(obj: bpy.types.Object) -> bool:
-    """Whether the node modifier is there and made for what there is now, cheaply.
-
-    Painted weights and moved vertices are not looked at.
-    """
-    return bool(settings_of(obj).native.replaced_modifier) and not is_stale(obj, Settings.of(obj))
-
-
-def reads_the_same(one: Binding, other: Binding) -> bool:
-    """Whether a modifier that was made from one binding is right for the other as well.
-
-    Blender reports a mesh as edited for much that we do not read, and once more for each window
-    that shows another view layer: also for what we ourselves have written.
-    """
-    ours, others = one.influences, other.influences
-    return (
-        one.signature == other.signature
-        and np.array_equal(one.rest, other.rest)
-        and np.array_equal(ours.bones, others.bones)
-        and np.array_equal(ours.weights, others.weights)
-        and _same_order(ours.blending_order, others.blending_order)
-        and np.array_equal(one.object_to_armature, other.object_to_armature)
-        and _same_examples(one, other)
-    )
-
-
-def _same_examples(one: Binding, other: Binding) -> bool:
-    """Whether the shape keys of the example poses, which are the same, have the same shapes."""
-    keys, others = one.shape_keys, other.shape_keys
-    if keys is None or others is None or not one.example_items:
-        return True
-    rows = [keys.key_names.index(x.key) for x in one.example_items if x.key in keys.key_names]
-    return np.array_equal(keys.offsets[rows], others.offsets[rows])
-
-
-def _same_order(one: NDArray[np.int16] | None, other: NDArray[np.int16] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
-
-
 def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:
     """Let the node modifier deform an object, by its settings; again brings it up to date.
 
@@ -85,12 +38,11 @@ def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:
             for other settings; nothing has changed then.
     """
     nodes = our_modifier(obj)
-    if nodes is not None and is_fixed(obj):
-        if is_stale(obj, Settings.of(obj)):
-            raise BindingError(PROBLEM_FIXED.format(obj=obj.name))
-    else:
-        nodes = install(obj, binding, Settings.of(obj))
-        _drive_factor(obj, nodes)
+    settings = Settings.of(obj)
+    if nodes is None or not is_fixed(obj):
+        nodes = install(obj, binding, settings, follow_factor=True)
+    elif changed_parts(obj, settings):
+        raise BindingError(REFUSAL_FIXED.format(obj=obj.name))
     native = settings_of(obj).native
     armature = armature_modifier(obj)
     if armature is None or native.replaced_modifier == armature.name:
@@ -109,12 +61,17 @@ def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:
     _show(armature, viewport=False, render=False)
 
 
-def was_taken_away(obj: bpy.types.Object) -> bool:
-    """Whether the user has applied or removed the node modifier.
-
-    Adding it again would deform an applied mesh twice, so that is left to the user.
-    """
-    return bool(settings_of(obj).native.replaced_modifier) and our_modifier(obj) is None
+def let_pass(obj: bpy.types.Object, *, passing: bool) -> None:
+    """Show the Armature modifier where the node modifier lets the mesh pass, or hide it again."""
+    native, armature = settings_of(obj).native, armature_modifier(obj)
+    if armature is None or native.passing == passing:
+        return
+    native.passing = passing
+    _show(
+        armature,
+        viewport=passing and native.replaced_show_viewport,
+        render=passing and native.replaced_show_render,
+    )
 
 
 def put_armature_modifier_back(obj: bpy.types.Object) -> None:
@@ -122,20 +79,19 @@ def put_armature_modifier_back(obj: bpy.types.Object) -> None:
 
     What the user has switched on meanwhile stays on.
     """
-    nodes = our_modifier(obj)
+    nodes, native = our_modifier(obj), settings_of(obj).native
     if nodes is not None and is_fixed(obj):
         _show(nodes, viewport=False, render=False)
     else:
-        if nodes is not None:
-            _release_factor(obj, input_data_path(nodes, "Factor"))
+        if nodes is not None and not native.replaced_modifier:
+            _take_over(obj)
         uninstall(obj)
-    native = settings_of(obj).native
     if not native.replaced_modifier:
         return
     armature = obj.modifiers.get(native.replaced_modifier)
     if armature is None or armature.type != "ARMATURE":
         armature = armature_modifier(obj)
-    native.replaced_modifier = ""
+    native.replaced_modifier, native.passing = "", False
     if armature is None:
         return
     _show(
@@ -145,62 +101,17 @@ def put_armature_modifier_back(obj: bpy.types.Object) -> None:
     )
 
 
+def _take_over(obj: bpy.types.Object) -> None:
+    """Show the Armature modifier that came hidden, with ours, from another object."""
+    armature, native = armature_modifier(obj), settings_of(obj).native
+    if armature is not None and not (armature.show_viewport or armature.show_render):
+        native.replaced_modifier = armature.name
+        native.replaced_show_viewport = native.replaced_show_render = True
+
+
 def _show(modifier: bpy.types.Modifier, *, viewport: bool, render: bool) -> None:
     """Show or hide a modifier; Blender hears of it only where that changes anything."""
     if modifier.show_viewport != viewport:
         modifier.show_viewport = viewport
     if modifier.show_render != render:
         modifier.show_render = render
-
-
-def keep_factor(obj: bpy.types.Object) -> None:
-    """Let the modifier keep the factor of now where the add-on is not there to say it."""
-    nodes = our_modifier(obj)
-    known = _driver_of(obj, input_data_path(nodes, "Factor")) if nodes is not None else None
-    if known is None:
-        return
-    target = known.driver.variables[0].targets[0]
-    factor = settings_of(obj).factor
-    # Writing it makes Blender sort out all dependencies anew.
-    if target.fallback_value != factor:
-        target.fallback_value = factor
-
-
-def _drive_factor(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
-    """Let the modifier's factor follow the object's, animated and driven ones, too.
-
-    Where the add-on is not installed the object's property does not exist: the driver falls back
-    to the factor that `keep_factor` has left.
-    """
-    path = input_data_path(nodes, "Factor")
-    known = _driver_of(obj, path)
-    if known is None:
-        settings_of(obj).native.had_animation = obj.animation_data is not None
-        known = cast("bpy.types.FCurve", obj.driver_add(path))
-    driver = known.driver
-    driver.type = "AVERAGE"
-    variable = driver.variables[0] if len(driver.variables) else driver.variables.new()
-    variable.type = "SINGLE_PROP"
-    target = variable.targets[0]
-    # A copy of the object brings a driver that still looks at the original.
-    if target.id != obj:
-        target.id = obj
-    if target.data_path != _FACTOR_PATH:
-        target.data_path = _FACTOR_PATH
-    target.use_fallback_value = True
-    target.fallback_value = settings_of(obj).factor
-
-
-def _release_factor(obj: bpy.types.Object, path: str) -> None:
-    if _driver_of(obj, path) is None:
-        return
-    obj.driver_remove(path)
-    animation = obj.animation_data
-    empty = animation and not (animation.action or animation.drivers or animation.nla_tracks)
-    if empty and not settings_of(obj).native.had_animation:
-        obj.animation_data_clear()
-
-
-def _driver_of(obj: bpy.types.Object, path: str) -> bpy.types.FCurve | None:
-    animation = obj.animation_data
-    return animation.drivers.find(path) if animation else None

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 PREFIX = ".dqc_"
 
+# Of what is evaluated, where other vertices arrive than there were when the rest was written.
+MISFIT = f"{PREFIX}misfit"
+
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
 STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
 PAIR = f"{PREFIX}pair"  # the row of its two strongest bones in the table of pairs
-KEPT = f"{PREFIX}kept"  # how far it is from the limb that it is measured against, at rest
-ROOM = f"{PREFIX}room"  # how much nearer that is than the joint
-AMOUNT = f"{PREFIX}amount"  # what `core.compensation.compensation_amounts` says
+# The limb that it is measured against by MEASURED: how far it is from that at rest,
+REST_DISTANCE = f"{PREFIX}kept"
+MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint.
+AMOUNT = f"{PREFIX}amount"  # `amounts` of its `core.compensation.Compensation`
 
 # Tables, written from the first vertex on: a mesh has never more sets than vertices.
 SET_BONE = f"{PREFIX}set_bone"  # palette rows, one attribute per slot

@@ -1,4 +1,4 @@
-"""Nodes that turn the points of the palette into what every bone does in this frame.
+"""Nodes that compute every bone's transform in this frame from the points of the palette object.
 
 Each is a field on a cloud of one point per palette row; see `core.pose.Pose`, which it equals.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
 from .attribute_names import PALETTE_AXES, PALETTE_LENGTH, PREFIX
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Field, Geometry, Matrix, Scalar, Vector
 
-# As in Blender's mat4_to_dquat.
-_NOT_ORTHONORMAL = 1e-5
 _RIGID = f"{PREFIX}rigid"
 
 
@@ -23,11 +22,9 @@ def bone_cloud(
     with_scales: bool = False,
     limb: tuple[Scalar, Scalar] | None = None,
 ) -> Cloud:
-    """What each bone does, captured on a point per palette row.
+    """The transform of each bone, captured on one point per row of the palette object.
 
     Args:
-        build: of the tree.
-        palette: the deformed palette.
         with_scales: also `scale`: the matrix R^-1 D.
         limb: for the posed limb direction in `packed`: its row among the bone's four and its sign.
 
@@ -72,12 +69,7 @@ def bone_cloud(
         "real": real.axis,
         "real_w": real.w,
         "packed": build.matrix(
-            (
-                (*real.components, real.w),
-                (*dual.components(), dual_w),
-                (*direction, scaled),
-                unused,
-            )
+            ((*real.components, real.w), (*dual.components(), dual_w), (*direction, scaled), unused)
         ),
     }
     if with_scales:
@@ -101,23 +93,28 @@ def _is_scaled(build: TreeBuilder, matrix: Matrix, columns: Sequence[Vector]) ->
         distance = build.rotated(unit, rotation).distance(column)
         off = distance if off is None else off + distance
     assert off is not None
-    return off > _NOT_ORTHONORMAL
+    return off > NOT_ORTHONORMAL
 
 
 def _rigid_part(build: TreeBuilder, turned: Matrix, own_axes: list[Vector]) -> Matrix:
     """`core.pose._rigid_parts`: posed axes made orthogonal, Y first, times the rest's inverse."""
     x, long_y, z = (turned.transform_direction(axis) for axis in own_axes)
-    y = long_y.normalized()
+    y = _unit_or_zero(long_y)
     y_x, y_y, y_z = y.components()
-    x_exists = x.dot(x) > 0.0
+    x_exists = x.dot(x) > NO_LENGTH**2
     x_serves = x_exists * (y.dot(x) < 1.0)
     z_serves = (1.0 - x_exists).maximum(x.dot(z) < 1.0)
-    from_x = x.cross(y).normalized()
-    from_z = y.cross(z).normalized().cross(y)
-    from_y = y.cross(build.vector(y_y, y_z, y_x)).normalized().cross(y)
+    from_x = _unit_or_zero(x.cross(y))
+    from_z = _unit_or_zero(y.cross(z)).cross(y)
+    from_y = _unit_or_zero(y.cross(build.vector(y_y, y_z, y_x))).cross(y)
     new_z = build.choose(x_serves, build.choose(z_serves, from_y, from_z), from_x)
     exists = new_z.dot(new_z) > 0.0
     axes = build.matrix_of_columns(y.cross(new_z), y, new_z, None)
     unit = build.matrix([[float(row == column) for row in range(4)] for column in range(4)])
     rest = build.matrix_of_columns(own_axes[0], own_axes[1], own_axes[2], None)
     return build.choose(exists, unit, axes) @ rest.transposed()
+
+
+def _unit_or_zero(vector: Vector) -> Vector:
+    """The normalised vector; zero where it is shorter than `NO_LENGTH`."""
+    return vector.normalized() * (vector.dot(vector) > NO_LENGTH**2)

@@ -1,4 +1,4 @@
-"""Nodes for example poses: how much of each acts, and the mesh with their offsets.
+"""Nodes for example poses: the weight of each, and the mesh with their offsets.
 
 They equal `core.example_poses.ExamplePoses.alphas`. All of it runs on a few points, but for the sum
 of the offsets.
@@ -6,22 +6,7 @@ of the offsets.
 
 from __future__ import annotations
 
-from .attribute_names import (
-    EXAMPLE_BONE,
-    EXAMPLE_DIRECTION,
-    EXAMPLE_FACTOR,
-    EXAMPLE_FALLOFF,
-    EXAMPLE_FIRST,
-    EXAMPLE_LIMB,
-    EXAMPLE_OFFSET,
-    EXAMPLE_PARENT,
-    EXAMPLE_ROTATION,
-    EXAMPLE_ROTATION_W,
-    EXAMPLE_SIBLING,
-    EXAMPLE_TWISTS,
-    EXAMPLE_WEIGHT,
-    numbered,
-)
+from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import AnyField, Cloud, Geometry, Quaternion, Scalar, Vector
 from .tree_kind import ExampleCounts
@@ -30,11 +15,11 @@ from .tree_kind import ExampleCounts
 def with_examples(
     build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
 ) -> Geometry:
-    """The mesh, in its own space, with the offsets of the examples as far as they act now."""
+    """The mesh, in its own space, with the offsets of the examples times their current weights."""
     alphas = example_alphas(build, mesh, bones, counts)
     position = build.position()
     for number in range(counts.poses):
-        offset = build.attribute(numbered(EXAMPLE_OFFSET, number), Vector)
+        offset = build.attribute(stored.numbered(stored.EXAMPLE_OFFSET, number), Vector)
         position = position + offset * alphas.at("alpha", build.constant(number))
     return mesh.set_position(position)
 
@@ -42,22 +27,19 @@ def with_examples(
 def example_alphas(
     build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
 ) -> Cloud:
-    """How much of each example acts, `alpha` on a point for each pose.
+    """The weight of each example, `alpha` on a point for each pose.
 
     Args:
-        build: of the tree.
         mesh: with the tables of the examples.
-        bones: of `bone_nodes.bone_cloud`.
-        counts: of the examples.
     """
     rows = build.points(build.constant(counts.table_rows))
     near = rows.capture({"near": _nearness(build, mesh, bones, counts)})
     table = _Table(build, mesh)
 
-    first = table.integer(EXAMPLE_FIRST)
+    first = table.integer(stored.EXAMPLE_FIRST)
     alpha: Scalar | None = None
     for number in range(counts.most + 1):
-        weight = table.number(numbered(EXAMPLE_WEIGHT, number))
+        weight = table.number(stored.numbered(stored.EXAMPLE_WEIGHT, number))
         part = near.at("near", first + float(number)) * weight
         alpha = part if alpha is None else alpha + part
     assert alpha is not None
@@ -65,14 +47,14 @@ def example_alphas(
     clamped = poses.capture({"alpha": alpha.maximum(0.0).minimum(1.0)})
     total: Scalar | None = None
     for number in range(counts.most):
-        sibling = table.integer(numbered(EXAMPLE_SIBLING, number))
+        sibling = table.integer(stored.numbered(stored.EXAMPLE_SIBLING, number))
         exists = sibling > -0.5
         part = clamped.at("alpha", sibling.maximum(0.0)) * exists
         total = part if total is None else total + part
     assert total is not None
     own = clamped.fields["alpha"]
     assert isinstance(own, Scalar)
-    acting = own / total.maximum(1.0) * table.number(EXAMPLE_FACTOR)
+    acting = own / total.maximum(1.0) * table.number(stored.EXAMPLE_FACTOR)
     return clamped.geometry.capture({"alpha": acting})
 
 
@@ -96,23 +78,25 @@ class _Table:
         return self._sampled(self._build.attribute(name, Vector))
 
     def _sampled(self, field: AnyField) -> AnyField:
-        return self._build.sampled(self._mesh, field, self._row)
+        return self._mesh.sample(field, self._row)
 
 
 def _nearness(build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts) -> Scalar:
     """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
     table = _Table(build, mesh)
-    bone = bones.quaternion("real", table.integer(EXAMPLE_BONE))
-    parent = bones.quaternion("real", table.integer(EXAMPLE_PARENT))
+    bone = bones.quaternion("real", table.integer(stored.EXAMPLE_BONE))
+    parent = bones.quaternion("real", table.integer(stored.EXAMPLE_PARENT))
     # conj(parent) bone
     turned = Quaternion(
         bone.w * parent.w + parent.axis.dot(bone.axis),
         bone.axis * parent.w - parent.axis * bone.w - parent.axis.cross(bone.axis),
     )
-    direction = turned.rotate(table.vector(EXAMPLE_LIMB))
-    apart = direction.dot(table.vector(EXAMPLE_DIRECTION)).arccosine()
+    direction = turned.rotate(table.vector(stored.EXAMPLE_LIMB))
+    apart = direction.dot(table.vector(stored.EXAMPLE_DIRECTION)).arccosine()
     if counts.twisting:
-        example = Quaternion(table.number(EXAMPLE_ROTATION_W), table.vector(EXAMPLE_ROTATION))
+        example = Quaternion(
+            table.number(stored.EXAMPLE_ROTATION_W), table.vector(stored.EXAMPLE_ROTATION)
+        )
         turn = turned.dot(example).absolute().arccosine() * 2.0
-        apart = apart + (turn - apart) * table.number(EXAMPLE_TWISTS)
-    return (apart * apart * table.number(EXAMPLE_FALLOFF)).exponential()
+        apart = apart + (turn - apart) * table.number(stored.EXAMPLE_TWISTS)
+    return (apart * apart * table.number(stored.EXAMPLE_FALLOFF)).exponential()

@@ -1,4 +1,4 @@
-"""What the modifier display keeps of example poses in a mesh: their offsets, and two tables."""
+"""The attributes of example poses in a mesh for the modifier display: offsets and two tables."""
 
 from __future__ import annotations
 
@@ -7,73 +7,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.binding import Binding
-from ..scene.evaluation import Settings
-from .attribute_names import (
-    EXAMPLE_BONE,
-    EXAMPLE_DIRECTION,
-    EXAMPLE_FACTOR,
-    EXAMPLE_FALLOFF,
-    EXAMPLE_FIRST,
-    EXAMPLE_LIMB,
-    EXAMPLE_OFFSET,
-    EXAMPLE_PARENT,
-    EXAMPLE_ROTATION,
-    EXAMPLE_ROTATION_W,
-    EXAMPLE_SIBLING,
-    EXAMPLE_TWISTS,
-    EXAMPLE_WEIGHT,
-    numbered,
-)
-from .palette import IDENTITY_ROW
+from ..core.skeleton import Skeleton
+from ..scene.stored_examples import Examples
+from . import attribute_names as stored
+from .palette_object import IDENTITY_ROW
 
 
-def example_bones(binding: Binding, settings: Settings) -> frozenset[str]:
+def example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[str]:
     """The bones that the examples look at; some may not deform."""
-    if not settings.by_example:
+    if examples is None:
         return frozenset()
-    poses = binding.examples(settings.limb_axis).poses
-    both = np.union1d(poses.bones, poses.parents)
-    return frozenset(binding.skeleton.names[int(bone)] for bone in both)
+    both = np.union1d(examples.poses.bones, examples.poses.parents)
+    return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
 def example_tables(
-    binding: Binding, settings: Settings, row_of_bone: NDArray[np.integer]
+    examples: Examples, offsets: NDArray[np.float32], row_of_bone: NDArray[np.integer]
 ) -> dict[str, NDArray[Any]]:
     """The attributes of `attribute_names` that begin with EXAMPLE.
 
     Args:
-        binding: of an object with examples that act.
-        settings: by example.
+        offsets: shape (m, n, 3), of the mesh's shape keys.
         row_of_bone: the palette row of each bone.
     """
-    examples = binding.examples(settings.limb_axis)
     poses = examples.poses
     count, size, most = poses.solution.shape
     values: dict[str, NDArray[Any]] = {
-        EXAMPLE_BONE: np.repeat(row_of_bone[poses.bones], size),
-        EXAMPLE_PARENT: np.repeat(
+        stored.EXAMPLE_BONE: np.repeat(row_of_bone[poses.bones], size),
+        stored.EXAMPLE_PARENT: np.repeat(
             np.where(poses.is_root, IDENTITY_ROW, row_of_bone[poses.parents]), size
         ),
-        EXAMPLE_LIMB: np.repeat(poses.limbs, size, axis=0),
-        EXAMPLE_DIRECTION: poses.directions.reshape(-1, 3),
-        EXAMPLE_FALLOFF: poses.falloff.reshape(-1),
+        stored.EXAMPLE_LIMB: np.repeat(poses.limbs, size, axis=0),
+        stored.EXAMPLE_DIRECTION: poses.directions.reshape(-1, 3),
+        stored.EXAMPLE_FALLOFF: poses.falloff.reshape(-1),
     }
     if poses.twists.any():
         rotations = poses.rotations.reshape(-1, 4)
-        values[EXAMPLE_ROTATION_W], values[EXAMPLE_ROTATION] = rotations[:, 0], rotations[:, 1:]
-        values[EXAMPLE_TWISTS] = np.repeat(poses.twists.astype(np.float32), size)
+        values[stored.EXAMPLE_ROTATION_W], values[stored.EXAMPLE_ROTATION] = (
+            rotations[:, 0],
+            rotations[:, 1:],
+        )
+        values[stored.EXAMPLE_TWISTS] = np.repeat(poses.twists.astype(np.float32), size)
     bone, column = np.divmod(poses.rows, most)
-    values[EXAMPLE_FIRST] = bone * size
+    values[stored.EXAMPLE_FIRST] = bone * size
     for number in range(size):
-        values[numbered(EXAMPLE_WEIGHT, number)] = poses.solution[bone, number, column]
+        values[stored.numbered(stored.EXAMPLE_WEIGHT, number)] = poses.solution[
+            bone, number, column
+        ]
     # The poses are listed bone by bone.
     first, of_bone = np.searchsorted(bone, np.arange(count)), np.bincount(bone, minlength=count)
     for number in range(most):
         sibling = np.where(number < of_bone, first + number, -1)
-        values[numbered(EXAMPLE_SIBLING, number)] = sibling[bone]
-    values[EXAMPLE_FACTOR] = examples.factors
-    offsets = binding.shape_keys.offsets if binding.shape_keys is not None else np.zeros((0, 0, 3))
+        values[stored.numbered(stored.EXAMPLE_SIBLING, number)] = sibling[bone]
+    values[stored.EXAMPLE_FACTOR] = examples.factors
     for number, row in enumerate(examples.rows):
-        values[numbered(EXAMPLE_OFFSET, number)] = offsets[row]
+        values[stored.numbered(stored.EXAMPLE_OFFSET, number)] = offsets[row]
     return values

@@ -2,185 +2,85 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any, cast
+from typing import cast
 
 import bpy
-import numpy as np
 
-from ..scene.armature import object_to_armature
-from ..scene.binding import Binding, BindingError, armature_modifier
-from ..scene.evaluation import Settings
-from ..scene.example_poses import example_items
+from ..errors import BindingError
+from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.object_settings import Settings
+from ..scene.own_objects import is_palette
+from ..scene.setup import armature_modifier, rig_of
+from ..scene.stored_examples import Examples
 from .example_tables import example_bones
+from .factor_driver import drive_factor, release_factor
+from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
 from .node_tree import TREE_PROPERTY, ensure_tree, remove_tree
-from .palette import (
-    ARMATURE_PROPERTY,
+from .palette_object import (
+    armature_of_palette,
     ensure_palette,
     limb_row,
     palette_rows,
-    palette_signature,
     remove_palette,
 )
-from .tree_kind import TREE_VERSION, example_counts, kind_for, slots_for
-from .vertex_attributes import (
-    attribute_names,
-    measured_bones,
-    remove_attributes,
-    write_attributes,
-)
+from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
+from .tree_kind import ExampleCounts, kind_for, slots_for
+from .vertex_attributes import measured_bones, remove_attributes, write_attributes
 
 MODIFIER_NAME = "DQ Compensation"
 
-# Custom property of the object: what its modifier was made for; see `is_stale`.
-STATE_PROPERTY = "dq_compensation_modifier_state"
-
-# Custom property of the object: A^-1 O, row by row, with which its compensation was measured.
-PLACE_PROPERTY = "dq_compensation_modifier_place"
-# And how its compensation was measured, which objects that share a mesh must have in common.
-MEASURE_PROPERTY = "dq_compensation_measure"
-
-PROBLEM_MODIFIER_BEFORE = (
-    "The modifier {modifier} of {obj} changes the mesh before {armature} deforms it. "
-    "Move it below {armature}, or apply it."
-)
-PROBLEM_SHARED = (
+REFUSAL_SHARED = (
     "{obj} and {other} share a mesh, but {differing}. Give {obj} a mesh of its own "
     "(Object, Relations, Make Single User) or the same settings."
 )
-PROBLEM_TOO_SMALL = (
+REFUSAL_TOO_SMALL = (
     "{obj} has fewer vertices than it takes to keep its {poses} example poses. Remove some."
 )
-PROBLEM_LIBRARY = (
-    "{obj} or its mesh is linked from another file. Enable it there, or make it local."
-)
-
-# Modifiers that leave every vertex what it is. A node tree before ours may do that too; where it
-# does not, ours sees it by the number of vertices and lets the mesh pass.
-_KEEP_VERTICES = frozenset(
-    (
-        "ARMATURE",
-        "CAST",
-        "CORRECTIVE_SMOOTH",
-        "CURVE",
-        "DATA_TRANSFER",
-        "DISPLACE",
-        "HOOK",
-        "LAPLACIANDEFORM",
-        "LAPLACIANSMOOTH",
-        "LATTICE",
-        "MESH_CACHE",
-        "MESH_DEFORM",
-        "NODES",
-        "NORMAL_EDIT",
-        "SHRINKWRAP",
-        "SIMPLE_DEFORM",
-        "SMOOTH",
-        "SOFT_BODY",
-        "SURFACE_DEFORM",
-        "UV_PROJECT",
-        "UV_WARP",
-        "WARP",
-        "WAVE",
-        "WEIGHTED_NORMAL",
-    )
-)
 
 
-def installation_problem(obj: bpy.types.Object) -> str | None:
-    """Why the node modifier cannot be added to an object that can be bound, or None."""
-    armature = armature_modifier(obj)
-    if armature is None:
-        return None
-    if obj.library is not None or mesh_of(obj).library is not None:
-        return PROBLEM_LIBRARY.format(obj=obj.name)
-    first = next(iter(modifiers_in_the_way(obj)), None)
-    if first is None:
-        return None
-    return PROBLEM_MODIFIER_BEFORE.format(modifier=first.name, obj=obj.name, armature=armature.name)
-
-
-def modifiers_in_the_way(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
-    """Those before the Armature modifier that act and change vertices or weights, in their order.
-
-    The node modifier cannot follow them; empty when there is no Armature modifier.
-    """
-    armature = armature_modifier(obj)
-    if armature is None:
-        return []
-    before = list(obj.modifiers)[: list(obj.modifiers).index(armature)]
-    return [modifier for modifier in before if acts(modifier) and not keeps_vertices(modifier)]
-
-
-def acts(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier is turned on in the viewport or in renders."""
-    return modifier.show_viewport or modifier.show_render
-
-
-def keeps_vertices(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier leaves every vertex what it is, its weights too."""
-    return modifier.type in _KEEP_VERTICES and not _transfers_weights(modifier)
-
-
-def _transfers_weights(modifier: bpy.types.Modifier) -> bool:
-    """Whether a Data Transfer modifier changes the vertex groups that we have read."""
-    if modifier.type != "DATA_TRANSFER":
-        return False
-    transfer = cast("bpy.types.DataTransferModifier", modifier)
-    return transfer.use_vert_data and "VGROUP_WEIGHTS" in transfer.data_types_verts
-
-
-def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
-    """The node modifier of an object; None without one."""
-    for modifier in obj.modifiers:
-        if modifier.type == "NODES":
-            nodes = cast("bpy.types.NodesModifier", modifier)
-            if nodes.node_group is not None and TREE_PROPERTY in nodes.node_group:
-                return nodes
-    return None
-
-
-def install(obj: bpy.types.Object, binding: Binding, settings: Settings) -> bpy.types.NodesModifier:
+def install(
+    obj: bpy.types.Object, binding: Binding, settings: Settings, *, follow_factor: bool = False
+) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
     The Armature modifier is left as it is: whoever calls hides it, or both deform.
 
     Args:
         obj: the original mesh object, not in Edit Mode.
-        binding: of the object, of now.
-        settings: how to deform.
+        binding: of the object as it is now.
+        follow_factor: let a driver take the factor from the object's properties.
 
     Raises:
         BindingError: a modifier stands in the way; the message is for the panel.
     """
-    reason = installation_problem(obj)
-    if reason is not None:
+    if reason := installation_refusal(obj):
         raise BindingError(reason)
-    armature = armature_modifier(obj)
-    if armature is None or armature.object is None:
-        raise BindingError(f"{obj.name} has no Armature modifier with an armature.")
-    mesh = mesh_of(obj)
-    _refuse_other_content(obj, armature.object, settings)
-    examples = example_counts(binding, settings)
-    if examples is not None and examples.table_rows > len(mesh.vertices):
-        raise BindingError(PROBLEM_TOO_SMALL.format(obj=obj.name, poses=examples.poses))
-    also = measured_bones(binding, settings) | example_bones(binding, settings)
-    palette = ensure_palette(armature.object, also)
+    rig, mesh = rig_of(obj), mesh_of(obj)
+    armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
+    _require_same_content(obj, rig, settings)
+    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    _require_vertices_for(examples, obj)
+    of_method = measured_bones(deformation, binding.skeleton)
+    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
     slots = slots_for(binding.influences.width)
     rows = palette_rows(palette)
     sizes = write_attributes(
-        mesh, binding, settings, rows, slots, remove_others=not _other_users(obj)
+        mesh, binding, deformation, examples, rows, slots, remove_others=not _other_users(obj)
     )
     modifier = our_modifier(obj)
-    former_tree, former_palette = None, None
     if modifier is None:
         modifier = _add_modifier(obj, armature)
-    else:
-        former_tree, former_palette = modifier.node_group, get_input(modifier, "Palette")
-    masked = bool(armature.vertex_group)
-    tree = ensure_tree(kind_for(binding, settings, masked=masked, sets=sizes.sets))
+    kind = kind_for(
+        deformation,
+        examples,
+        masked=bool(armature.vertex_group),
+        shape_keys=binding.shape_keys is not None,
+        sets=sizes.sets,
+    )
+    tree = ensure_tree(kind)
+    made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     if modifier.node_group != tree:
         modifier.node_group = tree
     row, sign = limb_row(settings.limb_axis)
@@ -199,92 +99,56 @@ def install(obj: bpy.types.Object, binding: Binding, settings: Settings) -> bpy.
     }
     for name, value in values.items():
         set_input(modifier, name, value)
-    obj[STATE_PROPERTY] = _state(obj, settings)
-    if settings.method == "COMPENSATED":
-        obj[MEASURE_PROPERTY] = _measure(settings)
-    elif MEASURE_PROPERTY in obj:
-        del obj[MEASURE_PROPERTY]
-    obj[PLACE_PROPERTY] = binding.object_to_armature.ravel().tolist()
+    if follow_factor:
+        drive_factor(obj, modifier)
+    put_in_place(obj)
+    remember(obj, binding, settings)
     obj.update_tag(refresh={"DATA"})
-    _remove_unused(former_tree, former_palette)
+    if made_anew:
+        remove_unused()
     return modifier
 
 
+def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> None:
+    """The mesh stores the example poses in its vertices.
+
+    Raises:
+        BindingError: there are more example poses than vertices.
+    """
+    counts = None if examples is None else ExampleCounts.of(examples)
+    if counts is not None and counts.table_rows > len(mesh_of(obj).vertices):
+        raise BindingError(REFUSAL_TOO_SMALL.format(obj=obj.name, poses=counts.poses))
+
+
 def uninstall(obj: bpy.types.Object) -> None:
-    """Take the modifier away, and whatever nobody else needs: tree, palette, attributes."""
-    modifier = our_modifier(obj)
-    for name in (STATE_PROPERTY, PLACE_PROPERTY, MEASURE_PROPERTY):
-        if name in obj:
-            del obj[name]
-    if modifier is None:
-        return
-    tree, palette = modifier.node_group, get_input(modifier, "Palette")
+    """Take our modifier away from an object, with its copies and all that only they needed."""
+    forget(obj)
+    release_factor(obj)
     active = obj.modifiers.active
-    obj.modifiers.remove(modifier)
+    for modifier in our_modifiers(obj):
+        obj.modifiers.remove(modifier)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
     elif armature_modifier(obj) is not None:
         obj.modifiers.active = armature_modifier(obj)
-    if obj.type == "MESH" and not _other_users(obj):
-        remove_attributes(mesh_of(obj))
-    _remove_unused(tree, palette)
+    remove_unused()
 
 
-def is_stale(obj: bpy.types.Object, settings: Settings) -> bool:
-    """Whether the modifier was made for something else than there is now, as far as that is cheap.
-
-    It does not see painted weights: call `install` when a stroke or an edit has ended.
-    """
-    modifier = our_modifier(obj)
-    armature = armature_modifier(obj)
-    if modifier is None or armature is None or armature.object is None:
-        return True
-    palette = get_input(modifier, "Palette")
-    if palette is None or palette.get(ARMATURE_PROPERTY) != armature.object:
-        return True
-    if not attribute_names(mesh_of(obj)):
-        return True
-    return obj.get(STATE_PROPERTY) != _state(obj, settings)
-
-
-def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
-    """Whether an object has moved by its armature since its compensation was measured.
-
-    Objects that move together differ by the rounding of their world matrices, which grows with
-    their distance from the origin of the world.
-    """
-    armature = armature_modifier(obj)
-    known: Any = obj.get(PLACE_PROPERTY)
-    if settings.method != "COMPENSATED" or known is None:
-        return False
-    if armature is None or armature.object is None:
-        return False
-    rig = armature.object
-    now = object_to_armature(obj, rig)
-    inverse = np.linalg.inv(np.array(rig.matrix_world, np.float64))
-    distance = np.abs(np.array(obj.matrix_world, np.float64)[:3, 3]).max()
-    rounding = 1e-5 * np.abs(now[:3, :3]).max() + 1e-6 * distance * np.abs(inverse[:3, :3]).max()
-    return bool(np.abs(now - np.reshape(known, (4, 4))).max() > rounding)
-
-
-def _state(obj: bpy.types.Object, settings: Settings) -> str:
-    """What the modifier depends on and Blender does not tell it, as a short text for the file."""
-    mesh, armature = mesh_of(obj), armature_modifier(obj)
-    assert armature is not None  # `install` has seen to it
-    assert armature.object is not None
-    parts = (
-        TREE_VERSION,
-        len(mesh.vertices),
-        mesh.shape_keys is not None,
-        tuple(group.name for group in obj.vertex_groups),
-        armature.vertex_group,
-        armature.invert_vertex_group,
-        palette_signature(armature.object),
-        (settings.method, settings.curve, settings.limb_axis),
-        (settings.vertex_group, settings.blend_group),
-        example_items(obj) if settings.by_example else (),
-    )
-    return hashlib.sha1(repr(parts).encode(), usedforsecurity=False).hexdigest()
+def remove_unused() -> None:
+    """Remove the attributes, palettes and trees of this file that no modifier of ours uses."""
+    users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
+    palettes = {get_input(modifier, "Palette") for obj in users for modifier in our_modifiers(obj)}
+    for obj in list(bpy.data.objects):
+        if is_palette(obj) and obj.library is None and obj not in palettes:
+            remove_palette(obj)
+    meshes = {obj.data for obj in (*users, *palettes) if obj is not None}
+    for mesh in bpy.data.meshes:
+        if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
+            remove_attributes(mesh)
+            forget_content(mesh)
+    for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:
+        if not tree.users and tree.library is None:
+            remove_tree(tree)
 
 
 def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.types.NodesModifier:
@@ -309,46 +173,29 @@ def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
     ]
 
 
-def _refuse_other_content(
+def _require_same_content(
     obj: bpy.types.Object, armature: bpy.types.Object, settings: Settings
 ) -> None:
-    """Refuse to write into a shared mesh what another object of it cannot use.
+    """All objects that share a mesh must be able to use its attributes.
 
     Raises:
-        BindingError: another object of the mesh has another armature, or a compensation that is
-            measured in another way.
+        BindingError: another object of the mesh has another armature, curve or limb axis.
     """
     for other in _other_users(obj):
         modifier = our_modifier(other)
         palette = get_input(modifier, "Palette") if modifier is not None else None
-        if palette is not None and palette.get(ARMATURE_PROPERTY) != armature:
+        if palette is not None and armature_of_palette(palette) != armature:
             differing = "follow different armatures"
         elif _measures_otherwise(settings, other):
             differing = "differ in Curve or Limb Axis"
         else:
             continue
         raise BindingError(
-            PROBLEM_SHARED.format(obj=obj.name, other=other.name, differing=differing)
+            REFUSAL_SHARED.format(obj=obj.name, other=other.name, differing=differing)
         )
 
 
 def _measures_otherwise(settings: Settings, other: bpy.types.Object) -> bool:
-    known = other.get(MEASURE_PROPERTY)
-    return settings.method == "COMPENSATED" and known not in {None, _measure(settings)}
-
-
-def _measure(settings: Settings) -> str:
-    return f"{settings.curve} {settings.limb_axis}"
-
-
-def _remove_unused(tree: bpy.types.NodeTree | None, palette: Any) -> None:
-    """Remove a tree and a palette that no modifier refers to any more."""
-    if tree is not None and not tree.users:
-        remove_tree(tree)
-    if palette is None or palette.library is not None:
-        return
-    for obj in bpy.data.objects:
-        modifier = our_modifier(obj)
-        if modifier is not None and get_input(modifier, "Palette") == palette:
-            return
-    remove_palette(palette)
+    if not settings.compensates:
+        return False
+    return measured_by(other) not in {None, measuring_of(settings)}

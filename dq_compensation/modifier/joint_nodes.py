@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 from ..core.spherical_joint import CENTRE_DAMPING
 from .attribute_names import SET_CENTROID, SET_JOINT, SET_REFERENCE, SET_SIZE, numbered
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Field, Geometry, Quaternion, Scalar, Vector
-from .set_nodes import FACING_TOLERANCE, aligned, chunks_of, last_slot_implied, set_bones
+from .set_nodes import aligned, chunks_of, faces_away, last_slot_implied, set_bones
 from .vertex_nodes import Vertices, added
 
 _UNITS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -20,7 +23,7 @@ def joint_set_cloud(
 
     Returns:
         `centre`; `real_j`, `scalars_j` (row real w) and `posed_j` as in `dual_quaternion_sets`;
-        `reference`, the palette row of the controlling bone or -1; and `careful`.
+        `reference`, the palette row of the controlling bone or -1; and `needs_per_bone`.
     """
     row = build.index()
     rows = set_bones(build, mesh, slots, row)
@@ -44,10 +47,10 @@ def joint_set_cloud(
     ]
     places = [build.matrix([(*posed[slot], 0.0) for slot in chunk]) for chunk in chunks]
     signs = aligned(build, reals, aligning)
-    careful = signs.doubtful * free
+    per_bone = signs.doubtful * free
     for bone in packed:
-        careful = careful.maximum(bone[2][3])
-    fields: dict[str, Field] = {"careful": careful}
+        per_bone = per_bone.maximum(bone[2][3])
+    fields: dict[str, Field] = {"needs_per_bone": per_bone}
     for number, signed in enumerate(signs.signed):
         implied = last_slot_implied(build, number == 0)
         fields[numbered("real", number)] = reals[number] @ (signed @ implied)
@@ -69,35 +72,38 @@ def _centre(build: TreeBuilder, mesh: Geometry, bones: Cloud, rows: list[Scalar]
     size: Scalar = mesh.sample(build.attribute(SET_SIZE, Scalar, integer=True), index)
     shared: Scalar = mesh.sample(build.attribute(SET_JOINT, Scalar, integer=True), index)
 
-    def moved(row: Scalar) -> list[Vector]:
-        matrix = bones.at("matrix", row)
-        axes = [matrix.transform_direction(unit) for unit in _UNITS]
-        return [*axes, matrix.transform_point(centroid)]
-
-    products = [(one, other) for one in range(3) for other in range(one, 4)]
-    first = moved(rows[0])
-    sums: list[Vector] = []
-    dots: list[Scalar] = []
-    for row in rows[1:]:
-        apart = [now - then for now, then in zip(moved(row), first, strict=True)]
-        parts = [apart[one].dot(apart[other]) for one, other in products]
-        sums = [a + b for a, b in zip(sums, apart, strict=True)] if sums else apart
-        dots = [a + b for a, b in zip(dots, parts, strict=True)] if dots else parts
+    matrices = [bones.at("matrix", row) for row in rows]
     share = -1.0 / size
     # Over the damping, so that the matrix to invert is the identity and more.
     per_pair = (2.0 / CENTRE_DAMPING) / (size - 1.0).maximum(1.0)
+
+    def spread(places: list[Vector]) -> tuple[list[Vector], Vector]:
+        apart = [place - places[0] for place in places[1:]]
+        return apart, reduce(add, apart)
+
+    def product(one: tuple[list[Vector], Vector], other: tuple[list[Vector], Vector]) -> Scalar:
+        dots = reduce(add, map(Vector.dot, one[0], other[0]))
+        return one[1].dot(other[1]).times_plus(share, dots) * per_pair
+
+    axes = [spread([matrix.transform_direction(unit) for matrix in matrices]) for unit in _UNITS]
     entries = {
-        (one, other): sums[one].dot(sums[other]).times_plus(share, dot) * per_pair
-        for (one, other), dot in zip(products, dots, strict=True)
+        (one, other): product(axes[one], axes[other]) for one in range(3) for other in range(one, 3)
     }
     columns: list[list[Scalar | float]] = []
     for column in range(3):
         numbers = [entries[min(row, column), max(row, column)] for row in range(3)]
         numbers[column] = numbers[column] + 1.0
         columns.append([*numbers, 0.0])
-    matrix = build.matrix([*columns, [0.0, 0.0, 0.0, 1.0]])
-    gradient = build.vector(entries[0, 3], entries[1, 3], entries[2, 3])
-    correction = matrix.inverted().transform_direction(gradient)
+    inverse = build.matrix([*columns, [0.0, 0.0, 0.0, 1.0]]).inverted()
+
+    def gradient(centre: Vector) -> Vector:
+        posed = spread([matrix.transform_point(centre) for matrix in matrices])
+        return build.vector(*(product(axis, posed) for axis in axes))
+
+    correction = inverse.transform_direction(gradient(centroid))
+    # Float32 needs a second step where the bones hardly say where the centre is.
+    rest = gradient(centroid - correction) - correction
+    correction = correction + inverse.transform_direction(rest)
     return centroid - correction * (1.0 - shared)
 
 
@@ -121,7 +127,7 @@ def turned_by_bones(vertices: Vertices, sets: Cloud, bones: Cloud, position: Vec
     sums: list[Vector] = []
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
         real = bones.quaternion("real", bone)
-        signed = real * (weight * (1.0 - (real.dot(towards) < FACING_TOLERANCE) * 2.0))
+        signed = real * (weight * (1.0 - faces_away(real.dot(towards)) * 2.0))
         scaled = bones.at("scale", bone).transform_direction(from_centre) * weight
         posed = bones.at("matrix", bone).transform_point(centre) * weight
         total = signed if total is None else added(total, signed)

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from .attribute_names import (
-    JOINT,
-    JOINT_ACROSS,
-    JOINT_HEAD,
-    JOINT_LIMB,
-    JOINT_PARENT,
-    JOINT_RAY,
-    KEPT,
-    PAIR,
-    ROOM,
-    numbered,
-)
+from ..core.measured_joints import TINY
+from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
 from .set_nodes import turn_and_limb
-
-_TINY = 1e-30
 
 
 def measured_joints(build: TreeBuilder, mesh: Geometry, bones: Cloud, count: Scalar) -> Cloud:
@@ -31,13 +19,14 @@ def measured_joints(build: TreeBuilder, mesh: Geometry, bones: Cloud, count: Sca
     index = build.index()
     joint, parent, limb = (
         mesh.sample(build.attribute(name, Scalar, integer=True), index)
-        for name in (JOINT, JOINT_PARENT, JOINT_LIMB)
+        for name in (stored.JOINT, stored.JOINT_PARENT, stored.JOINT_LIMB)
     )
     head, ray = (
-        mesh.sample(build.attribute(name, Vector), index) for name in (JOINT_HEAD, JOINT_RAY)
+        mesh.sample(build.attribute(name, Vector), index)
+        for name in (stored.JOINT_HEAD, stored.JOINT_RAY)
     )
     across = [
-        mesh.sample(build.attribute(numbered(JOINT_ACROSS, number), Vector), index)
+        mesh.sample(build.attribute(stored.numbered(stored.JOINT_ACROSS, number), Vector), index)
         for number in range(4)
     ]
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
@@ -67,36 +56,30 @@ def _thickness(matrix: Matrix, one: Vector, other: Vector) -> Scalar:
 
 
 def brought_back(
-    build: TreeBuilder,
-    joints: Cloud,
-    share: Scalar,
-    rest: Vector,
-    moved: Vector,
-    *,
-    shaped: bool,
+    build: TreeBuilder, joints: Cloud, share: Scalar, rest: Vector, moved: Vector, *, shaped: bool
 ) -> Vector:
     """Vertices after dual quaternion skinning, brought back to their limbs.
 
     Args:
-        build: of the tree.
         joints: `measured_joints`.
         share: amount, painted weight and factor of the vertex.
         rest, moved: the vertex before and after skinning.
         shaped: whether shape keys change the rest; else its distances are in attributes.
     """
-    row: Scalar = build.attribute(PAIR, Scalar, integer=True)
+    row: Scalar = build.attribute(stored.PAIR, Scalar, integer=True)
     away = _from_ray(moved - joints.at("posed_head", row), joints.at("posed_ray", row))
     distance = away.length()
     if shaped:
         from_joint = rest - joints.at("head", row)
-        kept = _from_ray(from_joint, joints.at("ray", row)).length()
-        room = from_joint.length() - kept
+        rest_distance = _from_ray(from_joint, joints.at("ray", row)).length()
+        max_correction = from_joint.length() - rest_distance
     else:
-        kept, room = build.attribute(KEPT, Scalar), build.attribute(ROOM, Scalar)
+        rest_distance = build.attribute(stored.REST_DISTANCE, Scalar)
+        max_correction = build.attribute(stored.MAX_CORRECTION, Scalar)
     size = joints.at("size", row)
-    too_far = (distance - size * kept - joints.at("gap", row)).maximum(0.0)
-    too_far = too_far.minimum((size * room).maximum(0.0))
-    return moved - away * (share * too_far / distance.maximum(_TINY))
+    too_far = (distance - size * rest_distance - joints.at("gap", row)).maximum(0.0)
+    too_far = too_far.minimum((size * max_correction).maximum(0.0))
+    return moved - away * (share * too_far / distance.maximum(TINY))
 
 
 def _from_ray(from_joint: Vector, ray: Vector) -> Vector:

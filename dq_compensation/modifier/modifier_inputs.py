@@ -21,7 +21,7 @@ def identifier_of(tree: bpy.types.NodeTree, name: str) -> str:
 
 
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
-    """Write one input; nothing is touched where it has that value already."""
+    """Write one input, if it has another value."""
     identifier = identifier_of(_tree_of(modifier), name)
     if get_input(modifier, name) == value:
         return
@@ -37,6 +37,16 @@ def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
     if _has_typed_inputs(modifier):
         return _typed(modifier, identifier).value
     return modifier.get(identifier)
+
+
+def get_inputs(modifier: bpy.types.NodesModifier) -> dict[str, Any]:
+    """Every input but the geometry, by its name."""
+    items: Any = _tree_of(modifier).interface.items_tree
+    found = {item.name: item.identifier for item in items if item.in_out == "INPUT"}
+    del found["Geometry"]
+    if _has_typed_inputs(modifier):
+        return {name: _typed(modifier, identifier).value for name, identifier in found.items()}
+    return {name: modifier.get(identifier) for name, identifier in found.items()}
 
 
 def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:

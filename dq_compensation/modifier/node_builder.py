@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import bpy
 
-from .node_values import (
-    DATA_TYPES,
-    ITEM_TYPES,
-    AnyField,
-    Field,
-    Geometry,
-    Matrix,
-    Number,
-    Operand,
-    Scalar,
-    Socket,
-    Vector,
-)
+from .node_sockets import Number, Operand, Socket, TreeNodes
+from .node_values import DATA_TYPES, ITEM_TYPES, Geometry, Matrix, Scalar, Vector
 
 
 def new_tree(name: str) -> Any:
@@ -27,46 +16,12 @@ def new_tree(name: str) -> Any:
     return bpy.data.node_groups.new(name, "GeometryNodeTree")
 
 
-class TreeBuilder:
-    """Adds nodes to one tree. Equal named attributes and constants are one node."""
+class TreeBuilder(TreeNodes):
+    """Adds the inputs of formulas to one tree. Equal named attributes are one node."""
 
     def __init__(self, tree: bpy.types.NodeTree) -> None:
-        self.tree = tree
+        super().__init__(tree)
         self._attributes: dict[tuple[object, str], Socket] = {}
-        self._samples: dict[tuple[int, int, int], Field] = {}
-        self._kept: list[Socket] = []
-
-    def node(self, kind: str, *inputs: Operand, **settings: object) -> bpy.types.Node:
-        """Add a node, set its properties, then its inputs in order (None: left as it is)."""
-        node = self.tree.nodes.new(kind)
-        for name, value in settings.items():
-            if getattr(node, name) != value:  # setting it would go over the whole tree
-                setattr(node, name, value)
-        for socket, operand in zip(node.inputs, inputs, strict=False):
-            self.connect(socket, operand)
-        return node
-
-    def connect(self, socket: bpy.types.NodeSocket, operand: Operand) -> None:
-        """Link an output to an input, or write a constant to it."""
-        if operand is None:
-            return
-        if isinstance(operand, Socket):
-            self.tree.links.new(operand.socket, socket)
-            return
-        constant: Any = socket
-        held = constant.default_value
-        held = held if isinstance(held, int | float | str | bool) else tuple(held)
-        if held != operand:
-            constant.default_value = operand
-
-    def math(self, operation: str, *operands: Operand) -> Scalar:
-        """A Math node."""
-        return Scalar(self, self.node("ShaderNodeMath", *operands, operation=operation).outputs[0])
-
-    def vector_math(self, operation: str, *operands: Operand) -> Vector:
-        """A Vector Math node with a vector result."""
-        node = self.node("ShaderNodeVectorMath", *operands, operation=operation)
-        return Vector(self, node.outputs["Vector"])
 
     def vector(self, x: Scalar | Number, y: Scalar | Number, z: Scalar | Number) -> Vector:
         """Three numbers as a vector."""
@@ -90,12 +45,7 @@ class TreeBuilder:
         """An affine matrix of its axes and, unless it is None, its origin."""
         origin = point.components() if point is not None else (0.0, 0.0, 0.0)
         return self.matrix(
-            (
-                (*x.components(), 0.0),
-                (*y.components(), 0.0),
-                (*z.components(), 0.0),
-                (*origin, 1.0),
-            )
+            ((*x.components(), 0.0), (*y.components(), 0.0), (*z.components(), 0.0), (*origin, 1.0))
         )
 
     def attribute(
@@ -109,15 +59,6 @@ class TreeBuilder:
             self.connect(node.inputs["Name"], name)
             self._attributes[key] = kind(self, node.outputs["Attribute"])
         return self._attributes[key]
-
-    def sampled(self, geometry: Geometry, field: AnyField, index: Scalar) -> AnyField:
-        """`Geometry.sample`, with one node for equal requests."""
-        key = (id(geometry), id(field), id(index))
-        if key not in self._samples:
-            self._samples[key] = geometry.sample(field, index)
-            # The ids stay unique only while the three live.
-            self._kept.extend((geometry, field, index))
-        return cast("AnyField", self._samples[key])
 
     def rotated(self, vector: Operand, rotation: Socket) -> Vector:
         """A vector rotated by a rotation."""

@@ -12,7 +12,8 @@ from typing import Any
 import bpy
 
 from .node_builder import TreeBuilder, new_tree
-from .node_values import Cloud, Geometry, Matrix, Scalar, Socket, Vector
+from .node_sockets import Socket
+from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
 
 _SOCKETS: dict[type[Socket], str] = {
     Scalar: "NodeSocketFloat",
@@ -23,7 +24,7 @@ _SOCKETS: dict[type[Socket], str] = {
 
 
 def grouped(build: TreeBuilder, name: str, part: Callable[..., Any], *arguments: Any) -> Any:
-    """What `part(build, *arguments)` returns, its nodes in a group.
+    """The result of `part(build, *arguments)`, with its nodes in a group.
 
     Args:
         build: of the tree that gets the group.

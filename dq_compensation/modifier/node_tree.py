@@ -42,6 +42,9 @@ from typing import Any
 
 import bpy
 
+from ..scene.content import digest
+from ..session.new_data import remember_new
+from .attribute_names import MISFIT
 from .bone_nodes import bone_cloud, palette_length
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
@@ -61,8 +64,14 @@ from .vertex_nodes import (
     linear_blend_by_sets,
 )
 
-# Custom property of a tree: the key of its kind.
+# Custom properties of a tree: the key of its kind, and the digest of its nodes when it was built.
 TREE_PROPERTY = "dq_compensation_tree"
+NODES_PROPERTY = "dq_compensation_nodes"
+EDITED = "edited"
+
+
+# What of a node's settings changes what it computes.
+_OPTIONS = ("operation", "data_type", "domain", "input_type", "transform_space", "integer")
 
 
 @dataclass(frozen=True)
@@ -90,16 +99,49 @@ INPUTS = (
 
 
 def find_tree(kind: TreeKind) -> bpy.types.NodeTree | None:
-    """The tree of that kind in this file; None without one."""
+    """The tree of that kind in this file that nobody has edited; None without one."""
     for tree in bpy.data.node_groups:
-        if tree.get(TREE_PROPERTY) == kind.key and tree.library is None:
+        usable = tree.library is None and tree.get(NODES_PROPERTY) != EDITED
+        if usable and tree.get(TREE_PROPERTY) == kind.key:
             return tree
     return None
 
 
+def mark_if_edited(tree: bpy.types.NodeTree) -> None:
+    """Check whether somebody has edited a tree or a group in it. Such a tree is not used again."""
+    if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree)}:
+        tree[NODES_PROPERTY] = EDITED
+
+
+def _nodes_digest(tree: bpy.types.NodeTree) -> str:
+    """The digest of all nodes, their options, constants and links, groups included."""
+    nodes: list[Any] = list(tree.nodes)
+    found: list[object] = []
+    for node in nodes:
+        inputs = [_constant(socket) for socket in node.inputs if not socket.is_linked]
+        options = [getattr(node, name, None) for name in _OPTIONS]
+        group = getattr(node, "node_tree", None)
+        inside = _nodes_digest(group) if group is not None else None
+        found.append((node.bl_idname, node.name, node.mute, options, inputs, inside))
+    links: list[Any] = list(tree.links)
+    for link in links:
+        ends = (link.from_node.name, link.from_socket.identifier)
+        found.append((*ends, link.to_node.name, link.to_socket.identifier, link.is_muted))
+    return digest(found)
+
+
+def _constant(socket: Any) -> object:
+    held = getattr(socket, "default_value", None)
+    return held if held is None or isinstance(held, int | float | str) else repr(held[:])
+
+
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """The tree of that kind, built when there is none."""
-    return find_tree(kind) or build_tree(kind)
+    tree = find_tree(kind)
+    if tree is None:
+        tree = build_tree(kind)
+        remember_new(tree)
+    return tree
 
 
 def remove_tree(tree: bpy.types.NodeTree) -> None:
@@ -131,11 +173,12 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
         if wanted.default is not None:
             socket.default_value = wanted.default
     _Assembly(TreeBuilder(tree), kind).build()
+    tree[NODES_PROPERTY] = _nodes_digest(tree)
     return tree
 
 
 # From rest position to deformed position, both in armature space.
-Deformation = Callable[[Vector], Vector]
+Motion = Callable[[Vector], Vector]
 # From where a vertex was and is to where it should be.
 Finish = Callable[[Vector, Vector], Vector]
 
@@ -147,7 +190,7 @@ class _Assembly:
         self.b = build
         self.kind = kind
         outputs = build.node("NodeGroupInput").outputs
-        self.mesh = Geometry(build, outputs["Geometry"])
+        self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
         self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
         self.vertices = Vertices(build, self.mesh, kind.slots)
 
@@ -165,14 +208,15 @@ class _Assembly:
         self.in_armature_space = self.to_object.inverted().transform_point(build.position())
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
-        # A mesh that has been edited since has other vertices than its attributes say.
-        surplus = self.mesh.point_count() - inputs["Vertices"]
+        # Where other vertices arrive than the attributes were written for, they pass; the mark
+        # lets Python see it.
+        surplus = self.arriving.point_count() - inputs["Vertices"]
         fits = surplus.absolute() < 0.5
-        shown = build.choose(fits, self.mesh, deformed)
+        shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
         build.node("NodeGroupOutput", shown)
 
     def _masked(self, moved: Vector) -> Vector:
-        """Only as far as the mask lets the vertices go; in object space."""
+        """Blend with the undeformed positions by the mask; in object space."""
         if not self.kind.masked:
             return moved
         build = self.b
@@ -202,7 +246,7 @@ class _Assembly:
         assert off is not None
         return off < length * 1e-6
 
-    def _set_position(self, deform: Deformation) -> Geometry:
+    def _set_position(self, deform: Motion) -> Geometry:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
@@ -264,8 +308,8 @@ class _Assembly:
         )
         return self._two_ways(sets, by_set, by_bone)
 
-    def _finished(self, deform: Deformation, then: Finish, linear: Deformation) -> Deformation:
-        """All of the method, or as much of it as the blend group says, against `linear`.
+    def _finished(self, deform: Motion, then: Finish, linear: Motion) -> Motion:
+        """The result of the method, blended with `linear` by the blend group.
 
         Every vertex goes both ways: parts of the mesh with a selection each saved nothing, and cost
         half as much again where the selections were speckled.
@@ -300,7 +344,7 @@ class _Assembly:
             self.kind.slots,
         )
 
-    def _deformation(self, name: str, part: Callable[..., Vector], *clouds: Cloud) -> Deformation:
+    def _deformation(self, name: str, part: Callable[..., Vector], *clouds: Cloud) -> Motion:
         """A part of `vertex_nodes` as a function of the start position, in a group."""
         slots = self.kind.slots
 
@@ -311,13 +355,15 @@ class _Assembly:
             self.b, f"DQ Compensation {name}", inside, self.mesh, start, *clouds
         )
 
-    def _two_ways(self, sets: Cloud, quick: Deformation, careful: Deformation) -> Geometry:
+    def _two_ways(self, sets: Cloud, quick: Motion, per_bone: Motion) -> Geometry:
         build = self.b
         start = self.in_armature_space
         by_set, by_bone = (
-            self._masked(self.to_object.transform_point(way(start))) for way in (quick, careful)
+            self._masked(self.to_object.transform_point(way(start))) for way in (quick, per_bone)
         )
-        needs_care = sets.at("careful", self.vertices.set) > 0.5
-        mixed = self.mesh.set_position(by_set, 1.0 - needs_care).set_position(by_bone, needs_care)
-        any_doubt = sets.geometry.greatest(sets.fields["careful"]) > 0.5
+        needs_per_bone = sets.at("needs_per_bone", self.vertices.set) > 0.5
+        mixed = self.mesh.set_position(by_set, 1.0 - needs_per_bone).set_position(
+            by_bone, needs_per_bone
+        )
+        any_doubt = sets.geometry.greatest(sets.fields["needs_per_bone"]) > 0.5
         return build.choose(any_doubt, self._set_position(quick), mixed)

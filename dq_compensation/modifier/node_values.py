@@ -1,103 +1,96 @@
-"""What flows through a node tree, with operators, so that nodes are written as formulas."""
+"""The values in a node tree, with operators, so that formulas add nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
-import bpy
-
-if TYPE_CHECKING:
-    from .node_builder import TreeBuilder
-
-Number = float | int
-
-
-@dataclass(frozen=True, eq=False)
-class Socket:
-    """An output of a node, to be linked to inputs. Subclasses know what it carries."""
-
-    builder: TreeBuilder
-    socket: bpy.types.NodeSocket
-
-    def _node(self, kind: str, *inputs: Operand, **settings: object) -> bpy.types.Node:
-        return self.builder.node(kind, *inputs, **settings)
+from .node_sockets import Number, Operand, Socket
 
 
 class Scalar(Socket):
     """A float or an integer per element."""
 
+    def _math(self, operation: str, *operands: Operand) -> Scalar:
+        node = self._node("ShaderNodeMath", *operands, operation=operation)
+        return Scalar(self.builder, node.outputs[0])
+
     def __add__(self, other: Scalar | Number) -> Scalar:
-        return self.builder.math("ADD", self, other)
+        return self._math("ADD", self, other)
 
     def __sub__(self, other: Scalar | Number) -> Scalar:
-        return self.builder.math("SUBTRACT", self, other)
+        return self._math("SUBTRACT", self, other)
 
     def __rsub__(self, other: Number) -> Scalar:
-        return self.builder.math("SUBTRACT", other, self)
+        return self._math("SUBTRACT", other, self)
 
     def __mul__(self, other: Scalar | Number) -> Scalar:
-        return self.builder.math("MULTIPLY", self, other)
+        return self._math("MULTIPLY", self, other)
 
     def __rmul__(self, other: Number) -> Scalar:
-        return self.builder.math("MULTIPLY", self, other)
+        return self._math("MULTIPLY", self, other)
 
     def __truediv__(self, other: Scalar | Number) -> Scalar:
-        return self.builder.math("DIVIDE", self, other)
+        return self._math("DIVIDE", self, other)
 
     def __rtruediv__(self, other: Number) -> Scalar:
-        return self.builder.math("DIVIDE", other, self)
+        return self._math("DIVIDE", other, self)
 
     def __lt__(self, other: Scalar | Number) -> Scalar:
         """1 where it is less, else 0."""
-        return self.builder.math("LESS_THAN", self, other)
+        return self._math("LESS_THAN", self, other)
 
     def __gt__(self, other: Scalar | Number) -> Scalar:
         """1 where it is greater, else 0."""
-        return self.builder.math("GREATER_THAN", self, other)
+        return self._math("GREATER_THAN", self, other)
 
     def times_plus(self, factor: Scalar | Number, addend: Scalar | Number) -> Scalar:
         """`self factor + addend` in one node."""
-        return self.builder.math("MULTIPLY_ADD", self, factor, addend)
+        return self._math("MULTIPLY_ADD", self, factor, addend)
 
     def minimum(self, other: Scalar | Number) -> Scalar:
         """The lesser one."""
-        return self.builder.math("MINIMUM", self, other)
+        return self._math("MINIMUM", self, other)
 
     def maximum(self, other: Scalar | Number) -> Scalar:
         """The greater one."""
-        return self.builder.math("MAXIMUM", self, other)
+        return self._math("MAXIMUM", self, other)
 
     def absolute(self) -> Scalar:
-        """Without its sign."""
-        return self.builder.math("ABSOLUTE", self)
+        """The value without its sign."""
+        return self._math("ABSOLUTE", self)
 
     def arccosine(self) -> Scalar:
         """The angle in radians whose cosine it is; beyond -1 and 1 that of the nearer one."""
-        return self.builder.math("ARCCOSINE", self.minimum(1.0).maximum(-1.0))
+        return self._math("ARCCOSINE", self.minimum(1.0).maximum(-1.0))
 
     def exponential(self) -> Scalar:
         """E to the power of it."""
-        return self.builder.math("EXPONENT", self)
+        return self._math("EXPONENT", self)
 
     def square_root(self) -> Scalar:
         """Its square root."""
-        return self.builder.math("SQRT", self)
+        return self._math("SQRT", self)
 
     def inverse_square_root(self) -> Scalar:
         """1 through its square root."""
-        return self.builder.math("INVERSE_SQRT", self)
+        return self._math("INVERSE_SQRT", self)
 
 
 class Vector(Socket):
     """Three floats per element."""
 
+    def _math(self, operation: str, *operands: Operand) -> Vector:
+        node = self._node("ShaderNodeVectorMath", *operands, operation=operation)
+        return Vector(self.builder, node.outputs["Vector"])
+
     def __add__(self, other: Vector) -> Vector:
-        return self.builder.vector_math("ADD", self, other)
+        return self._math("ADD", self, other)
 
     def __sub__(self, other: Vector) -> Vector:
-        return self.builder.vector_math("SUBTRACT", self, other)
+        return self._math("SUBTRACT", self, other)
 
     def __mul__(self, factor: Scalar | Number) -> Vector:
         """Scaled by a number."""
@@ -108,7 +101,7 @@ class Vector(Socket):
 
     def cross(self, other: Vector) -> Vector:
         """The cross product."""
-        return self.builder.vector_math("CROSS_PRODUCT", self, other)
+        return self._math("CROSS_PRODUCT", self, other)
 
     def dot(self, other: Vector) -> Scalar:
         """The dot product."""
@@ -126,8 +119,8 @@ class Vector(Socket):
         return Scalar(self.builder, node.outputs["Value"])
 
     def normalized(self) -> Vector:
-        """Of length 1; zero stays zero."""
-        return self.builder.vector_math("NORMALIZE", self)
+        """The vector with length 1; zero stays zero."""
+        return self._math("NORMALIZE", self)
 
     def components(self) -> tuple[Scalar, Scalar, Scalar]:
         """x, y and z."""
@@ -144,7 +137,7 @@ class Matrix(Socket):
         node = self._node("FunctionNodeTransformPoint", point, self)
         return Vector(self.builder, node.outputs[0])
 
-    def transform_direction(self, direction: Vector) -> Vector:
+    def transform_direction(self, direction: Vector | Sequence[float]) -> Vector:
         """The upper 3x3 part applied to a direction."""
         node = self._node("FunctionNodeTransformDirection", direction, self)
         return Vector(self.builder, node.outputs[0])
@@ -173,12 +166,18 @@ class Matrix(Socket):
         """The quaternion of a matrix that is a rotation, w >= 0."""
         node = self._node("FunctionNodeRotationToQuaternion", self.rotation_socket())
         w, x, y, z = (Scalar(self.builder, output) for output in node.outputs)
-        return Quaternion(w, self.builder.vector(x, y, z), (x, y, z))
+        axis = self._node("ShaderNodeCombineXYZ", x, y, z).outputs[0]
+        return Quaternion(w, Vector(self.builder, axis), (x, y, z))
 
     def rotation_socket(self) -> Socket:
-        """The rotation that it holds, without scale and mirroring."""
-        parts = self._node("FunctionNodeSeparateTransform", self)
-        return Socket(self.builder, parts.outputs["Rotation"])
+        """The rotation of its Y axis, and of its Z axis as far as it can be, without scale.
+
+        Separate Transform would be off by 2e-3 near a quarter turn about Y: it takes Euler angles.
+        """
+        y, z = (self.transform_direction(unit) for unit in ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+        axes = {"primary_axis": "Y", "secondary_axis": "Z"}
+        node = self._node("FunctionNodeAxesToRotation", y, z, **axes)
+        return Socket(self.builder, node.outputs["Rotation"])
 
 
 Field = Scalar | Vector | Matrix
@@ -188,13 +187,22 @@ AnyField = TypeVar("AnyField", Scalar, Vector, Matrix)
 class Geometry(Socket):
     """A geometry, not a field."""
 
+    @cached_property
+    def _samples(self) -> dict[tuple[Field, Scalar], Any]:
+        return {}
+
     def sample(self, value: AnyField, index: Scalar) -> AnyField:
-        """The value that a field has on this geometry's points, at an index per element."""
-        kind = DATA_TYPES[type(value)]
-        node = self._node("GeometryNodeSampleIndex", domain="POINT", data_type=kind)
-        for name, operand in (("Geometry", self), ("Value", value), ("Index", index)):
-            self.builder.connect(node.inputs[name], operand)
-        return type(value)(self.builder, node.outputs["Value"])
+        """The value that a field has on this geometry's points, at an index per element.
+
+        Equal requests are one node.
+        """
+        if (value, index) not in self._samples:
+            kind = DATA_TYPES[type(value)]
+            node = self._node("GeometryNodeSampleIndex", domain="POINT", data_type=kind)
+            for name, operand in (("Geometry", self), ("Value", value), ("Index", index)):
+                self.builder.connect(node.inputs[name], operand)
+            self._samples[value, index] = type(value)(self.builder, node.outputs["Value"])
+        return self._samples[value, index]
 
     def capture(self, fields: dict[str, Field]) -> Cloud:
         """Evaluate fields on this geometry's points, all at once and once only."""
@@ -244,7 +252,7 @@ class Cloud:
     def at(self, name: str, index: Scalar) -> Any:
         """The field of that name at an index per element; equal requests are one node."""
         field: Any = self.fields[name]
-        return self.geometry.builder.sampled(self.geometry, field, index)
+        return self.geometry.sample(field, index)
 
     def quaternion(self, name: str, index: Scalar) -> Quaternion:
         """The fields `name_w` and `name` as a quaternion."""
@@ -275,8 +283,6 @@ class Quaternion:
         """A vector rotated by this, a unit quaternion."""
         return vector + self.axis.cross(self.axis.cross(vector) + vector * self.w) * 2.0
 
-
-Operand = Socket | Number | bool | str | Sequence[float] | None
 
 DATA_TYPES: dict[type, str] = {Scalar: "FLOAT", Vector: "FLOAT_VECTOR", Matrix: "FLOAT4X4"}
 ITEM_TYPES: dict[type, str] = {Scalar: "FLOAT", Vector: "VECTOR", Matrix: "MATRIX"}

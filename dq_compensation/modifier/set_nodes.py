@@ -1,4 +1,4 @@
-"""Nodes for the distinct sets and pairs of bones: what vertices share is computed once for them.
+"""Nodes for the distinct sets and pairs of bones: vertices share the result of their set.
 
 A human of 13,380 vertices has 700 sets of bones and 430 pairs. For the bones 1..k of a set, with
 signs s that agree, the sums that every vertex needs, such as sum w_i s_i q_i, are a matrix of the
@@ -10,28 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .attribute_names import (
-    PAIR_FIRST,
-    PAIR_SECOND,
-    SET_BONE,
-    numbered,
-)
+from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
+from ..core.dual_quaternion import FACING_TOLERANCE
+from .attribute_names import PAIR_FIRST, PAIR_SECOND, SET_BONE, numbered
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Field, Geometry, Matrix, Quaternion, Scalar, Vector
 
 # Quaternions of one set that are farther from a right angle than this surely agree, whatever
 # rounding does; below, vertices decide for themselves, with `core`'s tolerance.
 _SURELY_FACING = 1e-6
-_NO_AXIS = 1e-3
 
-# As in core: bones that differ by half a turn face each other.
-FACING_TOLERANCE = -2e-7
+
+def faces_away(dot: Scalar) -> Scalar:
+    """1 where unit quaternions of that dot product blend with opposite signs, else 0."""
+    return dot < -FACING_TOLERANCE
 
 
 def set_bones(build: TreeBuilder, mesh: Geometry, slots: int, row: Scalar) -> list[Scalar]:
     """The palette rows of the bones of sets, slot by slot."""
     return [
-        build.sampled(mesh, build.attribute(numbered(SET_BONE, slot), Scalar, integer=True), row)
+        mesh.sample(build.attribute(numbered(SET_BONE, slot), Scalar, integer=True), row)
         for slot in range(slots)
     ]
 
@@ -63,7 +61,6 @@ def aligned(
     the signs are those of the sum so far, in any order.
 
     Args:
-        build: of the tree.
         quaternions: for each chunk the four quaternions as columns.
         towards: the quaternion (x, y, z, w) to agree with, in place of the first one.
     """
@@ -80,7 +77,7 @@ def aligned(
             first = [column[0] for column in products.entries()]
             if reference is not None:
                 first = (quaternions[other].transposed() @ reference).entries()[0]
-            signs = [(dot < FACING_TOLERANCE).times_plus(-2.0, 1.0) for dot in first]
+            signs = [faces_away(dot).times_plus(-2.0, 1.0) for dot in first]
             assert other == len(signed)
             signed.append(build.diagonal(signs))
     least: Scalar | None = None
@@ -119,8 +116,9 @@ def dual_quaternion_sets(
     sum over the set; the last slot has the weight that they leave of 1.
 
     Returns:
-        `real_j`, `dual_j` (rows x, y, z), `scalars_j` (rows real w, dual w), and `careful`: 1 where
-        a bone is scaled or the signs depend on the weights, so that the matrices do not serve.
+        `real_j`, `dual_j` (rows x, y, z), `scalars_j` (rows real w, dual w), and `needs_per_bone`:
+        1 where a bone is scaled or the signs depend on the weights, so that the matrices do not
+        serve.
         And `matrix_i`, the matrix of the bone in slot i, `with_matrices`.
     """
     cloud = build.points(set_count)
@@ -134,10 +132,10 @@ def dual_quaternion_sets(
         for chunk in chunks
     ]
     signs = aligned(build, reals)
-    careful = signs.doubtful
+    per_bone = signs.doubtful
     for bone in packed:
-        careful = careful.maximum(bone[2][3])
-    fields: dict[str, Field] = {"careful": careful}
+        per_bone = per_bone.maximum(bone[2][3])
+    fields: dict[str, Field] = {"needs_per_bone": per_bone}
     for number, signed in enumerate(signs.signed):
         blending = signed @ last_slot_implied(build, number == 0)
         fields[numbered("real", number)] = reals[number] @ blending
@@ -162,7 +160,7 @@ def compensation_pairs(
         turn_and_limb(build, bones, bone) for bone in (first, second)
     )
     limb_sum = limb + other_limb
-    bisector = limb_sum.normalized() * (limb_sum.length() > 1e-6)
+    bisector = limb_sum.normalized() * (limb_sum.length() > LEAST_BISECTOR)
     # real times the conjugate of other
     w = real.dot(other)
     turn = real.axis * other.w - other.axis * real.w - real.axis.cross(other.axis)
@@ -171,7 +169,7 @@ def compensation_pairs(
     across = bisector - axis * axis.dot(bisector)
     # 2 sqrt(1 - |w|) = 2 sine / sqrt(1 + |w|), without the cancellation at small angles
     bend = w.absolute().times_plus(0.25, 0.25).inverse_square_root() * sine
-    bend = bend.minimum(1.0) * (sine > _NO_AXIS)
+    bend = bend.minimum(1.0) * (sine > LEAST_SINE)
     return cloud.capture({"offset": across * bend})
 
 

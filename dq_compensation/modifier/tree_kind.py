@@ -1,19 +1,21 @@
-"""Which tree a mesh needs: trees are shared by all meshes that need the same."""
+"""The kind of tree that a mesh needs. All meshes of one kind share a tree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..core.deform import Method
-from ..scene.binding import Binding
-from ..scene.evaluation import Settings, acting_blend_group
+from ..core.deform import Deformation, Method
+from ..core.measured_joints import MeasuredJoints
+from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 2
+TREE_VERSION = 3
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
 _VERTICES_PER_SET = 3
+# The methods whose trees can go bone by bone alone, without sets.
+_BY_SETS_OR_BONES: frozenset[Method] = frozenset(("DUAL_QUATERNION", "COMPENSATED"))
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,6 @@ class ExampleCounts:
     """How many example poses a tree knows.
 
     Attributes:
-        bones: with examples.
         poses: of all bones.
         most: poses of one bone.
         twisting: whether full rotations count for any bone.
@@ -32,6 +33,13 @@ class ExampleCounts:
     most: int
     twisting: bool
 
+    @classmethod
+    def of(cls, examples: Examples) -> ExampleCounts:
+        """Count the example poses that act on a mesh."""
+        poses = examples.poses
+        bones, _, most = poses.solution.shape
+        return cls(bones, poses.pose_count, most, bool(poses.twists.any()))
+
     @property
     def table_rows(self) -> int:
         """The rows of the larger one of the two tables: rest and the poses of every bone."""
@@ -40,10 +48,9 @@ class ExampleCounts:
 
 @dataclass(frozen=True)
 class TreeKind:
-    """What a tree is built for; meshes of one kind share one tree.
+    """The kind of a tree; meshes of one kind share one tree.
 
     Attributes:
-        method: how bones are blended.
         slots: how many influences it can blend: 4, 7, 10, ...
         masked: whether the Armature modifier is limited to a vertex group.
         scattered: whether so few vertices share a set of bones that sets save nothing.
@@ -64,7 +71,7 @@ class TreeKind:
 
     @property
     def key(self) -> str:
-        """What the tree remembers of itself."""
+        """The key that is stored in the tree."""
         names = ("masked", "scattered", "measured", "shaped", "blended")
         options = "".join(f" {name}" for name in names if getattr(self, name))
         if self.examples is not None:
@@ -74,37 +81,39 @@ class TreeKind:
 
     @property
     def tree_name(self) -> str:
-        """What the user sees."""
+        """The tree's name in Blender's interface."""
         method = self.method.replace("_", " ").title()
         return f"DQ Compensation: {method}{' by Example' if self.examples else ''}"
 
 
-def kind_for(binding: Binding, settings: Settings, *, masked: bool, sets: int) -> TreeKind:
-    """The kind of tree that deforms a bound mesh with that many sets of bones."""
-    has_direct_way = settings.method in {"DUAL_QUATERNION", "COMPENSATED"}
-    scattered = has_direct_way and _VERTICES_PER_SET * sets > binding.vertex_count
-    measured = settings.method == "COMPENSATED" and settings.curve == "MEASURED"
+def kind_for(
+    deformation: Deformation,
+    examples: Examples | None,
+    *,
+    masked: bool,
+    shape_keys: bool,
+    sets: int,
+) -> TreeKind:
+    """The kind of tree that deforms a mesh.
+
+    Args:
+        masked: whether the Armature modifier is limited to a vertex group.
+        shape_keys: whether the mesh has any.
+        sets: how many sets of bones it has.
+    """
+    influences, method = deformation.influences, deformation.method
+    scattered = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
+    measured = isinstance(deformation.compensation, MeasuredJoints)
     return TreeKind(
-        settings.method,
-        slots_for(binding.influences.width),
+        method,
+        slots_for(influences.width),
         masked,
         scattered,
         measured,
-        shaped=measured and binding.shape_keys is not None,
-        blended=bool(acting_blend_group(binding, settings)),
-        examples=example_counts(binding, settings),
+        shaped=measured and shape_keys,
+        blended=deformation.blend is not None,
+        examples=None if examples is None else ExampleCounts.of(examples),
     )
-
-
-def example_counts(binding: Binding, settings: Settings) -> ExampleCounts | None:
-    """How many example poses act on a bound mesh; None when none does."""
-    if not settings.by_example:
-        return None
-    poses = binding.examples(settings.limb_axis).poses
-    if not poses.pose_count:
-        return None
-    bones, most = poses.solution.shape[0], poses.solution.shape[2]
-    return ExampleCounts(bones, poses.pose_count, most, bool(poses.twists.any()))
 
 
 def slots_for(influences: int) -> int:

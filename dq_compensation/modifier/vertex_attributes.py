@@ -1,4 +1,4 @@
-"""Writes what does not change with the pose into a mesh, for the node trees to read."""
+"""Writes the attributes of a mesh that do not change with the pose, for the node trees."""
 
 from __future__ import annotations
 
@@ -9,36 +9,17 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.deform import Deformation
 from ..core.influences import Influences
+from ..core.measured_joints import MeasuredJoints, distances_at_rest
+from ..core.skeleton import Skeleton
+from ..core.spherical_joint import JointSets
+from ..core.vectors import transformed_points, two_across
 from ..scene.binding import Binding
-from ..scene.evaluation import Settings
-from .attribute_names import (
-    AMOUNT,
-    JOINT,
-    JOINT_ACROSS,
-    JOINT_HEAD,
-    JOINT_LIMB,
-    JOINT_PARENT,
-    JOINT_RAY,
-    KEPT,
-    PAIR,
-    PAIR_FIRST,
-    PAIR_SECOND,
-    PREFIX,
-    ROOM,
-    SET,
-    SET_BONE,
-    SET_CENTROID,
-    SET_JOINT,
-    SET_REFERENCE,
-    SET_SIZE,
-    STRONGEST,
-    WEIGHTS,
-    numbered,
-)
+from ..scene.stored_examples import Examples
+from . import attribute_names as stored
 from .example_tables import example_tables
-from .palette import IDENTITY_ROW
-from .tree_kind import example_counts
+from .palette_object import IDENTITY_ROW
 
 
 @dataclass(frozen=True)
@@ -52,38 +33,36 @@ class TableSizes:
 def write_attributes(
     mesh: bpy.types.Mesh,
     binding: Binding,
-    settings: Settings,
+    deformation: Deformation,
+    examples: Examples | None,
     rows: dict[str, int],
     slots: int,
     *,
     remove_others: bool = True,
 ) -> TableSizes:
-    """Write the attributes that a method reads.
+    """Write the attributes that a tree reads.
 
     Args:
         mesh: the mesh of the bound object, not in Edit Mode.
-        binding: of the object.
-        settings: the method, and where limbs point and how the compensation is spread.
-        rows: the palette row of each bone name.
-        slots: of the tree.
+        deformation: of the object, where it was bound.
         remove_others: remove what other methods read.
     """
-    names = binding.skeleton.names
+    names, influences = binding.skeleton.names, deformation.influences
     row_of_bone = np.array([rows.get(name, IDENTITY_ROW) for name in names] or [IDENTITY_ROW])
-    values = _of_influences(binding, row_of_bone, slots)
-    pair_count = 1
-    if settings.method == "COMPENSATED":
-        if settings.curve == "MEASURED":
-            pairs, pair_count = _of_measured(binding, settings, row_of_bone)
+    values = _of_influences(influences, row_of_bone, slots)
+    pair_count, compensation = 1, deformation.compensation
+    if compensation is not None:
+        if isinstance(compensation, MeasuredJoints):
+            pairs, pair_count = _of_measured(binding, compensation, row_of_bone)
         else:
-            pairs, pair_count = _of_pairs(binding, row_of_bone)
+            pairs, pair_count = _of_pairs(influences, row_of_bone)
         values |= pairs
-        values[AMOUNT] = binding.amounts(settings.limb_axis, settings.curve)
-    if settings.method == "SPHERICAL_JOINT":
-        values |= _of_joints(binding, row_of_bone, values[SET])
-    if example_counts(binding, settings) is not None:
-        values |= example_tables(binding, settings, row_of_bone)
-    set_count = int(values[SET].max(initial=0)) + 1
+        values[stored.AMOUNT] = compensation.amounts
+    if deformation.sets is not None:
+        values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
+    if examples is not None and binding.shape_keys is not None:
+        values |= example_tables(examples, binding.shape_keys.offsets, row_of_bone)
+    set_count = int(values[stored.SET].max(initial=0)) + 1
     active = _active_attribute(mesh)
     unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
     for name in unused:
@@ -95,47 +74,26 @@ def write_attributes(
     return TableSizes(set_count, pair_count)
 
 
-def holds_weights(mesh: bpy.types.Mesh, influences: Influences) -> bool:
-    """Whether the weights that were written into a mesh are these.
-
-    Args:
-        mesh: not in Edit Mode.
-        influences: of its vertices, of now.
-    """
-    _, weights = influences.in_blending_order()
-    used = weights.shape[1]
-    chunk = 0
-    while (attribute := mesh.attributes.get(numbered(WEIGHTS, chunk))) is not None:
-        expected = np.zeros((len(mesh.vertices), 3), np.float32)
-        expected[:, : max(0, min(3, used - 3 * chunk))] = weights[:, 3 * chunk : 3 * chunk + 3]
-        written = np.zeros_like(expected)
-        if len(attribute.data) != len(written):
-            return False
-        attribute.data.foreach_get("vector", written.reshape(-1))
-        if not np.array_equal(written, expected):
-            return False
-        chunk += 1
-    # The weight of the slot after the last is what is left of 1.
-    return used <= 3 * chunk + 1
-
-
 def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
     """The attributes of a mesh that are ours."""
-    return [attribute.name for attribute in mesh.attributes if attribute.name.startswith(PREFIX)]
+    return [
+        attribute.name for attribute in mesh.attributes if attribute.name.startswith(stored.PREFIX)
+    ]
 
 
 def remove_attributes(mesh: bpy.types.Mesh) -> None:
     """Remove the attributes that are ours."""
-    active = _active_attribute(mesh)
-    for name in attribute_names(mesh):
+    names, active = attribute_names(mesh), _active_attribute(mesh)
+    for name in names:
         mesh.attributes.remove(mesh.attributes[name])
-    _activate(mesh, active)
+    if names:
+        _activate(mesh, active)
 
 
 def _active_attribute(mesh: bpy.types.Mesh) -> str | None:
     """The attribute that is selected in the Attributes panel."""
     active = mesh.attributes.active
-    return active.name if active is not None and not active.name.startswith(PREFIX) else None
+    return active.name if active is not None and not active.name.startswith(stored.PREFIX) else None
 
 
 def _activate(mesh: bpy.types.Mesh, name: str | None) -> None:
@@ -171,14 +129,14 @@ def _write(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> bool:
 
 
 def _of_influences(
-    binding: Binding, row_of_bone: NDArray[np.integer], slots: int
+    influences: Influences, row_of_bone: NDArray[np.integer], slots: int
 ) -> dict[str, NDArray[Any]]:
     """The set of each vertex, its weights, and the table of sets.
 
     Sets are distinct rows of bones in blending order. Unused slots repeat the first bone, with
     weight 0: they agree with it in everything.
     """
-    bones, weights = binding.influences.in_blending_order()
+    bones, weights = influences.in_blending_order()
     used = weights > 0.0
     rows = np.where(used[:, :1], row_of_bone[bones], IDENTITY_ROW)
     rows = np.where(used, rows, rows[:, :1])
@@ -187,29 +145,28 @@ def _of_influences(
     table, set_of_vertex = _distinct_rows(padded)
     shares = np.zeros((len(weights), slots), np.float32)
     shares[:, : weights.shape[1]] = weights[:, :slots]
-    values: dict[str, NDArray[Any]] = {SET: set_of_vertex}
+    values: dict[str, NDArray[Any]] = {stored.SET: set_of_vertex}
     for chunk in range((slots - 1) // 3):
-        values[numbered(WEIGHTS, chunk)] = shares[:, 3 * chunk : 3 * chunk + 3]
+        values[stored.numbered(stored.WEIGHTS, chunk)] = shares[:, 3 * chunk : 3 * chunk + 3]
     for slot in range(slots):
-        values[numbered(SET_BONE, slot)] = table[:, slot]
+        values[stored.numbered(stored.SET_BONE, slot)] = table[:, slot]
     return values
 
 
-def measured_bones(binding: Binding, settings: Settings) -> frozenset[str]:
+def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[str]:
     """The bones that MEASURED compensation looks at; some may not deform."""
-    if settings.method != "COMPENSATED" or settings.curve != "MEASURED":
+    measured = deformation.compensation
+    if not isinstance(measured, MeasuredJoints):
         return frozenset()
-    measured = binding.measured(settings.limb_axis)
     joints = np.unique(measured.joints[measured.rows])
     both = np.union1d(joints, measured.limbs.parents[joints])
-    return frozenset(binding.skeleton.names[int(bone)] for bone in both)
+    return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
 def _of_measured(
-    binding: Binding, settings: Settings, row_of_bone: NDArray[np.integer]
+    binding: Binding, measured: MeasuredJoints, row_of_bone: NDArray[np.integer]
 ) -> tuple[dict[str, NDArray[Any]], int]:
     """The joint and limb that each vertex is measured against, and the table of them."""
-    measured = binding.measured(settings.limb_axis)
     limbs = measured.limbs
     two = np.zeros((binding.vertex_count, 2), np.int64)
     rows = measured.rows
@@ -219,60 +176,50 @@ def _of_measured(
     parent = limbs.parents[joint]
     ray = np.where((joint == limb)[:, None], limbs.forth[joint], limbs.back[joint])
     values: dict[str, NDArray[Any]] = {
-        PAIR: row_of_vertex,
-        JOINT: row_of_bone[joint],
-        JOINT_PARENT: row_of_bone[parent],
-        JOINT_LIMB: row_of_bone[limb],
-        JOINT_HEAD: limbs.heads[joint],
-        JOINT_RAY: ray,
+        stored.PAIR: row_of_vertex,
+        stored.JOINT: row_of_bone[joint],
+        stored.JOINT_PARENT: row_of_bone[parent],
+        stored.JOINT_LIMB: row_of_bone[limb],
+        stored.JOINT_HEAD: limbs.heads[joint],
+        stored.JOINT_RAY: ray,
     }
-    across = (*_across(limbs.forth[joint]), *_across(limbs.forth[parent]))
+    across = (*two_across(limbs.forth[joint]), *two_across(limbs.forth[parent]))
     for number, direction in enumerate(across):
-        values[numbered(JOINT_ACROSS, number)] = direction
+        values[stored.numbered(stored.JOINT_ACROSS, number)] = direction
     if binding.shape_keys is None:
-        to_armature = binding.object_to_armature
-        rest = binding.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
+        rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][row_of_vertex]
-        rays = ray[row_of_vertex]
-        along = np.maximum(np.einsum("ni,ni->n", from_joint, rays), 0.0)
-        kept = np.linalg.norm(from_joint - along[:, None] * rays, axis=1)
-        values[KEPT], values[ROOM] = kept, np.linalg.norm(from_joint, axis=1) - kept
+        at_rest = distances_at_rest(from_joint, ray[row_of_vertex])
+        values[stored.REST_DISTANCE], values[stored.MAX_CORRECTION] = at_rest
     return values, len(table)
 
 
-def _across(
-    directions: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Two unit vectors across each direction, shapes (m, 3), and across each other."""
-    least = np.eye(3)[np.abs(directions).argmin(axis=1)]
-    one = np.cross(directions, least)
-    one /= np.linalg.norm(one, axis=1, keepdims=True)
-    return one, np.cross(directions, one)
-
-
 def _of_pairs(
-    binding: Binding, row_of_bone: NDArray[np.integer]
+    influences: Influences, row_of_bone: NDArray[np.integer]
 ) -> tuple[dict[str, NDArray[Any]], int]:
     """The pair of strongest bones of each vertex, and the table of pairs."""
-    influences = binding.influences
     two = np.full((influences.vertex_count, 2), IDENTITY_ROW)
     width = min(2, influences.width)
     used = influences.weights[:, :width] > 0.0
     two[:, :width] = np.where(used, row_of_bone[influences.bones[:, :width]], IDENTITY_ROW)
     table, pair_of_vertex = _distinct_rows(two)
-    return {PAIR: pair_of_vertex, PAIR_FIRST: table[:, 0], PAIR_SECOND: table[:, 1]}, len(table)
+    return {
+        stored.PAIR: pair_of_vertex,
+        stored.PAIR_FIRST: table[:, 0],
+        stored.PAIR_SECOND: table[:, 1],
+    }, len(table)
 
 
 def _of_joints(
-    binding: Binding,
+    influences: Influences,
+    sets: JointSets,
     row_of_bone: NDArray[np.integer],
     set_of_vertex: NDArray[np.int32],
 ) -> dict[str, NDArray[Any]]:
     """The joint of each set, and the strongest bone of each vertex."""
-    sets, influences = binding.sets, binding.influences
     moved = influences.weights[:, 0] > 0.0
     values: dict[str, NDArray[Any]] = {
-        STRONGEST: np.where(moved, row_of_bone[influences.bones[:, 0]], IDENTITY_ROW)
+        stored.STRONGEST: np.where(moved, row_of_bone[influences.bones[:, 0]], IDENTITY_ROW)
     }
     # Rows are sets in blending order; sets of joints have no order. Vertices tell which is which.
     count = int(set_of_vertex.max(initial=0)) + 1
@@ -287,16 +234,14 @@ def _of_joints(
     reference[known] = np.where(controlling >= 0, row_of_bone[controlling], -1)
     size[known] = np.diff(sets.offsets)[joint_set]
     return values | {
-        SET_CENTROID: centroid,
-        SET_JOINT: shared,
-        SET_REFERENCE: reference,
-        SET_SIZE: size,
+        stored.SET_CENTROID: centroid,
+        stored.SET_JOINT: shared,
+        stored.SET_REFERENCE: reference,
+        stored.SET_SIZE: size,
     }
 
 
-def _distinct_rows(
-    rows: NDArray[np.integer],
-) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+def _distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     """The distinct rows, and which of them each row is; sorting numbers, not rows, is fast."""
     keys = np.zeros(len(rows), np.int64)
     base = int(rows.max(initial=0)) + 1

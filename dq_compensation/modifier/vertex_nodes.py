@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from .attribute_names import AMOUNT, PAIR, SET, STRONGEST, WEIGHTS, numbered
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
-from .set_nodes import FACING_TOLERANCE, set_bones
+from .set_nodes import faces_away, set_bones
 
 
 class Vertices:
-    """What is known of every vertex: its set of bones and its weights."""
+    """The input of every vertex: its set of bones and its weights."""
 
     def __init__(self, build: TreeBuilder, mesh: Geometry, slots: int) -> None:
         self.build = build
@@ -23,7 +23,7 @@ class Vertices:
         ]
 
     def weighted(self, sets: Cloud, name: str) -> Vector:
-        """The weighted sum that the matrices of that name of `set_nodes.weight_matrices` hold."""
+        """The weighted sum that matrices of `set_nodes.dual_quaternion_sets` hold, by name."""
         total: Vector | None = None
         for chunk, weights in enumerate(self.weight_vectors):
             part = sets.at(numbered(name, chunk), self.set).transform_point(weights)
@@ -77,7 +77,7 @@ def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vect
         there = bones.at("matrix", bone).transform_point(position)
         signed = weight
         if total is not None:
-            signed = weight * (1.0 - (real.dot(total) < FACING_TOLERANCE) * 2.0)
+            signed = weight * (1.0 - faces_away(real.dot(total)) * 2.0)
         real = real * signed
         product = Quaternion(there.dot(real.axis) * -1.0, there * real.w + there.cross(real.axis))
         total = real if total is None else added(total, real)
@@ -124,6 +124,6 @@ def compensated_share(build: TreeBuilder, factors: Sequence[Scalar]) -> Scalar:
 
 
 def compensation(build: TreeBuilder, pairs: Cloud, share: Scalar) -> Vector:
-    """What COMPENSATED adds with a published curve: a share of the offset of the vertex's pair."""
+    """The displacement by a published curve: a share of the offset of the vertex's pair."""
     offset: Vector = pairs.at("offset", build.attribute(PAIR, Scalar, integer=True))
     return offset * share

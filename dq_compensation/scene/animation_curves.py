@@ -1,4 +1,4 @@
-"""The animation curves of datablocks and bones: the same to read in every Blender version.
+"""Reads the animation curves of datablocks and bones in the same way in every Blender version.
 
 An action of Blender 4.2 has its curves itself; from 4.4 on it has slots, and each slot its curves;
 from 5.0 on there is no other way to them. Here a `PlayedAction` is one action with the curves that
@@ -8,8 +8,8 @@ one datablock plays of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -32,7 +32,6 @@ class PlayedAction:
     """One action, as one datablock plays it.
 
     Attributes:
-        action: it.
         slot_handle: of the slot that is played; 0 before Blender 4.4.
         source: from where it is played.
         strips: the names of the NLA strips that play it.
@@ -49,7 +48,7 @@ class PlayedAction:
 
     @property
     def is_editable(self) -> bool:
-        """Whether it is of this file; a linked action cannot be changed."""
+        """Whether the action belongs to this file; a linked action cannot be changed."""
         return self.action.library is None
 
     def other_users(self, owner: bpy.types.ID) -> list[str]:
@@ -70,10 +69,8 @@ class BoneCurve:
     """One F-Curve of a bone's channel.
 
     Attributes:
-        bone: the name of the bone.
         channel: `location`, `rotation_quaternion`, `scale`, ...; empty for a custom property.
         index: which component.
-        curve: it.
         played: the action that has it; None for a driver.
     """
 
@@ -96,23 +93,12 @@ def played_actions(owner: bpy.types.ID) -> list[PlayedAction]:
         if known is None:
             found[key] = played
         elif played.strips:
-            found[key] = PlayedAction(
-                known.action,
-                known.slot_handle,
-                known.source,
-                known.strips + played.strips,
-                known.curves,
-                known.groups,
-            )
+            found[key] = replace(known, strips=known.strips + played.strips)
     return list(found.values())
 
 
 def constraint_actions(armature: bpy.types.Object) -> list[PlayedAction]:
-    """The actions that Action constraints of an armature's bones play, each slot once.
-
-    Args:
-        armature: an armature object.
-    """
+    """The actions that Action constraints of an armature's bones play, each slot once."""
     found: dict[tuple[int, int], PlayedAction] = {}
     for bone in armature.pose.bones if armature.pose is not None else ():
         for constraint in bone.constraints:
@@ -125,7 +111,7 @@ def constraint_actions(armature: bpy.types.Object) -> list[PlayedAction]:
 
 
 def all_actions(armature: bpy.types.Object) -> list[PlayedAction]:
-    """Everything that is made for the bones of an armature object, each slot once.
+    """All actions for the bones of an armature object, each slot once.
 
     What it plays, what its Action constraints play, and what is stored for it.
     """
@@ -143,9 +129,6 @@ def stored_actions(armature: bpy.types.Object) -> list[PlayedAction]:
     """The actions of this file that no datablock plays and that move bones of this armature only.
 
     Animators keep several in a file and assign one after the other.
-
-    Args:
-        armature: an armature object.
     """
     bones = armature.data.bones if isinstance(armature.data, bpy.types.Armature) else ()
     names = {bone.name for bone in bones}
@@ -172,15 +155,11 @@ def bone_channel(data_path: str) -> tuple[str, str] | None:
     return bpy.utils.unescape_identifier(match[1]), match[2] or ""
 
 
-def bone_curves(
-    played: list[PlayedAction], channel: str | None = None, bone: str | None = None
-) -> Iterator[BoneCurve]:
+def bone_curves(played: list[PlayedAction], channel: str | None = None) -> Iterator[BoneCurve]:
     """The curves of bones in these actions.
 
     Args:
-        played: of an armature object.
         channel: only this one.
-        bone: only of the bone of this name.
     """
     for action in played:
         for curve in action.curves:
@@ -188,9 +167,7 @@ def bone_curves(
             if channel is not None and not path.endswith(channel):
                 continue
             place = bone_channel(path)
-            if place is None or (channel is not None and place[1] != channel):
-                continue
-            if bone is None or place[0] == bone:
+            if place is not None and channel in {None, place[1]}:
                 yield BoneCurve(*place, curve.array_index, curve, action)
 
 
@@ -198,7 +175,6 @@ def bone_drivers(armature: bpy.types.Object, channel: str | None = None) -> Iter
     """The drivers of bones' channels.
 
     Args:
-        armature: an armature object.
         channel: only this one.
     """
     for curve in drivers(armature):
@@ -214,7 +190,7 @@ def drivers(owner: bpy.types.ID) -> list[bpy.types.FCurve]:
 
 
 def animated_paths(owner: bpy.types.ID) -> dict[str, str]:
-    """What is animated or driven in a datablock itself: data paths, and by what, for messages."""
+    """The animated or driven data paths of a datablock, each with its cause, for messages."""
     found = {curve.data_path: "a driver" for curve in drivers(owner)}
     for played in played_actions(owner):
         found.update(
@@ -233,20 +209,21 @@ def multiply_values(curve: bpy.types.FCurve, factor: float) -> None:
 
     The shape of the curve is multiplied exactly, between the keys too. Its modifiers are left.
     """
-    points: Any = curve.keyframe_points
-    for field in _KEY_FIELDS:
-        values = read_property(points, field, np.float32, (2,))
-        values[:, 1] *= factor
-        points.foreach_set(field, values.reshape(-1))
-    curve.update()
+    _change_values(curve, lambda values: values * factor)
 
 
 def set_values(curve: bpy.types.FCurve, value: float) -> None:
     """Give all keys, their handles with them, one value."""
+    _change_values(curve, lambda values: np.full_like(values, value))
+
+
+def _change_values(
+    curve: bpy.types.FCurve, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+) -> None:
     points: Any = curve.keyframe_points
     for field in _KEY_FIELDS:
         values = read_property(points, field, np.float32, (2,))
-        values[:, 1] = value
+        values[:, 1] = change(values[:, 1])
         points.foreach_set(field, values.reshape(-1))
     curve.update()
 
@@ -285,7 +262,7 @@ def _with_nested(strips: Any) -> Iterator[Any]:
 def _with_slot(
     action: bpy.types.Action, handle: int, source: Source, strips: tuple[str, ...]
 ) -> Iterator[PlayedAction]:
-    """What is played of an action with this slot; nothing without a slot."""
+    """The part of an action that this slot plays; nothing without a slot."""
     for of_slot, curves, groups in _all_curves(action):
         if of_slot == handle:
             yield PlayedAction(action, handle, source, strips, curves, groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import cast
 
 import bpy
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.skeleton import Skeleton
+from ..errors import BindingError
 from .attributes import read_property
-from .errors import BindingError
 
 # Below this the matrix of an object counts as flattened: its inverse would be noise.
 _MIN_DETERMINANT = 1e-18
@@ -45,11 +46,11 @@ def deforming_bones(armature: bpy.types.Object) -> frozenset[str]:
     """The names of the bones that have Deform turned on."""
     bones = armature_of(armature).bones
     flags = read_property(bones, "use_deform", np.bool_)
-    return frozenset(bone.name for bone, flag in zip(bones, flags, strict=True) if flag)
+    return frozenset(compress(bones.keys(), flags))
 
 
 def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.intp]:
-    """Where each bone of the skeleton is among the pose bones.
+    """The index of each bone of the skeleton among the pose bones.
 
     Returns:
         shape (B,), indices into `armature.pose.bones`.
@@ -115,6 +116,36 @@ def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDA
             )
         matrices.append(matrix)
     return np.linalg.solve(matrices[1], matrices[0])
+
+
+def same_place(
+    known: NDArray[np.float64], now: NDArray[np.float64], extent: float, rounding: float = 0.0
+) -> bool:
+    """Whether an object is still at the same place relative to its armature.
+
+    The displays may differ by a ten-thousandth of the object's extent; half of that changes no
+    radius and no joint that anyone could see.
+
+    Args:
+        known: shape (4, 4), A^-1 O as it was.
+        now: shape (4, 4), A^-1 O.
+        extent: of the object, in its own space.
+        rounding: how far the two may differ though nothing has moved; see `place_rounding`.
+    """
+    linear = float(np.abs(known[:3, :3]).max())
+    apart = np.abs(known - now)
+    moved = apart[:3, :3].max() * extent + apart[:3, 3].max()
+    return bool(moved <= 5e-5 * linear * extent + rounding)
+
+
+def place_rounding(obj: bpy.types.Object, armature: bpy.types.Object) -> float:
+    """The rounding error of A^-1 O: Blender stores world matrices in float32.
+
+    It grows with the distance from the origin of the world, for objects that move together, too.
+    """
+    world = np.array(armature.matrix_world, np.float64)
+    distance = np.abs(np.array(obj.matrix_world, np.float64)[:3, 3]).max()
+    return float(1e-6 * distance * np.abs(np.linalg.inv(world)[:3, :3]).max())
 
 
 def is_invertible(matrix: NDArray[np.float64]) -> bool:

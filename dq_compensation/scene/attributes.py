@@ -15,13 +15,14 @@ class AttributeType(Enum):
     """A Blender attribute type: its name, the property that holds it, dtype and width."""
 
     VECTOR = ("FLOAT_VECTOR", "vector", np.float32, 3)
+    FLOAT = ("FLOAT", "value", np.float32, 1)
     INTEGER = ("INT", "value", np.int32, 1)
     INTEGER_PAIR = ("INT32_2D", "value", np.int32, 2)
     BOOLEAN = ("BOOLEAN", "value", np.bool_, 1)
 
     @property
     def blender_name(self) -> str:
-        """What `Attribute.data_type` says."""
+        """The value of `Attribute.data_type`."""
         return self.value[0]
 
     @property
@@ -41,12 +42,11 @@ class AttributeType(Enum):
 
 
 class BulkReadable(Protocol):
-    """What `bpy_prop_collection` offers for reading a property of all its items at once."""
+    """The part of `bpy_prop_collection` that reads a property of all its items at once."""
 
     def __len__(self) -> int: ...
     def foreach_get(self, attr: str, seq: Any) -> None:
         """Fill a flat array with one property of all items."""
-        ...
 
 
 def read_attribute(
@@ -78,7 +78,6 @@ def read_property(
 
     Args:
         items: a Blender collection of m items.
-        name: the property.
         dtype: float32, int32 or bool; Blender converts where its own type is another one.
         shape: the shape of one item's value; () for a single number.
 

@@ -1,4 +1,4 @@
-"""Names of bones and vertex groups, and those of the other side."""
+"""Finds the side in the names of bones and vertex groups, and the names of the other side."""
 
 from __future__ import annotations
 
@@ -12,3 +12,10 @@ def flipped_name(name: str) -> str:
     """
     prefix, colon, rest = name.rpartition(":")
     return prefix + colon + bpy.utils.flip_name(rest)
+
+
+def bone_side(name: str) -> int:
+    """The side that a name stands for: -1 left, 1 right, 0 the middle."""
+    letters = zip(name, flipped_name(name), strict=False)
+    differing = next((letter for letter, other in letters if letter != other), "")
+    return {"l": -1, "r": 1}.get(differing.lower(), 0)

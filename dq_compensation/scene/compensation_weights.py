@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.mirror_map import partners_by_position, partners_by_topology
-from ..core.painted_weights import (
-    mirrored_weights,
-    smoothed_weights,
-)
+from ..analysis.mirror_map import partners_by_position, partners_by_topology
+from ..analysis.painted_weights import mirrored_weights, smoothed_weights
+from ..analysis.transition_weights import transition_weights
 from ..core.pose import Pose
-from ..core.transition_weights import transition_weights
+from ..core.vectors import extent, transformed_points
+from ..errors import UserError
 from .armature import object_to_armature
 from .attributes import AttributeType, read_attribute
 from .binding import bind
 from .mesh import mesh_of, read_positions, read_weights
 from .object_settings import settings_of
 from .setup import rig_of
-from .weights_writing import WeightsError, write_group, writing_refusal
+from .weights_writing import write_group, writing_refusal
 
 # In parts of the mesh's size: how far from its mirror image a vertex's partner may be.
 MIRROR_TOLERANCE = 1e-3
@@ -42,9 +41,6 @@ class PaintedGroup:
     Attributes:
         setting: the property of `Object.dq_compensation` that holds its name.
         name: what it is called where there is none yet.
-        label: for menus.
-        meaning: for messages.
-        description: what its weights do.
     """
 
     setting: str
@@ -67,17 +63,16 @@ PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
         "Blend",
         "Blend to Linear",
         "blend to linear",
-        "What acts at all: 0 is the plain Armature modifier's linear skinning, 1 the method",
+        "The blend between the plain Armature modifier's linear skinning, 0, and the method, 1",
     ),
 }
 
 
 @dataclass(frozen=True)
 class WeightsChange:
-    """What was done to a group.
+    """How the weights of a group have changed.
 
     Attributes:
-        group: its name.
         changed: how many vertices have another weight now.
         considered: how many could have: those of the paint mask, or all.
         unmatched: how many have no counterpart on the other side, for mirroring.
@@ -99,11 +94,10 @@ def painted_group(obj: bpy.types.Object, kind: PaintedKind) -> bpy.types.VertexG
 def painting_refusal(
     obj: bpy.types.Object | None, kind: PaintedKind, *, needs_group: bool = False
 ) -> str | None:
-    """Why the weights of an object cannot be painted by us, a sentence for riggers, or None.
+    """Why the weights of an object cannot be painted, a sentence for riggers, or None.
 
     Args:
         obj: the object, or None where nothing suitable is chosen.
-        kind: which of its groups.
         needs_group: the group has to be there already.
     """
     if obj is None or obj.type != "MESH":
@@ -125,7 +119,7 @@ def ensure_group(obj: bpy.types.Object, kind: PaintedKind) -> tuple[str, bool]:
         the name of the group, and whether it is new.
 
     Raises:
-        WeightsError: `painting_refusal` has a reason. Nothing has changed then.
+        UserError: `painting_refusal` has a reason. Nothing has changed then.
     """
     _require(painting_refusal(obj, kind))
     name = _target_name(obj, kind)
@@ -139,6 +133,17 @@ def ensure_group(obj: bpy.types.Object, kind: PaintedKind) -> tuple[str, bool]:
     if _chosen_name(obj, kind) != name:
         setattr(settings_of(obj), PAINTED_GROUPS[kind].setting, name)
     return name, is_new
+
+
+def is_painted(obj: bpy.types.Object, kind: PaintedKind) -> bool:
+    """Whether the group that painting takes is there, with another weight than the 1 of a new one.
+
+    A group of the default name counts even where the settings name no group: painting takes it.
+    """
+    group = obj.vertex_groups.get(_target_name(obj, kind))
+    return group is not None and bool(
+        (read_weights(mesh_of(obj)).of_group(group.index) < 1.0).any()
+    )
 
 
 def masked_vertices(obj: bpy.types.Object) -> NDArray[np.intp] | None:
@@ -171,7 +176,7 @@ def invert_weights(obj: bpy.types.Object, kind: PaintedKind) -> WeightsChange:
     """Turn each weight w into 1 - w.
 
     Raises:
-        WeightsError: there is no group, or it cannot be written. Nothing has changed then.
+        UserError: there is no group, or it cannot be written. Nothing has changed then.
     """
     return _change(obj, kind, lambda weights: 1.0 - weights)
 
@@ -198,13 +203,11 @@ def mirror_weights(
     """Copy the weights of one side to the other.
 
     Args:
-        obj: the mesh object.
-        kind: which group.
         from_positive: from positive local X to negative X, or back.
         by_topology: find the other side by how the mesh hangs together, not by positions.
 
     Raises:
-        WeightsError: as `invert_weights`, or no vertex has a counterpart.
+        UserError: as `invert_weights`, or no vertex has a counterpart.
     """
     _require(painting_refusal(obj, kind, needs_group=True))
     mesh = mesh_of(obj)
@@ -213,10 +216,10 @@ def mirror_weights(
         edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
         partners = partners_by_topology(edges, len(positions))
     else:
-        size = float(np.ptp(positions, axis=0).max(initial=0.0)) if len(positions) else 0.0
+        size = extent(positions)
         partners = partners_by_position(positions, MIRROR_TOLERANCE * (size or 1.0))
     if not np.any((partners >= 0) & (partners != np.arange(len(partners)))):
-        raise WeightsError(
+        raise UserError(
             f"No vertex of {obj.name} has a counterpart on the other side of its X axis. Put the "
             "object's origin into the middle of the mesh, or turn on Topology."
         )
@@ -232,18 +235,23 @@ def mirror_weights(
     change = _change(obj, kind, mirrored)
     chosen = masked_vertices(obj)
     missing = unmatched if chosen is None else np.intersect1d(unmatched, chosen)
-    return WeightsChange(
-        change.group, change.changed, change.considered, change.sharing, len(missing)
-    )
+    return replace(change, unmatched=len(missing))
 
 
 def weights_from_transition(
-    obj: bpy.types.Object, kind: PaintedKind, depsgraph: bpy.types.Depsgraph
+    obj: bpy.types.Object,
+    kind: PaintedKind,
+    depsgraph: bpy.types.Depsgraph,
+    *,
+    multiply: bool = False,
 ) -> WeightsChange:
-    """Start from where the joints bulge in the pose of now; see `transition_weights`.
+    """Set the weights to where the joints bulge in the current pose; see `transition_weights`.
+
+    Args:
+        multiply: multiply the weights of the group instead of replacing them.
 
     Raises:
-        WeightsError: as `ensure_group`, which is called first.
+        UserError: as `ensure_group`, which is called first.
         BindingError: the object is not deformed as it is now.
         PoseError: a bone's matrix is not finite.
     """
@@ -253,10 +261,10 @@ def weights_from_transition(
     to_armature = object_to_armature(evaluated, armature)
     pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
     measured = binding.measured(settings_of(obj).limb_axis, to_armature)
-    positions = binding.rest @ to_armature[:3, :3].T + to_armature[:3, 3]
+    positions = transformed_points(to_armature, binding.rest)
     start = transition_weights(positions, binding.influences, measured, pose)
     ensure_group(obj, kind)
-    return _change(obj, kind, lambda _weights: start)
+    return _change(obj, kind, lambda weights: weights * start if multiply else start)
 
 
 def _change(
@@ -264,7 +272,7 @@ def _change(
     kind: PaintedKind,
     change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
 ) -> WeightsChange:
-    """Replace the weights that the paint mask lets through by what a function makes of them all."""
+    """Apply a function to the weights, within the paint mask."""
     _require(painting_refusal(obj, kind, needs_group=True))
     group = cast("bpy.types.VertexGroup", painted_group(obj, kind))
     mesh = mesh_of(obj)
@@ -297,4 +305,4 @@ def _target_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
 
 def _require(refusal: str | None) -> None:
     if refusal is not None:
-        raise WeightsError(refusal)
+        raise UserError(refusal)

@@ -1,4 +1,4 @@
-"""Reads what a mesh object has: faces and shading flags, and the weights of its vertices."""
+"""Reads the faces, shading flags and vertex weights of a mesh object."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def read_mesh_arrays(mesh: bpy.types.Mesh, positions: NDArray[np.float32]) -> Me
 
 
 def other_users(mesh: bpy.types.Mesh) -> int:
-    """How many others there are than one that use a mesh; a fake user is nobody."""
+    """The number of other users of a mesh, without the fake user."""
     return mesh.users - int(mesh.use_fake_user) - 1
 
 

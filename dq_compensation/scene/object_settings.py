@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import bpy
 
 from ..core.compensation import Curve
-from ..core.deform import Method
+from ..core.deform import RULES, Method, MethodSetting
 from ..core.skeleton import LimbAxis
 from .example_settings import ExampleBoneSettings, ExamplePose, Items
 
 Display = Literal["MODIFIER", "GPU"]
 Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
 ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
-"""What the user can choose: the methods of `core.deform`, and one of them corrected by examples."""
+"""What the user can choose: the methods of `core.deform`, and one of them corrected by examples.
+
+What acts on the object then is `Settings.acting_method`."""
 ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
 
 
 class NativeState(Protocol):
-    """Blender's own settings of an object that enabling has changed, as they were."""
+    """Blender's own settings of an object before enabling changed them."""
 
     replaced_modifier: str
     replaced_show_viewport: bool
     replaced_show_render: bool
+    passing: bool
+    parted: bool
     had_animation: bool
     hidden: bool
     display_type: str
@@ -33,7 +38,7 @@ class NativeState(Protocol):
 
 
 class ObjectSettings(Protocol):
-    """What the user has chosen for one object."""
+    """The user's choices for one object; `Settings` has those that act."""
 
     is_enabled: bool
     display: Display
@@ -50,27 +55,77 @@ class ObjectSettings(Protocol):
     example_bone: str
     support_bone: str
 
-    @property
-    def examples(self) -> Items[ExamplePose]:
-        """The example poses, of all bones."""
-        ...
-
-    @property
-    def example_bones(self) -> Items[ExampleBoneSettings]:
-        """The bones that have example poses."""
-        ...
+    examples: Items[ExamplePose]
+    example_bones: Items[ExampleBoneSettings]
+    native: NativeState
 
     @property
     def enabled(self) -> bool:
         """Read only: Enable and Disable change it."""
         ...
 
-    @property
-    def native(self) -> NativeState:
-        """What was there before it was enabled."""
-        ...
-
 
 def settings_of(obj: bpy.types.Object) -> ObjectSettings:
     """The settings of an object; of an evaluated one, with animation and drivers."""
     return obj.dq_compensation  # type: ignore[attr-defined]
+
+
+def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
+    """A choice as the panel shows it: ``Strong`` for the curve SLIDES.
+
+    Args:
+        name: of the setting, e.g. `curve`.
+        value: the choice; None: the current one of the object.
+    """
+    settings: Any = settings_of(obj)
+    return settings.bl_rna.properties[name].enum_items[value or getattr(settings, name)].name
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that act on one object; `Object.dq_compensation` has those that the user chose.
+
+    Attributes:
+        acting_method: what deforms the object. Where the user chose the method by example, it is
+            the base that the examples correct.
+        by_example: whether example poses act.
+    """
+
+    acting_method: Method
+    factor: float
+    curve: Curve
+    limb_axis: LimbAxis
+    vertex_group: str
+    blend_group: str = ""
+    by_example: bool = False
+
+    @classmethod
+    def of(cls, obj: bpy.types.Object) -> Settings:
+        """The settings of an object; of an evaluated one, with animation and drivers."""
+        chosen = settings_of(obj)
+        settings = cls(
+            "LINEAR",
+            chosen.factor,
+            chosen.curve,
+            chosen.limb_axis,
+            chosen.vertex_group,
+            chosen.blend_group,
+        )
+        return settings.with_method(chosen.method, chosen.example_base)
+
+    def with_method(self, chosen_method: ChosenMethod, example_base: ExampleBase) -> Settings:
+        """The same with another method."""
+        if chosen_method == "SPHERICAL_JOINT_BY_EXAMPLE":
+            return replace(self, acting_method=example_base, by_example=True)
+        return replace(self, acting_method=chosen_method, by_example=False)
+
+    def acts(self, setting: MethodSetting) -> bool:
+        """Whether a setting changes how the object is deformed."""
+        # The direction of the limbs distinguishes example poses.
+        by_limbs = self.by_example and setting == "limb_axis"
+        return by_limbs or setting in RULES[self.acting_method].acting_settings
+
+    @property
+    def compensates(self) -> bool:
+        """Whether the acting method compensates the bulge of dual quaternions."""
+        return self.acts("factor")

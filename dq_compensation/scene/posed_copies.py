@@ -1,4 +1,4 @@
-"""Posed copies: which object stands in for which character while its shape is worked on.
+"""Finds the posed copy that replaces a character while the artist shapes it.
 
 The copy says whose it is by a custom property, and the character that it is hidden by a flag of
 its settings: both are in the file, so that undo, saving and deleting leave nothing behind that only
@@ -10,9 +10,7 @@ from __future__ import annotations
 import bpy
 
 from .object_settings import settings_of
-
-# A custom property of the copy: its character.
-CHARACTER_PROPERTY = "dq_compensation_example_of"
+from .own_objects import CHARACTER_PROPERTY
 
 
 def character_of(copy: bpy.types.Object | None) -> bpy.types.Object | None:
@@ -22,7 +20,7 @@ def character_of(copy: bpy.types.Object | None) -> bpy.types.Object | None:
 
 
 def posed_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
-    """The posed copy that a character has at the moment; None without one.
+    """The current posed copy of a character; None without one.
 
     A copy that was deleted but is still held in memory by something does not count.
     """

@@ -1,4 +1,4 @@
-"""What a mesh object's set-up allows: its Armature modifier, what stands in the way, what to know.
+"""Reads the set-up of a mesh object: its Armature modifier, refusals and notes.
 
 Everything here is cheap enough for every redraw of a panel: no vertex is looked at.
 """
@@ -10,36 +10,36 @@ from typing import cast
 import bpy
 import numpy as np
 
+from ..errors import BindingError
 from .armature import armature_of, deforming_bones, is_invertible
 from .attributes import read_property
-from .errors import BindingError
 from .mesh import mesh_of
 
-PROBLEM_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
-PROBLEM_NO_MODIFIER = (
+REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
+REFUSAL_NO_MODIFIER = (
     "{obj} has no Armature modifier. Add one (Ctrl P, Armature Deform) and press Enable again."
 )
-PROBLEM_NO_ARMATURE = (
+REFUSAL_NO_ARMATURE = (
     "The modifier {modifier} of {obj} has no armature. Choose one in its Object field."
 )
-PROBLEM_ENVELOPES_ONLY = (
+REFUSAL_ENVELOPES_ONLY = (
     "The modifier {modifier} of {obj} does not use vertex groups. "
     "Turn on Bind To: Vertex Groups in it."
 )
-PROBLEM_NO_BONES = "{armature} has no bones that deform. Turn on Deform in its bones."
-PROBLEM_NO_GROUPS = (
+REFUSAL_NO_BONES = "{armature} has no bones that deform. Turn on Deform in its bones."
+REFUSAL_NO_GROUPS = (
     "No vertex group of {obj} has the name of a deforming bone of {armature}. "
     "Weight paint it, or give its groups the names of the bones."
 )
-PROBLEM_EDIT_MODE = "{obj} is in Edit Mode. Leave it (Tab) to see the deformation."
-PROBLEM_ABSOLUTE_KEYS = (
+REFUSAL_EDIT_MODE = "{obj} is in Edit Mode. Leave it (Tab) to see the deformation."
+REFUSAL_ABSOLUTE_KEYS = (
     "The shape keys of {obj} are absolute. Turn on Relative in the Shape Keys panel."
 )
-PROBLEM_NO_SIZE = "{obj} has a scale of zero on at least one axis. Give it a size again."
+REFUSAL_NO_SIZE = "{obj} has a scale of zero on at least one axis. Give it a size again."
 
 
 def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier that we stand in for.
+    """The Armature modifier that our modifier replaces.
 
     The first one that has an armature; when none has, the first one; None without any.
     """
@@ -51,58 +51,64 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     return next((m for m in modifiers if m.object is not None), next(iter(modifiers), None))
 
 
+def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
+    """The armature object of `armature_modifier`; None without one."""
+    modifier = armature_modifier(obj)
+    return modifier.object if modifier is not None else None
+
+
 def rig_of(obj: bpy.types.Object) -> bpy.types.Object:
     """The armature object of `armature_modifier`.
 
     Raises:
         BindingError: there is none (any more).
     """
-    modifier = armature_modifier(obj)
-    if modifier is None or modifier.object is None:
+    rig = find_rig(obj)
+    if rig is None:
         raise BindingError(f"{obj.name} has no Armature modifier with an armature.")
-    return modifier.object
+    return rig
 
 
-def problem(obj: bpy.types.Object) -> str | None:
+def deformation_refusal(obj: bpy.types.Object) -> str | None:
     """Why the object cannot be deformed: a sentence for riggers that says what to do, or None."""
     if obj.type != "MESH":
-        return PROBLEM_NOT_A_MESH.format(obj=obj.name)
+        return REFUSAL_NOT_A_MESH.format(obj=obj.name)
     modifier = armature_modifier(obj)
     if modifier is None:
-        return PROBLEM_NO_MODIFIER.format(obj=obj.name)
+        return REFUSAL_NO_MODIFIER.format(obj=obj.name)
     armature = modifier.object
     if armature is None:
-        return PROBLEM_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
+        return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
     if not modifier.use_vertex_groups:
-        return PROBLEM_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
-    return _group_problem(obj, armature) or _state_problem(obj, armature)
+        return REFUSAL_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
+    return _group_refusal(obj, armature) or _state_refusal(obj, armature)
 
 
-def _group_problem(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
-    """No group is there for a bone to move."""
+def _group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+    """Why the vertex groups fit no bone, or None."""
     bones = deforming_bones(armature)
     if not bones:
-        return PROBLEM_NO_BONES.format(armature=armature.name)
+        return REFUSAL_NO_BONES.format(armature=armature.name)
     if not any(group.name in bones for group in obj.vertex_groups):
-        return PROBLEM_NO_GROUPS.format(obj=obj.name, armature=armature.name)
+        return REFUSAL_NO_GROUPS.format(obj=obj.name, armature=armature.name)
     return None
 
 
-def _state_problem(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
-    """The set-up is whole but cannot be read as it is now."""
+def _state_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+    """Why a complete set-up cannot be read in its current state, or None."""
     mesh = mesh_of(obj)
     if mesh.is_editmode:
-        return PROBLEM_EDIT_MODE.format(obj=obj.name)
+        return REFUSAL_EDIT_MODE.format(obj=obj.name)
     if mesh.shape_keys is not None and not mesh.shape_keys.use_relative:
-        return PROBLEM_ABSOLUTE_KEYS.format(obj=obj.name)
+        return REFUSAL_ABSOLUTE_KEYS.format(obj=obj.name)
     for one in (obj, armature):
         if not is_invertible(np.array(one.matrix_world, np.float64)):
-            return PROBLEM_NO_SIZE.format(obj=one.name)
+            return REFUSAL_NO_SIZE.format(obj=one.name)
     return None
 
 
-def pose_problem(obj: bpy.types.Object) -> str | None:
-    """Which bones have a pose that is no number, as a driver can bring about; or None."""
+def pose_refusal(obj: bpy.types.Object) -> str | None:
+    """Which bones have a pose that is not a number, for instance by a driver; or None."""
     rig = rig_of(obj)
     if rig.pose is None:
         return None
@@ -121,10 +127,9 @@ def notes(
     own_modifier: str = "",
     drawn: bool = True,
 ) -> list[str]:
-    """What is set up in the object but does not show in our deformation; sentences for riggers.
+    """The features of an object that do not show in our deformation; sentences for riggers.
 
     Args:
-        obj: a mesh object.
         replaced_modifier: the Armature modifier that the add-on itself has hidden.
         own_modifier: the add-on's, which does show, one way or the other.
         drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
@@ -182,6 +187,11 @@ def _modifier_stack_notes(
 
 def _armature_notes(armature: bpy.types.Object) -> list[str]:
     found = []
+    if not armature.users_collection:
+        found.append(
+            f"{armature.name} is in no collection, so nobody can pose it. Undo its deletion, or "
+            "choose another armature in the Armature modifier."
+        )
     bones = armature_of(armature).bones
     curved = read_property(bones, "bbone_segments", np.int32) > 1
     curved &= read_property(bones, "use_deform", np.bool_)
@@ -189,6 +199,14 @@ def _armature_notes(armature: bpy.types.Object) -> list[str]:
         names = [bones[int(index)].name for index in np.flatnonzero(curved)]
         listed = ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
         found.append(f"Bendy bones move as one straight bone here: {listed}.")
+    multiplied = read_property(bones, "use_envelope_multiply", np.bool_)
+    multiplied &= read_property(bones, "use_deform", np.bool_)
+    if multiplied.any():
+        name = bones[int(multiplied.argmax())].name
+        found.append(
+            f"Envelope Multiply does not count here. Turn it off in the bone {name} of "
+            f"{armature.name}, and in other bones that have it."
+        )
     if armature_of(armature).is_editmode:
         found.append(
             f"{armature.name} is in Edit Mode and shows at rest; leave it to see the pose."

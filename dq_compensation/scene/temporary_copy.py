@@ -1,4 +1,4 @@
-"""A copy of an object to look at, which is gone afterwards."""
+"""Makes a temporary copy of an object."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import cast
 import bpy
 
 from .mesh import mesh_of
+from .object_settings import settings_of
 
 
 @contextmanager
 def temporary_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
     """A copy of an object and its mesh in the current scene, hidden from nothing.
 
-    What is animated in the object has its value of now; its shape keys are animated as they were.
+    What is animated in the object has its current value; its shape keys are animated as they were.
     """
     copy = cast("bpy.types.Object", obj.copy())
     mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
@@ -23,6 +24,8 @@ def temporary_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
     # A driver that was copied along would drive ours.
     copy.animation_data_clear()
     copy.hide_viewport = False
+    if hasattr(copy, "dq_compensation"):
+        settings_of(copy).is_enabled = False  # nobody follows it
     collection = bpy.context.scene.collection
     collection.objects.link(copy)
     try:

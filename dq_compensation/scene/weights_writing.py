@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import UserError
 from .mesh import mesh_of
 
 WRITE_LINKED = (
@@ -23,15 +24,10 @@ WRITE_LOCKED = (
 _NAMES_SHOWN = 5
 
 
-class WeightsError(ValueError):
-    """Why weights cannot be written; nothing has changed. The message is for riggers."""
-
-
 def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
     """Why the weights of these groups cannot be written, a sentence for riggers, or None.
 
     Args:
-        obj: a mesh object, original.
         groups: names; those that the object does not have yet are no hindrance.
     """
     mesh = mesh_of(obj)
@@ -73,15 +69,14 @@ def write_groups(
             are.
 
     Raises:
-        WeightsError: `writing_refusal` has a reason. Nothing has changed then.
+        UserError: `writing_refusal` has a reason. Nothing has changed then.
         ValueError: a weight is not a number of 0 to 1, or there are too many or too few. Nothing
             has changed then.
     """
     if vertices is None:
         vertices = np.arange(len(mesh_of(obj).vertices), dtype=np.int32)
-    refusal = writing_refusal(obj, weights)
-    if refusal is not None:
-        raise WeightsError(refusal)
+    if refusal := writing_refusal(obj, weights):
+        raise UserError(refusal)
     for name, values in weights.items():
         _require_weights(name, values, vertices, len(mesh_of(obj).vertices))
     for name, values in weights.items():
@@ -104,14 +99,13 @@ def write_rows(
         weights: shape (m,), 0 to 1; 0 takes the vertex out of the group.
 
     Raises:
-        WeightsError, ValueError: as `write_groups`.
+        UserError, ValueError: as `write_groups`.
     """
     order = np.argsort(groups, kind="stable")
     present, starts = np.unique(groups[order], return_index=True)
     names = [obj.vertex_groups[int(index)].name for index in present]
-    refusal = writing_refusal(obj, names)
-    if refusal is not None:
-        raise WeightsError(refusal)
+    if refusal := writing_refusal(obj, names):
+        raise UserError(refusal)
     parts = np.split(order, starts[1:]) if len(present) else []
     for name, rows in zip(names, parts, strict=True):
         _require_weights(name, weights[rows], vertices[rows], len(mesh_of(obj).vertices))

@@ -1,1 +1,1 @@
-"""What the user sees and presses: properties, operators, panels."""
+"""The user interface: properties, operators, panels."""

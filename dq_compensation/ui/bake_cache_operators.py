@@ -3,59 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object
 
 from ..bake.alembic import write_alembic
-from ..bake.errors import BakeError
-from ..lifecycle.bake_reports import RangeOptions
-from ..lifecycle.baking import bake_cache
-from ..registration import apply_in_order, undo_in_reverse
+from ..bake.bake_reports import remember
+from ..bake.baking import RangeOptions, bake_cache
+from ..errors import UserError
 from ..scene.object_settings import settings_of
 from ..wording import counted
-from .bake_operators import Bakes, bake_targets, draw_properties, scene_range
+from .bake_operators import Bakes, BakesFrames, draw_properties, selected_characters
 from .bake_progress import RunsInSteps
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
+from .reporting import OperatorResult, reports_errors
 
 CACHE_FORMATS = (
     ("PC2", "PC2", "Point cache of 3ds Max: one file, every vertex in every frame"),
     ("MDD", "MDD", "Point cache of LightWave: one file, every vertex in every frame"),
-    ("ALEMBIC", "Alembic", "By Blender's own exporter, with every modifier of the object"),
+    ("ALEMBIC", "Alembic", "Blender's own exporter writes it, with every modifier of the object"),
 )
 
 
-class DQC_OT_bake_cache(RunsInSteps, Bakes):
-    """Write the positions of every vertex in every frame to a file, for programs that play such \
-caches. Nothing in this file changes"""
+class DQC_OT_bake_cache(RunsInSteps, BakesFrames, Bakes):
+    """Write the positions of every vertex in every frame to a file, for programs that play point \
+caches. The characters stay as they are"""
 
     bl_idname = "dqc.bake_cache"
     bl_label = "Bake to Mesh Cache"
     bl_options = {"REGISTER"}
 
     filepath: StringProperty(subtype="FILE_PATH", options={"SKIP_SAVE"})
+    filter_glob: StringProperty(default="*.pc2;*.mdd;*.abc", options={"HIDDEN"})
     cache_format: EnumProperty(name="Format", description="Of the file", items=CACHE_FORMATS)
-    first: IntProperty(
-        name="First Frame",
-        description="Without it the scene's first frame",
-        options={"SKIP_SAVE"},
-    )
-    last: IntProperty(
-        name="Last Frame",
-        description="Without it the scene's last frame",
-        options={"SKIP_SAVE"},
-    )
     step: IntProperty(name="Step", description="Frames from one to the next", default=1, min=1)
 
-    def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True
-        self.first, self.last = scene_range(self, context)
+        self.first, self.last = self.range(context)
         if not self.filepath:
-            targets = bake_targets(context)
+            targets = selected_characters(context)
             name = bpy.path.clean_name(targets[0].name) if targets else "cache"
             self.filepath = f"{bpy.path.abspath('//') or str(Path.home())}/{name}"
             self.check(context)
@@ -73,13 +60,13 @@ caches. Nothing in this file changes"""
         step = () if self.cache_format == "ALEMBIC" else ("step",)
         draw_properties(self, ("cache_format", "first", "last", *step))
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        targets = bake_targets(context)
-        first, last = scene_range(self, context)
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        targets = selected_characters(context)
+        first, last = self.range(context)
         path = self._path()
         if not self.filepath or not path.parent.is_dir():
-            self.report({"ERROR"}, f"There is no folder {path.parent}. Choose another")
-            return {"CANCELLED"}
+            raise UserError(f"There is no folder {path.parent}. Choose another")
         if self.cache_format == "ALEMBIC":
             return self._export_alembic(targets, path, first, last)
         steps = bake_cache(targets, RangeOptions(first, last, self.step), path, self.cache_format)
@@ -90,17 +77,14 @@ caches. Nothing in this file changes"""
 
     def _export_alembic(
         self, targets: list[Object], path: Path, first: int, last: int
-    ) -> set[OperatorReturnItems]:
+    ) -> OperatorResult:
         disabled = [obj.name for obj in targets if not settings_of(obj).enabled]
         if disabled:
             names = ", ".join(disabled[:3])
-            self.report({"ERROR"}, f"Alembic holds what renders show: Enable {names} first")
-            return {"CANCELLED"}
-        try:
-            write_alembic(targets, path, first, last)
-        except BakeError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            raise UserError(f"Alembic stores the rendered result: Enable {names} first")
+        write_alembic(targets, path, first, last)
+        for obj in targets:
+            remember(obj, f"Wrote {counted(last - first + 1, 'frame')} of {obj.name} to {path}.")
         self.report({"INFO"}, f"Wrote {counted(last - first + 1, 'frame')} to {path}.")
         return {"FINISHED"}
 
@@ -111,13 +95,3 @@ caches. Nothing in this file changes"""
 
 
 CLASSES = (DQC_OT_bake_cache,)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Sequence
+from typing import Any, cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.errors import BakeError
-from ..bake.source import source_problem
-from ..lifecycle.bake_reports import RangeOptions
-from ..lifecycle.baking import bake_current_pose, bake_range, memory_needed
-from ..registration import apply_in_order, undo_in_reverse
+from ..bake.bake_reports import KeyReport
+from ..bake.baking import MUCH_MEMORY, RangeOptions, bake_current_pose, bake_range, memory_needed
+from ..bake.key_names import frame_names
+from ..bake.shape_key_bake import Progress
+from ..bake.source import source_refusal
+from ..errors import UserError
 from ..scene.object_settings import settings_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .bake_progress import RunsInSteps, Steps
+from .reporting import OperatorResult, Refusing, reports_errors
 from .sentences import broken_lines, draw_lines
 
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
-
-
-# Of dialogs, in pixels at interface scale 1, and what their sentences do not get of it.
+# The width of dialogs in pixels at interface scale 1, and the part of it that is not text.
 DIALOG_WIDTH = 400
 _DIALOG_MARGIN = 60
 
-# More than this is said before it is begun.
-_MUCH_MEMORY = 1e9
-_GO_ON = "Go On All the Same"
-
-TARGETS = (
+_TARGETS = (
     (
         "LINEAR",
         "Armature, Plain",
@@ -42,200 +37,226 @@ TARGETS = (
         "For Blender: the Armature modifier with Preserve Volume, which needs smaller keys",
     ),
 )
-ONTO = (
+_ONTO = (
     ("THIS", "This Object", "The character itself gets the keys"),
     (
         "COPY",
         "A Copy",
         "A copy gets the keys, with a mesh of its own and a plain Armature modifier. The character "
-        "stays as it is",
+        "keeps its settings and is hidden in the viewport",
     ),
 )
 
 
-def bake_targets(context: Context) -> list[Object]:
-    """The selected characters that are enabled; all of them where none is."""
+def selected_characters(context: Context) -> list[Object]:
+    """The selected characters that are enabled, or all of them; hidden ones where none is shown."""
     found = [obj for obj in target_meshes(context) if obj.type == "MESH"]
+    found = [obj for obj in found if obj.visible_get()] or found
     return [obj for obj in found if settings_of(obj).enabled] or found
 
 
-class Bakes(Operator):
-    """What the operators that bake share: when they can be pressed."""
+class Bakes(Refusing, Operator):
+    """The base of all operators that bake: it says when they can be pressed."""
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        targets = bake_targets(context)
-        reasons = [reason for obj in targets if (reason := source_problem(obj)) is not None]
+    def refusal(cls, context: Context) -> str | None:
+        targets = selected_characters(context)
+        reasons = [reason for obj in targets if (reason := source_refusal(obj)) is not None]
         if targets and not reasons:
-            return True
-        cls.poll_message_set(" ".join(reasons[:3]) or NOTHING_SELECTED)
-        return False
+            return None
+        return " ".join(reasons[:3]) or NOTHING_SELECTED
 
 
-class DQC_OT_bake_pose(Bakes):
-    """Make the pose of now a shape key: with it at 1 the Armature modifier gives in this pose \
-what DQ Compensation gives"""
+class BakesKeys:
+    """The options of the operators that bake shape keys, in their dialogs.
+
+    `KEY_OPTIONS` are the names of the properties here, in the order of the dialogs.
+    """
+
+    KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
+
+    target: EnumProperty(
+        name="Deformed By", description="The deformation where the keys are used", items=_TARGETS
+    )
+    onto: EnumProperty(name="Onto", description="The object that gets the keys", items=_ONTO)
+    tolerance: FloatProperty(
+        name="Tolerance (mm)",
+        description="Leave out keys that move no vertex by more than this",
+        default=0.1,
+        min=0.0,
+        soft_max=10.0,
+        precision=3,
+    )
+    name_pattern: StringProperty(
+        name="Key Names",
+        description="The names of the shape keys: {bone} becomes the name of the bone, {angle} the "
+        "angle or the pose",
+        default="{bone} {angle}",
+        maxlen=63,
+    )
+    overwrite: BoolProperty(
+        name="Replace Earlier Bake",
+        description="First remove the correctives that these bones have from an earlier bake",
+        default=True,
+    )
+    much_memory: BoolProperty(
+        name="Allow over 1 GB of Memory",
+        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
+        "much it needs",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+    def key_options(self) -> dict[str, Any]:
+        """The values for `RangeOptions` and `CorrectiveOptions`."""
+        names = {"name_pattern": "pattern"}
+        return {names.get(name, name): getattr(self, name) for name in self.KEY_OPTIONS}
+
+    def draw_outcome(self, layout: bpy.types.UILayout) -> None:
+        """Says in a dialog of `DIALOG_WIDTH` what happens to the character."""
+        state = "on" if self.target == "DUAL_QUATERNION" else "off"
+        text = (
+            "Afterwards the character is hidden, and the copy stands at its place."
+            if self.onto == "COPY"
+            else "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its "
+            f"Armature modifier is turned {state}."
+        )
+        draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), "INFO")
+
+
+class BakesFrames:
+    """The range of the operators that bake frames."""
+
+    first: IntProperty(
+        name="First Frame", description="Without it the scene's first frame", options={"SKIP_SAVE"}
+    )
+    last: IntProperty(
+        name="Last Frame", description="Without it the scene's last frame", options={"SKIP_SAVE"}
+    )
+
+    def range(self, context: Context) -> tuple[int, int]:
+        """First and last frame as set in the operator, else the scene's."""
+        scene, chosen = context.scene, cast("Operator", self).properties
+        first = self.first if chosen.is_property_set("first") else scene.frame_start
+        last = self.last if chosen.is_property_set("last") else scene.frame_end
+        return first, last
+
+
+class DQC_OT_bake_pose(BakesKeys, Bakes):
+    """Make the current pose a shape key. With the key at 1, the Armature modifier shows this pose \
+as DQ Compensation does"""
 
     bl_idname = "dqc.bake_pose"
     bl_label = "Bake Pose"
     bl_options = {"REGISTER", "UNDO"}
 
     key_name: StringProperty(name="Name", description="Of the shape key", default="Pose", maxlen=63)
-    target: EnumProperty(
-        name="Deformed By", description="What deforms where the key is used", items=TARGETS
-    )
-    onto: EnumProperty(name="Onto", description="What gets the key", items=ONTO)
     overwrite: BoolProperty(
         name="Overwrite",
         description="Give a key of this name the new shape. Otherwise a new one is added",
         default=False,
     )
 
-    def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
 
     def draw(self, context: Context) -> None:
         draw_properties(self, ("key_name", "target", "onto", "overwrite"))
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        try:
-            told = bake_current_pose(
-                bake_targets(context),
-                self.key_name,
-                self.target,
-                onto=self.onto,
-                overwrite=self.overwrite,
-            )
-        except BakeError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self.report({"INFO"}, " ".join(told))
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        messages = bake_current_pose(
+            selected_characters(context),
+            self.key_name,
+            self.target,
+            onto=self.onto,
+            overwrite=self.overwrite,
+        )
+        self.report({"INFO"}, " ".join(messages))
         return {"FINISHED"}
 
 
-class DQC_OT_bake_range(RunsInSteps, Bakes):
-    """Make every frame of a range a shape key, keyed so that playing the timeline plays what \
-DQ Compensation shows, without it. Esc stops"""
+class DQC_OT_bake_range(RunsInSteps, BakesFrames, BakesKeys, Bakes):
+    """Make each frame of a range a shape key, with keyframes: the timeline then plays the \
+deformation without DQ Compensation. Esc stops"""
 
     bl_idname = "dqc.bake_range"
     bl_label = "Bake Frames"
     bl_options = {"REGISTER", "UNDO"}
 
-    first: IntProperty(
-        name="First Frame",
-        description="Without it the scene's first frame",
-        options={"SKIP_SAVE"},
-    )
-    last: IntProperty(
-        name="Last Frame",
-        description="Without it the scene's last frame",
-        options={"SKIP_SAVE"},
-    )
     step: IntProperty(
         name="Step",
         description="Frames from one key to the next. The last frame always gets one",
         default=1,
         min=1,
     )
-    target: EnumProperty(
-        name="Deformed By", description="What deforms where the keys are used", items=TARGETS
-    )
     tolerance: FloatProperty(
         name="Tolerance (mm)",
-        description="Leave out frames that the keys around them give by interpolation, but for so "
-        "many millimetres. 0 leaves out none",
+        description="Leave out frames that interpolation between other keys gives to within this "
+        "distance, mm. 0 keeps all frames",
         default=0.0,
         min=0.0,
         soft_max=10.0,
         precision=3,
     )
     name_pattern: StringProperty(
-        name="Names",
-        description="Of the shape keys: {frame} stands for the frame, {frame:04d} for four digits",
+        name="Key Names",
+        description="The names of the shape keys: {frame} becomes the number of the frame, "
+        "{frame:04d} the same with four digits",
         default="Frame {frame:04d}",
         maxlen=63,
     )
-    onto: EnumProperty(name="Onto", description="What gets the keys", items=ONTO)
     overwrite: BoolProperty(
         name="Replace Earlier Bake",
-        description="Remove the keys whose names fit first, with their animation",
+        description="First remove the keys of any frame that have such names, with their animation",
         default=True,
     )
-    much_memory: BoolProperty(
-        name=_GO_ON,
-        description="Bake although it takes more than 1 GB of memory",
-        default=False,
-        options={"SKIP_SAVE"},
-    )
 
-    def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True
-        self.first, self.last = scene_range(self, context)
+        self.first, self.last = self.range(context)
         return context.window_manager.invoke_props_dialog(
             self, width=DIALOG_WIDTH, confirm_text="Bake"
         )
 
     def draw(self, context: Context) -> None:
-        names = ("first", "last", "step", "target", "tolerance", "name_pattern", "onto")
-        column = draw_properties(self, (*names, "overwrite"))
-        targets = bake_targets(context)
+        column = draw_properties(self, ("first", "last", "step", *self.KEY_OPTIONS))
+        targets = selected_characters(context)
         try:
             options = self._options(context)
             size, count = memory_needed(targets, options), len(options.frames)
-        except BakeError as error:
-            column.label(text=str(error), icon="ERROR")
+            names = frame_names(options.pattern, options.frames)
+        except UserError as error:
+            draw_lines(column, broken_lines(str(error), DIALOG_WIDTH - _DIALOG_MARGIN), "ERROR")
             return
+        column.label(text=f"Keys from {names[0]} to {names[-1]}", icon="SHAPEKEY_DATA")
         column.label(text=f"{count} frames need about {_size(size)} of memory", icon="INFO")
-        if size > _MUCH_MEMORY:
+        if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
-        if options.onto == "THIS":
-            draw_what_is_switched(column, self.target)
+        self.draw_outcome(column)
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        targets = bake_targets(context)
-        try:
-            options = self._options(context)
-            size = memory_needed(targets, options)
-        except BakeError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        if size > _MUCH_MEMORY and not self.much_memory:
-            self.report(
-                {"ERROR"},
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        targets = selected_characters(context)
+        options = self._options(context)
+        size = memory_needed(targets, options)
+        if size > MUCH_MEMORY and not self.much_memory:
+            raise UserError(
                 f"{len(options.frames)} frames need about {_size(size)} of memory. Choose fewer, "
-                f"a larger step, or {_GO_ON}",
+                "a larger step, or turn on Allow over 1 GB of Memory."
             )
-            return {"CANCELLED"}
-        return self.run(context, _told(targets, options))
+        return self.run(context, report_sentences(bake_range(targets, options)))
 
     def stopped(self) -> str:
         return "The check was stopped. The frames are baked"
 
     def _options(self, context: Context) -> RangeOptions:
-        first, last = scene_range(self, context)
-        return RangeOptions(
-            first,
-            last,
-            self.step,
-            self.target,
-            self.name_pattern,
-            self.tolerance,
-            self.onto,
-            self.overwrite,
-        )
+        return RangeOptions(*self.range(context), self.step, **self.key_options())
 
 
-def scene_range(operator: Any, context: Context) -> tuple[int, int]:
-    """First and last frame as set in an operator, else the scene's."""
-    scene, chosen = context.scene, operator.properties
-    first = operator.first if chosen.is_property_set("first") else scene.frame_start
-    last = operator.last if chosen.is_property_set("last") else scene.frame_end
-    return first, last
-
-
-def _told(targets: list[Object], options: RangeOptions) -> Steps:
-    """Bake, and say what came of it in sentences."""
-    reports = yield from bake_range(targets, options)
+def report_sentences(steps: Generator[Progress, None, Sequence[KeyReport]]) -> Steps:
+    """Run a bake, and return its reports as sentences."""
+    reports = yield from steps
     return [report.sentence() for report in reports]
 
 
@@ -249,28 +270,8 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
     return column
 
 
-def draw_what_is_switched(layout: bpy.types.UILayout, target: str) -> None:
-    """What a bake onto the object itself turns on and off, in a dialog of `DIALOG_WIDTH`."""
-    state = "on" if target == "DUAL_QUATERNION" else "off"
-    text = (
-        "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its Armature "
-        f"modifier is turned {state}."
-    )
-    draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), "INFO")
-
-
 def _size(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 CLASSES = (DQC_OT_bake_pose, DQC_OT_bake_range)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

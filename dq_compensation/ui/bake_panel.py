@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import bpy
 from bpy.types import Context, Panel
 
-from ..lifecycle.bake_reports import last_report
-from ..registration import apply_in_order, undo_in_reverse
+from ..bake.bake_reports import last_report
 from ..scene.targets import target_meshes
 from .bake_progress import running_bake
 from .sentences import draw_sentence
 
 
 class VIEW3D_PT_dq_compensation_bake(Panel):
-    """Bake the deformation for what does not know it: engines, exporters, other programs."""
+    """Bake the deformation for engines and programs without this add-on."""
 
     bl_label = "Bake"
     bl_category = "DQ Compensation"
@@ -44,13 +42,3 @@ class VIEW3D_PT_dq_compensation_bake(Panel):
 
 
 CLASSES = (VIEW3D_PT_dq_compensation_bake,)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 from bpy.types import Context, Event, Operator, Timer
 
-from ..bake.errors import BakeError
-from ..lifecycle.bake_reports import Progress
-from ..scene.status import tag_redraw
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
+from ..bake.shape_key_bake import Progress
+from ..errors import UserError
+from ..session.status import tag_redraw
+from .reporting import OperatorResult
 
 # Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took
 # to draw the last frame, so that drawing a heavy scene takes half of the time at most.
@@ -27,12 +25,12 @@ _running: Progress | None = None
 
 
 def running_bake() -> Progress | None:
-    """How far the bake is that runs now, for the panel; None when none does."""
+    """The progress of the running bake, for the panel; None without one."""
     return _running
 
 
 class RunsInSteps(Operator):
-    """What operators share that take their time; `steps` does the work, `told` says what of it."""
+    """The base of operators that take long: they run steps, which return sentences to report."""
 
     _steps: Steps | None = None
     _timer: Timer | None = None
@@ -40,10 +38,10 @@ class RunsInSteps(Operator):
     _worked_until = 0.0
 
     def stopped(self) -> str:
-        """What to say where the user has stopped it after it had begun to write."""
+        """The message when the user stops it after it has begun to write."""
         raise NotImplementedError
 
-    def run(self, context: Context, steps: Steps) -> set[OperatorReturnItems]:
+    def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
         if bpy.app.background or not self._interactive or context.window is None:
             return self._run_through(steps)
@@ -55,7 +53,7 @@ class RunsInSteps(Operator):
         manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
-    def modal(self, context: Context, event: Event) -> set[OperatorReturnItems]:
+    def modal(self, context: Context, event: Event) -> OperatorResult:
         if event.type == "ESC" and event.value == "PRESS":
             return self._stop(context)
         if event.type != "TIMER":
@@ -63,7 +61,7 @@ class RunsInSteps(Operator):
             return {"RUNNING_MODAL"}
         try:
             ended = self._advance(context)
-        except BakeError as error:
+        except UserError as error:
             self._end(context)
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -80,19 +78,16 @@ class RunsInSteps(Operator):
         """Blender ends the operator, as when its window is closed."""
         self._end(context)
 
-    def _run_through(self, steps: Steps) -> set[OperatorReturnItems]:
+    def _run_through(self, steps: Steps) -> OperatorResult:
         try:
             while True:
                 next(steps)
         except StopIteration as end:
             self.report({"INFO"}, " ".join(end.value))
-        except BakeError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
         return {"FINISHED"}
 
     def _advance(self, context: Context) -> list[str] | None:
-        """Work for a moment; the sentences to report when that was the last of it."""
+        """Work for a short time; returns the sentences to report after the last step."""
         global _running
         if self._steps is None:
             return []
@@ -112,7 +107,7 @@ class RunsInSteps(Operator):
         self._worked_until = time.monotonic()
         return None
 
-    def _stop(self, context: Context) -> set[OperatorReturnItems]:
+    def _stop(self, context: Context) -> OperatorResult:
         untouched = _running is None or _running.stoppable
         self._end(context)
         if untouched:

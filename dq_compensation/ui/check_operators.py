@@ -1,4 +1,4 @@
-"""Setup Check's operators: check, fix, fix everything, select the culprits.
+"""Setup Check's operators: check, fix, fix everything, select bones and vertices.
 
 The annotations here are Blender's property definitions, so they must not be postponed.
 """
@@ -10,29 +10,30 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, OperatorProperties
 
-from ..checks import findings, mending
-from ..checks.issue import Fix, FixError, Issue
-from ..checks.selecting import SelectionError, select_bones, select_vertices
-from ..registration import apply_in_order, undo_in_reverse
-from ..scene.setup import armature_modifier
-from ..scene.status import tag_redraw
+from ..errors import UserError
+from ..scene.setup import find_rig
 from ..scene.targets import NOTHING_SELECTED, target_meshes
+from ..session.status import tag_redraw
+from ..setup_check import findings, fixing
+from ..setup_check.issue import Fix, FixError, Issue
+from ..setup_check.selecting import select_bones, select_vertices
+from .reporting import OperatorResult, Refusing
 from .sentences import broken_lines, draw_lines
 
 if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import ObjectModeItems, OperatorReturnItems
+    from bpy.stub_internal.rna_enums import ObjectModeItems
 
 _log = logging.getLogger(__name__)
 
 _NO_LONGER_THERE = "This problem is no longer there"
 
-# Of the dialog that asks, in pixels at interface scale 1, and what its text does not get of it.
+# The width of the dialog in pixels at interface scale 1, and the part of it that is not text.
 _DIALOG_WIDTH = 400
 _DIALOG_MARGIN = 60
 
 # Modes in which an undo step holds the whole file. In the others it holds the edited geometry
 # alone, so that what a fix changes elsewhere would not come back.
-_MODES_FOR_MENDING = frozenset({"OBJECT", "POSE", "WEIGHT_PAINT", "VERTEX_PAINT"})
+_MODES_FOR_FIXING = frozenset({"OBJECT", "POSE", "WEIGHT_PAINT", "VERTEX_PAINT"})
 
 
 def counted(issues: list[Issue]) -> str:
@@ -46,51 +47,46 @@ def counted(issues: list[Issue]) -> str:
     return ", ".join(parts) or "all is well"
 
 
-class DQC_OT_check(Operator):
-    """Look for what spoils the deformation of the selected characters. Nothing is changed"""
+class DQC_OT_check(Refusing, Operator):
+    """Find what spoils the deformation of the selected characters, without changing anything"""
 
     bl_idname = "dqc.check"
     bl_label = "Check"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        if not target_meshes(context):
-            cls.poll_message_set(NOTHING_SELECTED)
-            return False
-        return True
+    def refusal(cls, context: Context) -> str | None:
+        return None if target_meshes(context) else NOTHING_SELECTED
 
-    def execute(self, context: Context) -> "set[OperatorReturnItems]":
-        told = []
+    def execute(self, context: Context) -> OperatorResult:
+        messages = []
         depsgraph = context.evaluated_depsgraph_get()
         for obj in target_meshes(context):
             found = findings.run(obj, depsgraph)
-            told.append(f"{obj.name}: {counted(found.issues)}")
+            messages.append(f"{obj.name}: {counted(found.issues)}")
         tag_redraw()
-        self.report({"INFO"}, "; ".join(told))
+        self.report({"INFO"}, "; ".join(messages))
         return {"FINISHED"}
 
 
 class _OfIssue:
-    """What the operators share that are about one problem: which one."""
+    """The base of the operators on one problem: it says which problem."""
 
     object_name: StringProperty(
         name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
     )
-    check: StringProperty(
-        name="Check", description="That has found it", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    key: StringProperty(name="Key", description="Of the problem", options={"HIDDEN", "SKIP_SAVE"})
+    check: StringProperty(name="Check", description="Its name", options={"HIDDEN", "SKIP_SAVE"})
+    key: StringProperty(name="Key", description="Its key", options={"HIDDEN", "SKIP_SAVE"})
 
 
 class DQC_OT_fix(_OfIssue, Operator):
-    """Mend this problem"""
+    """Fix this problem"""
 
     bl_idname = "dqc.fix"
     bl_label = "Fix"
     bl_options = {"REGISTER", "UNDO"}
 
     fix: StringProperty(
-        name="Fix", description="Which of its fixes", options={"HIDDEN", "SKIP_SAVE"}
+        name="Fix", description="The index of the fix", options={"HIDDEN", "SKIP_SAVE"}
     )
 
     _question = ""
@@ -100,10 +96,10 @@ class DQC_OT_fix(_OfIssue, Operator):
         fix = _known_fix(properties)
         return fix.description if fix is not None else ""
 
-    def invoke(self, context: Context, event: Event) -> "set[OperatorReturnItems]":
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         obj = bpy.data.objects.get(self.object_name)
-        # The question has numbers in it: those of now.
-        fix = mending.fix_of(obj, self.check, self.key, self.fix) if obj is not None else None
+        # The question has numbers in it: the current ones.
+        fix = fixing.fix_of(obj, self.check, self.key, self.fix) if obj is not None else None
         if fix is None or not fix.question:
             return self.execute(context)
         self._question = fix.question
@@ -117,7 +113,7 @@ class DQC_OT_fix(_OfIssue, Operator):
             lines = broken_lines(self._question, _DIALOG_WIDTH - _DIALOG_MARGIN)
             draw_lines(self.layout, lines, "QUESTION")
 
-    def execute(self, context: Context) -> "set[OperatorReturnItems]":
+    def execute(self, context: Context) -> OperatorResult:
         self._question = ""
         obj = bpy.data.objects.get(self.object_name)
         if obj is None or obj.type != "MESH":
@@ -126,8 +122,8 @@ class DQC_OT_fix(_OfIssue, Operator):
         name = obj.name
         left = _leave_edit_mode(context)
         try:
-            told = mending.mend(obj, self.check, self.key, self.fix)
-        except mending.NoLongerThereError as error:
+            summary = fixing.fix(obj, self.check, self.key, self.fix)
+        except fixing.NoLongerThereError as error:
             self.report({"INFO"}, str(error))
             return _nothing_done(left)
         except FixError as error:
@@ -135,39 +131,34 @@ class DQC_OT_fix(_OfIssue, Operator):
             return _nothing_done(left)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not stay half-done
             return _take_back(self, context, name, error)
-        self.report({"INFO"}, told if name in told else f"{name}: {told}")
+        self.report({"INFO"}, summary if name in summary else f"{name}: {summary}")
         tag_redraw()
         return {"FINISHED"}
 
 
-class DQC_OT_fix_all(Operator):
-    """Mend every problem of the selected characters that can be mended without changing how they \
-look and move. What has to be asked about is left to its own button"""
+class DQC_OT_fix_all(Refusing, Operator):
+    """Fix the problems of the selected characters whose fix keeps their look and motion. A \
+problem with a question keeps its own button"""
 
     bl_idname = "dqc.fix_all"
     bl_label = "Fix All"
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        targets = target_meshes(context)
-        if not targets:
-            cls.poll_message_set(NOTHING_SELECTED)
-            return False
-        reasons = [mending.refusal(obj) for obj in targets]
-        if all(reasons):
-            cls.poll_message_set(str(reasons[0]))
-            return False
-        return True
+    def refusal(cls, context: Context) -> str | None:
+        reasons = [fixing.refusal(obj) for obj in target_meshes(context)]
+        if not all(reasons):
+            return None
+        return reasons[0] if reasons else NOTHING_SELECTED
 
-    def execute(self, context: Context) -> "set[OperatorReturnItems]":
+    def execute(self, context: Context) -> OperatorResult:
         targets = target_meshes(context)
         left = _leave_edit_mode(context)
-        all_of_it = mending.Outcome()
+        all_of_it = fixing.Outcome()
         for obj in targets:
             name = obj.name
             try:
-                outcome = mending.mend_all(obj)
+                outcome = fixing.fix_all(obj)
             except FixError as error:
                 all_of_it.refused.append(str(error))
                 continue
@@ -175,12 +166,12 @@ look and move. What has to be asked about is left to its own button"""
                 return _take_back(self, context, name, error)
             all_of_it.add(outcome)
         tag_redraw()
-        self.report({"WARNING" if all_of_it.refused else "INFO"}, all_of_it.told())
+        self.report({"WARNING" if all_of_it.refused else "INFO"}, all_of_it.summary())
         return {"FINISHED"} if all_of_it.done else _nothing_done(left)
 
 
 class DQC_OT_select_issue(_OfIssue, Operator):
-    """Select what this problem is about: vertices in Edit Mode, bones in Pose Mode"""
+    """Select the vertices of this problem in Edit Mode, or its bones in Pose Mode"""
 
     bl_idname = "dqc.select_issue"
     bl_label = "Select"
@@ -196,36 +187,35 @@ class DQC_OT_select_issue(_OfIssue, Operator):
         options={"HIDDEN", "SKIP_SAVE"},
     )
 
-    def execute(self, context: Context) -> "set[OperatorReturnItems]":
+    def execute(self, context: Context) -> OperatorResult:
         obj = bpy.data.objects.get(self.object_name)
         left = _leave_edit_mode(context)
         issue = None
         if obj is not None and obj.type == "MESH":
-            # The indices of vertices are those of now.
+            # The indices of vertices are the current ones.
             found = findings.run(obj, context.evaluated_depsgraph_get())
             issue = found.issue(self.check, self.key)
         if obj is None or issue is None:
             self.report({"INFO"}, _NO_LONGER_THERE)
             return _nothing_done(left)
-        modifier = armature_modifier(obj)
-        armature = modifier.object if modifier is not None else None
+        armature = find_rig(obj)
         try:
             if self.what == "VERTICES" and len(issue.vertices):
-                told = select_vertices(obj, issue.vertices, context)
+                summary = select_vertices(obj, issue.vertices, context)
             elif self.what == "BONES" and issue.bones and armature is not None:
-                told = select_bones(armature, issue.bones, context)
+                summary = select_bones(armature, issue.bones, context)
             else:
                 self.report({"INFO"}, f"This problem names no {self.what.lower()}")
                 return _nothing_done(left)
-        except SelectionError as error:
+        except UserError as error:
             self.report({"ERROR"}, str(error))
             return _nothing_done(left)
-        self.report({"INFO"}, told)
+        self.report({"INFO"}, summary)
         return {"FINISHED"}
 
 
 def _known_fix(properties: Any) -> Fix | None:
-    """The fix that a button stands for, as it was found last."""
+    """The fix of a button, as the last check found it."""
     obj = bpy.data.objects.get(properties.object_name)
     found = findings.known(obj) if obj is not None else None
     issue = found.issue(properties.check, properties.key) if found is not None else None
@@ -235,37 +225,35 @@ def _known_fix(properties: Any) -> Fix | None:
 
 
 def _leave_edit_mode(context: Context) -> "ObjectModeItems | None":
-    """Object Mode, where the active object is in a mode that keeps its data to itself.
+    """Go to Object Mode where the active object's mode keeps its data to itself.
 
     Returns:
         the mode that was left; None when it may stay.
     """
     active: Object | None = context.view_layer.objects.active
-    if active is None or active.mode in _MODES_FOR_MENDING:
+    if active is None or active.mode in _MODES_FOR_FIXING:
         return None
     left = active.mode
     bpy.ops.object.mode_set(mode="OBJECT")
     return left
 
 
-def _nothing_done(left: "ObjectModeItems | None") -> "set[OperatorReturnItems]":
-    """Go back to the mode that was left, for nothing has changed."""
+def _nothing_done(left: "ObjectModeItems | None") -> OperatorResult:
+    """Go back to the previous mode, because nothing has changed."""
     if left:
         bpy.ops.object.mode_set(mode=left)
     tag_redraw()
     return {"CANCELLED"}
 
 
-def _take_back(
-    operator: Operator, context: Context, name: str, error: Exception
-) -> "set[OperatorReturnItems]":
-    """Leave nothing half-done after an error that nobody has foreseen.
+def _take_back(operator: Operator, context: Context, name: str, error: Exception) -> OperatorResult:
+    """Undo what is half done after an unexpected error.
 
     A button's press starts from an undo step that holds the file as it was: back to that. A
     script's call need not: then the step that follows is one that can be undone.
     """
-    _log.exception("Mending %s failed", name)
-    message = f"Mending {name} failed: {str(error).rstrip('.')}. The console says more."
+    _log.exception("Fixing %s failed", name)
+    message = f"Fixing {name} failed: {str(error).rstrip('.')}. The console says more."
     if operator.options.is_invoke and context.preferences.edit.use_global_undo:
         bpy.ops.ed.undo_push(message=operator.bl_label)
         bpy.ops.ed.undo()
@@ -276,13 +264,3 @@ def _take_back(
 
 
 CLASSES = (DQC_OT_check, DQC_OT_fix, DQC_OT_fix_all, DQC_OT_select_issue)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

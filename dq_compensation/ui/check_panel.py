@@ -1,16 +1,14 @@
-"""The panel of Setup Check: what was found, and the buttons that mend it."""
+"""The panel of Setup Check: the problems that were found, and the buttons that fix them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import bpy
 from bpy.types import Context, Object, Panel, UILayout
 
-from ..checks import findings, mending
-from ..checks.issue import Issue
-from ..registration import apply_in_order, undo_in_reverse
-from ..scene.targets import target_meshes
+from ..scene.targets import NOTHING_SELECTED, target_meshes
+from ..setup_check import findings, fixing
+from ..setup_check.issue import Issue
 from ..wording import counted as number_of
 from .check_operators import counted
 from .sentences import draw_sentence
@@ -19,12 +17,12 @@ if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
 
 _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMATION": "INFO"}
-# What a box takes from the sidebar's width, besides what any sentence leaves free.
+# The width of a box's borders, on top of the margin of any sentence.
 _BOX_MARGIN = 94
 
 
 class VIEW3D_PT_dqc_setup_check(Panel):
-    """What spoils the deformation of the selected characters, and how it is mended."""
+    """Problems that spoil the deformation of the selected characters, and their fixes."""
 
     bl_label = "Setup Check"
     bl_category = "DQ Compensation"
@@ -37,25 +35,20 @@ class VIEW3D_PT_dqc_setup_check(Panel):
             return
         targets = target_meshes(context)
         if not targets:
-            draw_sentence(layout, context, "Select a character's mesh or its armature.", "INFO")
+            draw_sentence(layout, context, f"{NOTHING_SELECTED}.", "INFO")
             return
         results = [findings.known(obj) for obj in targets]
         row = layout.row(align=True)
         row.operator("dqc.check", icon="VIEWZOOM")
         issues = [issue for found in results if found for issue in found.issues]
-        if any(mending.can_be_mended_unasked(issue) for issue in issues):
+        if any(fixing.is_fixed_unasked(issue) for issue in issues):
             row.operator("dqc.fix_all", icon="TOOL_SETTINGS")
         for obj, found in zip(targets, results, strict=True):
             _character(layout, context, obj, found, named=len(targets) > 1)
 
 
 def _character(
-    layout: UILayout,
-    context: Context,
-    obj: Object,
-    found: findings.Findings | None,
-    *,
-    named: bool,
+    layout: UILayout, context: Context, obj: Object, found: findings.Findings | None, *, named: bool
 ) -> None:
     if named:
         layout.separator()
@@ -63,15 +56,15 @@ def _character(
     if found is None:
         draw_sentence(layout, context, "Not checked yet.", "QUESTION")
         return
+    # One line, so that nothing below it moves when the findings become outdated.
+    text = counted(found.issues).capitalize()
+    icon: IconItems = "NONE" if found.issues else "CHECKMARK"
     if found.outdated:
-        text = "Something may have changed since. Press Check to look again."
-        draw_sentence(layout, context, text, "FILE_REFRESH")
+        text, icon = f"Outdated: {text.lower()}", "FILE_REFRESH"
+    layout.label(text=text, icon=icon)
     if not found.issues:
-        text = f"All is well: {found.check_count} checks found nothing."
-        draw_sentence(layout, context, text, "CHECKMARK")
         return
-    layout.label(text=counted(found.issues).capitalize())
-    reason = mending.refusal(obj)
+    reason = fixing.refusal(obj)
     if reason and any(issue.fixes for issue in found.issues):
         draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
     for issue in found.issues:
@@ -93,8 +86,8 @@ def _issue(
         operator.object_name = obj.name
         operator.check, operator.key, operator.fix = issue.check, issue.key, fix.name
     nouns = {"VERTICES": "Vertex", "BONES": "Bone"}
-    culprits = (("VERTICES", len(issue.vertices)), ("BONES", len(issue.bones)))
-    for what, count in culprits:
+    offenders = (("VERTICES", len(issue.vertices)), ("BONES", len(issue.bones)))
+    for what, count in offenders:
         if not count:
             continue
         text = f"Select {number_of(count, nouns[what])}"
@@ -104,13 +97,3 @@ def _issue(
 
 
 CLASSES = (VIEW3D_PT_dqc_setup_check,)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

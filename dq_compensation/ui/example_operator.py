@@ -1,31 +1,25 @@
-"""What the operators of example poses share: which character they act on, and how it is told."""
+"""The base of the operators on example poses: their character, and how they report."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from bpy.props import IntProperty
 from bpy.types import Context, Object, Operator
 
-from ..bake.errors import BakeError
 from ..core.example_poses import ExampleError
-from ..core.pose import PoseError
-from ..examples.items import authoring_problem
-from ..examples.target import character_in_hand
-from ..scene.errors import BindingError
-from ..scene.object_settings import ObjectSettings, settings_of
+from ..examples.active_character import active_bone, active_character
+from ..examples.items import authoring_refusal
+from ..scene.object_settings import settings_of
 from ..scene.posed_copies import open_copy_of
-from ..scene.status import tag_redraw
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
-
-ERRORS = (ExampleError, BindingError, PoseError, BakeError)
+from ..session.status import tag_redraw
+from .reporting import OperatorResult, Refusing, reports_errors
 
 _NOTHING_CHOSEN = "Select a character's mesh, or the armature that deforms it"
 
 
-class ExampleOperator:
-    """An operator on the example poses of the character in hand.
+class ExampleOperator(Refusing):
+    """An operator on the example poses of the active character.
 
     Attributes:
         changes: it writes to the examples: not on linked objects, and not while one is shaped.
@@ -37,16 +31,8 @@ class ExampleOperator:
     needs_example = True
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        reason = cls.refusal(context)
-        if reason is not None:
-            cast("type[Operator]", cls).poll_message_set(reason.rstrip("."))
-        return reason is None
-
-    @classmethod
     def refusal(cls, context: Context) -> str | None:
-        """Why it cannot be done now, or None; cheap."""
-        obj = character_in_hand(context)
+        obj = active_character(context)
         if obj is None:
             return _NOTHING_CHOSEN
         if not settings_of(obj).enabled:
@@ -55,25 +41,27 @@ class ExampleOperator:
             return f"{obj.name} has no example poses yet. Add one"
         return _changing_refusal(obj) if cls.changes else None
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        operator = cast("Operator", self)
-        obj = cast("Object", character_in_hand(context))
-        try:
-            told, is_complete = self.work(context, obj)
-        except ERRORS as error:
-            operator.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        obj = cast("Object", active_character(context))
+        summary, is_complete = self.work(context, obj)
         tag_redraw()
-        operator.report({"INFO" if is_complete else "WARNING"}, told)
+        cast("Operator", self).report({"INFO" if is_complete else "WARNING"}, summary)
         return {"FINISHED"}
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        """Do it; what was done, and whether all of it was."""
+        """Act; returns a summary, and whether everything was done."""
         raise NotImplementedError
 
 
+def describe_for_bone(context: Context, text: str) -> str:
+    """A tooltip with the whole name of the bone in the panel; `text` has a place for it."""
+    obj = active_character(context)
+    return text.format(bone=(active_bone(obj) if obj is not None else "") or "the bone")
+
+
 def _changing_refusal(obj: Object) -> str | None:
-    if reason := authoring_problem(obj):
+    if reason := authoring_refusal(obj):
         return reason
     if open_copy_of(obj) is not None:
         return f"An example pose of {obj.name} is being shaped. Apply or cancel it first"
@@ -82,17 +70,21 @@ def _changing_refusal(obj: Object) -> str | None:
     return None
 
 
-def chosen_index(settings: ObjectSettings, index: int) -> int:
-    """Which example is meant.
+class OnOneExample(ExampleOperator):
+    """An operator on one of the example poses."""
 
-    Args:
-        settings: of the object.
-        index: negative means the active one of the list.
+    index: IntProperty(
+        name="Index", description="-1: the active one", default=-1, options={"HIDDEN"}
+    )
 
-    Raises:
-        ExampleError: there is no such example.
-    """
-    found = settings.active_example if index < 0 else index
-    if not 0 <= found < len(settings.examples):
-        raise ExampleError("Choose an example pose in the list.")
-    return found
+    def chosen(self, obj: Object) -> int:
+        """The index of the example that is meant.
+
+        Raises:
+            ExampleError: there is no such example.
+        """
+        settings = settings_of(obj)
+        found = settings.active_example if self.index < 0 else self.index
+        if not 0 <= found < len(settings.examples):
+            raise ExampleError("Choose an example pose in the list.")
+        return found

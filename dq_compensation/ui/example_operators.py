@@ -1,73 +1,65 @@
-"""The operators on the list of example poses: removing, updating, mirroring, the support."""
+"""The operators on the list of example poses: remove, update, mirror, and the support."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import bpy
-from bpy.props import EnumProperty, IntProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator
+from bpy.props import EnumProperty, StringProperty
+from bpy.types import Context, Event, Object, Operator, OperatorProperties
 
 from ..core.example_poses import ExampleError
-from ..examples.applying import follow_now, update_from
+from ..examples.active_character import active_bone, active_character
+from ..examples.apply_shape import follow_now, update_from
 from ..examples.authoring import remove_example
-from ..examples.items import authoring_problem, bone_settings
+from ..examples.items import authoring_refusal, bone_settings, write_support
 from ..examples.mirroring import mirror_example
-from ..examples.target import bone_in_hand, character_in_hand
-from ..registration import apply_in_order, undo_in_reverse
-from ..scene.binding import bind
-from ..scene.example_capture import support_group, support_weights_of
+from ..scene.binding import Binding, bind
+from ..scene.example_capture import support_of, support_weights
 from ..scene.object_settings import settings_of
 from ..scene.posed_copies import character_of
 from ..viewport.capability import drawing_refusal
-from .example_operator import ExampleOperator, chosen_index
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
+from .example_operator import ExampleOperator, OnOneExample, describe_for_bone
+from .paint_operators import enter_weight_paint
+from .reporting import OperatorResult
 
 SIDES_BY = (
-    ("POSITION", "Positions", "The other side is where the mirror image is"),
+    ("POSITION", "Positions", "Find the other side by the mirrored positions"),
     (
         "TOPOLOGY",
         "Topology",
-        "The other side is found by how the mesh hangs together, for characters that are not "
+        "Find the other side by how the mesh is connected, for characters that are not "
         "symmetrical in shape",
     ),
 )
 
 
-class DQC_OT_example_remove(ExampleOperator, Operator):
+class DQC_OT_example_remove(OnOneExample, Operator):
     """Remove an example pose and its shape key"""
 
     bl_idname = "dqc.example_remove"
     bl_label = "Remove"
 
-    index: IntProperty(name="Index", default=-1, options={"HIDDEN"})
-
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        index = chosen_index(settings_of(obj), self.index)
+        index = self.chosen(obj)
         key = settings_of(obj).examples[index].key
         name = remove_example(obj, index)
         follow_now(obj)
         return f"Removed {name} and its shape key {key}.", True
 
 
-class DQC_OT_example_update(ExampleOperator, Operator):
-    """Give an example pose the shape of another mesh with the same vertices, as it comes back \
-from a sculpting program. The character must be in the pose of the example"""
+class DQC_OT_example_update(OnOneExample, Operator):
+    """Give an example pose the shape of another mesh with the same vertices, for instance from a \
+sculpting program. Go to the pose of the example first"""
 
     bl_idname = "dqc.example_update"
     bl_label = "Update from Mesh"
 
-    index: IntProperty(name="Index", default=-1, options={"HIDDEN"})
     source: StringProperty(
         name="Mesh",
-        description="The mesh object with the shape; empty: the other selected one",
+        description="The mesh object with the shape. Empty: the other selected mesh",
         options={"SKIP_SAVE"},
     )
 
-    def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
-        obj = character_in_hand(context)
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        obj = active_character(context)
         if obj is not None and not self.source:
             self.source = _other_selected_mesh(context, obj)
         return context.window_manager.invoke_props_dialog(self)
@@ -83,7 +75,7 @@ from a sculpting program. The character must be in the pose of the example"""
             raise ExampleError("Choose the mesh that has the shape, or select it with Shift.")
         if source == obj:
             raise ExampleError(f"{obj.name} is the character itself. Choose another mesh.")
-        index = chosen_index(settings_of(obj), self.index)
+        index = self.chosen(obj)
         return update_from(obj, index, source, context.evaluated_depsgraph_get())
 
 
@@ -97,20 +89,18 @@ def _other_selected_mesh(context: Context, obj: Object) -> str:
     return others[0] if len(others) == 1 else ""
 
 
-class DQC_OT_example_mirror(ExampleOperator, Operator):
-    """Make the mirror image of an example pose for the bone of the other side, or bring it up to \
-date"""
+class DQC_OT_example_mirror(OnOneExample, Operator):
+    """Mirror an example pose to the bone of the other side, or update its mirror image"""
 
     bl_idname = "dqc.example_mirror"
     bl_label = "Mirror"
 
-    index: IntProperty(name="Index", default=-1, options={"HIDDEN"})
     by: EnumProperty(
-        name="By", description="How the other side of the mesh is found", items=SIDES_BY
+        name="By", description="How to find the other side of the mesh", items=SIDES_BY
     )
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        index = chosen_index(settings_of(obj), self.index)
+        index = self.chosen(obj)
         name = settings_of(obj).examples[index].name
         before = len(settings_of(obj).examples)
         mirrored = mirror_example(obj, index, by_topology=self.by == "TOPOLOGY")
@@ -123,12 +113,9 @@ date"""
         ), True
 
 
-class DQC_OT_support_show(ExampleOperator, Operator):
-    """Colour the vertices that the example poses of a bone may move; again to stop"""
+class _OnSupport(ExampleOperator):
+    """An operator on the support of a bone."""
 
-    bl_idname = "dqc.support_show"
-    bl_label = "Show Support"
-    changes = False
     needs_example = False
 
     bone: StringProperty(
@@ -137,34 +124,83 @@ class DQC_OT_support_show(ExampleOperator, Operator):
         options={"SKIP_SAVE"},
     )
 
+
+class DQC_OT_support_show(_OnSupport, Operator):
+    """Colour the vertices that the example poses of a bone may move. Press again to stop"""
+
+    bl_idname = "dqc.support_show"
+    bl_label = "Show Support"
+    changes = False
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        return describe_for_bone(
+            context, "Colour the vertices that the examples of {bone} may move. Press again to stop"
+        )
+
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         reason = super().refusal(context)
-        obj = character_in_hand(context)
+        obj = active_character(context)
         if reason is None and obj is not None and obj.library is not None:
             reason = f"{obj.name} is linked from another file. Make a library override of it"
         return reason
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
         settings = settings_of(obj)
-        bone = self.bone or bone_in_hand(obj)
+        bone = self.bone or active_bone(obj)
         if settings.overlay == "SUPPORT" and bone in {settings.support_bone, ""}:
             settings.overlay = "NONE"
             return f"The support of {settings.support_bone} is not shown any more.", True
-        if not bone:
-            raise ExampleError("Choose a bone: the one whose support is to be shown.")
         binding = bind(obj, context.evaluated_depsgraph_get())
-        if bone not in binding.skeleton.names:
-            raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose another one.")
-        weights = support_weights_of(binding, bone, support_group(obj, bone))
-        if authoring_problem(obj) is None:
+        _require_bone(binding, bone)
+        weights = support_weights(binding, bone, support_of(obj, bone))
+        if authoring_refusal(obj) is None:
             # So that the panel has something in which another support can be chosen.
             bone_settings(obj, bone)
         settings.support_bone, settings.overlay = bone, "SUPPORT"
-        told = f"{int((weights > 0.0).sum())} vertices are in the support of {bone}."
+        summary = f"{int((weights > 0.0).sum())} vertices are in the support of {bone}."
         if reason := drawing_refusal():
-            return f"{told} {reason}", False
-        return told, True
+            return f"{summary} {reason}", False
+        return summary, True
+
+
+class DQC_OT_support_paint(_OnSupport, Operator):
+    """Paint the support of a bone in Weight Paint Mode"""
+
+    bl_idname = "dqc.support_paint"
+    bl_label = "Paint Support"
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        return describe_for_bone(
+            context,
+            "Paint the vertices that the example poses of {bone} may move. Without a vertex group "
+            "it makes one of the current support",
+        )
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        bone = self.bone or active_bone(obj)
+        binding = bind(obj, context.evaluated_depsgraph_get())
+        _require_bone(binding, bone)
+        if not obj.visible_get(view_layer=context.view_layer):
+            raise ExampleError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
+        group = bone_settings(obj, bone).support
+        if group not in obj.vertex_groups:
+            weights = support_weights(binding, bone, support_of(obj, bone))
+            group = write_support(obj, bone, weights)
+        enter_weight_paint(context, obj)
+        # An active bone makes its own group the active one when the mode begins.
+        obj.vertex_groups.active = obj.vertex_groups[group]
+        return f"Painting the support of {bone}: the vertex group {group} of {obj.name}.", True
+
+
+def _require_bone(binding: Binding, bone: str) -> None:
+    """Raise ExampleError where the armature has no such bone."""
+    if not bone:
+        raise ExampleError("Choose the bone of the support.")
+    if bone not in binding.skeleton.names:
+        raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose another one.")
 
 
 CLASSES = (
@@ -172,14 +208,5 @@ CLASSES = (
     DQC_OT_example_update,
     DQC_OT_example_mirror,
     DQC_OT_support_show,
+    DQC_OT_support_paint,
 )
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

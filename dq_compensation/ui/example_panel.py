@@ -1,25 +1,27 @@
-"""The sub-panel of the method By Example: bones, poses, and the shape that is being made."""
+"""The sub-panel of the method By Example: bones, poses, and the shape that is being edited."""
 
 from __future__ import annotations
 
 import bpy
 from bpy.types import Context, Object, Panel, UILayout, UIList
 
-from ..examples.items import authoring_problem
+from ..errors import BindingError
+from ..examples.active_character import active_bone, active_character, active_copy
+from ..examples.authoring import OutsideSupportError
+from ..examples.items import authoring_refusal
 from ..examples.posed_copy import BONE_PROPERTY, NAME_PROPERTY
-from ..examples.target import bone_in_hand, character_in_hand, copy_in_hand
-from ..examples.watching import failure_of
-from ..registration import apply_in_order, undo_in_reverse
+from ..examples.posed_copy_handlers import failure_of
 from ..scene.armature import armature_of
-from ..scene.errors import BindingError
-from ..scene.object_settings import ObjectSettings, settings_of
+from ..scene.example_settings import ExampleBoneSettings
+from ..scene.object_settings import ObjectSettings, Settings, settings_of
 from ..scene.setup import rig_of
-from ..scene.status import status_of
-from .sentences import draw_sentence
+from ..session.status import status_of
+from .example_shaping_operators import OUTSIDE
+from .sentences import draw_sentence, shortened
 
 
 class DQC_UL_examples(UIList):
-    """The example poses of a character, with how much each acts now."""
+    """The example poses of a character, with the weight of each in the current pose."""
 
     def draw_item(  # noqa: PLR0913, PLR0917 - Blender calls it so
         self,
@@ -33,20 +35,17 @@ class DQC_UL_examples(UIList):
         index: int | None = 0,
         flt_flag: int | None = 0,
     ) -> None:
-        obj = character_in_hand(context) if context is not None else None
+        obj = active_character(context) if context is not None else None
         values = status_of(obj).example_values if obj is not None else ()
         row = layout.row(align=True)
         row.prop(item, "name", text="", emboss=False)
         bar = row.row(align=True)
-        bar.ui_units_x = 4.0
+        bar.ui_units_x = 5.0
         value = values[index] if index is not None and index < len(values) else 0.0
         if value < 0.0:
             bar.label(text="", icon="ERROR")
         else:
-            bar.progress(factor=value, text=f"{value:.2f}")
-        factor = row.row(align=True)
-        factor.ui_units_x = 3.0
-        factor.prop(item, "factor", text="", slider=True)
+            bar.progress(factor=value, text=f"acts {value:.0%}")
 
 
 class VIEW3D_PT_dq_compensation_examples(Panel):
@@ -61,15 +60,15 @@ class VIEW3D_PT_dq_compensation_examples(Panel):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        obj = character_in_hand(context)
+        obj = active_character(context)
         if obj is None or obj.type != "MESH":
-            return copy_in_hand(context) is not None
+            return active_copy(context) is not None
         settings = settings_of(obj)
-        by_example = settings.method == "SPHERICAL_JOINT_BY_EXAMPLE" or len(settings.examples) > 0
-        return copy_in_hand(context) is not None or (settings.enabled and by_example)
+        by_example = Settings.of(obj).by_example or len(settings.examples) > 0
+        return active_copy(context) is not None or (settings.enabled and by_example)
 
     def draw(self, context: Context) -> None:
-        layout, copy = self.layout, copy_in_hand(context)
+        layout, copy = self.layout, active_copy(context)
         if layout is None:
             return
         layout.use_property_split = True
@@ -77,45 +76,49 @@ class VIEW3D_PT_dq_compensation_examples(Panel):
         if copy is not None:
             _shaping(layout, context, copy)
             return
-        obj = character_in_hand(context)
+        obj = active_character(context)
         if obj is None:
             return
         settings = settings_of(obj)
-        if settings.method != "SPHERICAL_JOINT_BY_EXAMPLE":
+        if not Settings.of(obj).by_example:
             text = "The examples show when the method is By Example."
             draw_sentence(layout, context, text, "INFO")
         layout.prop(settings, "example_base")
-        reason = authoring_problem(obj)
+        reason = authoring_refusal(obj)
         if reason is not None:
             draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
         column = layout.column()
         column.enabled = reason is None
-        _adding(column, obj, settings)
+        _adding(column, context, obj, settings)
         result = status_of(obj).example_result
         if result:
             draw_sentence(layout, context, result, "CHECKMARK")
         if len(settings.examples):
             _list(layout, settings, editable=reason is None)
-            _bone(layout, obj, settings)
+            _active_example(layout, context, obj, settings)
         _correctives(layout, obj, settings)
 
 
 def _shaping(layout: UILayout, context: Context, copy: Object) -> None:
-    """What there is to do while a posed copy is open."""
+    """The buttons while a posed copy is open."""
     name, bone = copy.get(NAME_PROPERTY, ""), copy.get(BONE_PROPERTY, "")
-    shaping = copy.mode in {"SCULPT", "EDIT"}
+    shaping, failure = copy.mode in {"SCULPT", "EDIT"}, failure_of(copy)
     text = f"Shape {name} of {bone}." + (" Leaving the mode applies it." if shaping else "")
     draw_sentence(layout, context, text, "SCULPTMODE_HLT")
-    if copy.mode == "SCULPT":
-        text = f"What is dark is outside the support of {bone} and masked."
+    if shaping:
+        dark = "dark and masked" if copy.mode == "SCULPT" else "hidden. Alt H shows it"
+        text = f"The part outside the support of {bone} is {dark}."
         draw_sentence(layout, context, text, "MOD_MASK")
-    failure = failure_of(copy)
     if failure is not None:
-        draw_sentence(layout, context, failure, "ERROR")
-    row = layout.row(align=True)
-    row.scale_y = 1.6
-    row.operator("dqc.example_apply", icon="CHECKMARK")
-    row.operator("dqc.example_cancel", icon="X")
+        draw_sentence(layout, context, str(failure), "ERROR")
+    column = layout.column(align=True)
+    column.scale_y = 1.6
+    if isinstance(failure, OutsideSupportError):
+        for outside, label, _ in OUTSIDE[1:]:
+            column.operator("dqc.example_apply", text=label, icon="CHECKMARK").outside = outside
+    else:
+        column.operator("dqc.example_apply", icon="CHECKMARK")
+    column.operator("dqc.example_cancel", icon="X")
     if not shaping:
         _edit_buttons(layout.row(align=True), "Go On in")
 
@@ -125,29 +128,35 @@ def _edit_buttons(row: UILayout, text: str) -> None:
     row.operator("dqc.example_edit", text=f"{text} Edit", icon="EDITMODE_HLT").mode = "EDIT"
 
 
-def _adding(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
+def _adding(layout: UILayout, context: Context, obj: Object, settings: ObjectSettings) -> None:
+    """The bone of the next example, and its support."""
     try:
-        rig = rig_of(obj)
+        bones = armature_of(rig_of(obj))
     except BindingError:
         return
-    bones = armature_of(rig)
     layout.prop_search(settings, "example_bone", bones, "bones", text="Bone", icon="BONE_DATA")
+    bone = active_bone(obj)
     if not settings.example_bone:
-        row = layout.split(factor=0.4)
-        row.label()
-        row.label(text=bone_in_hand(obj) or "Choose a bone", icon="BONE_DATA")
+        text = shortened(context, bone) if bone else "Choose a bone"
+        layout.label(text=text, icon="BONE_DATA")
     row = layout.row(align=True)
     row.scale_y = 1.3
-    add = row.operator("dqc.example_add", text="Add and Sculpt", icon="SCULPTMODE_HLT")
-    add.mode = "SCULPT"
+    row.operator("dqc.example_add", text="Add and Sculpt", icon="SCULPTMODE_HLT").mode = "SCULPT"
     row.operator("dqc.example_add", text="Add and Edit", icon="EDITMODE_HLT").mode = "EDIT"
-    bone = bone_in_hand(obj)
     shown = settings.overlay == "SUPPORT" and settings.support_bone == bone
+    row = layout.row(align=True)
     text = "Hide Support" if shown else "Show Support"
-    layout.operator("dqc.support_show", text=text, icon="OVERLAY", depress=shown)
-    shared = next((each for each in settings.example_bones if each.name == bone), None)
-    if shown and shared is not None:
+    row.operator("dqc.support_show", text=text, icon="OVERLAY", depress=shown)
+    row.operator("dqc.support_paint", icon="WPAINT_HLT")
+    shared = _settings_of_bone(settings, bone)
+    if shared is not None:
         layout.prop_search(shared, "support", obj, "vertex_groups")
+        if shared.support not in obj.vertex_groups:
+            layout.prop(shared, "support_kind")
+
+
+def _settings_of_bone(settings: ObjectSettings, bone: str) -> ExampleBoneSettings | None:
+    return next((each for each in settings.example_bones if each.name == bone), None)
 
 
 def _list(layout: UILayout, settings: ObjectSettings, *, editable: bool) -> None:
@@ -166,26 +175,29 @@ def _list(layout: UILayout, settings: ObjectSettings, *, editable: bool) -> None
     row.operator("dqc.example_remove", icon="TRASH")
 
 
-def _bone(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
-    """What belongs to the active example, and what all examples of its bone share."""
+def _active_example(
+    layout: UILayout, context: Context, obj: Object, settings: ObjectSettings
+) -> None:
+    """The settings of the active example, and those of all examples of its bone."""
     if not 0 <= settings.active_example < len(settings.examples):
         return
     item = settings.examples[settings.active_example]
     column = layout.column()
-    keys = obj.data.shape_keys if isinstance(obj.data, bpy.types.Mesh) else None
+    column.prop(item, "factor", slider=True)
     try:
         bones = armature_of(rig_of(obj))
     except BindingError:
         bones = None
-    if bones is not None:
+    if bones is not None and item.bone not in bones.bones:
         column.prop_search(item, "bone", bones, "bones", icon="BONE_DATA")
+    keys = obj.data.shape_keys if isinstance(obj.data, bpy.types.Mesh) else None
     if keys is not None and item.key not in keys.key_blocks:
         column.prop_search(item, "key", keys, "key_blocks", icon="SHAPEKEY_DATA")
-    shared = next((each for each in settings.example_bones if each.name == item.bone), None)
+    shared = _settings_of_bone(settings, item.bone)
     if shared is not None:
+        column.label(text=shortened(context, item.bone, "All examples of "))
         column.prop(shared, "sigma")
         column.prop(shared, "twists")
-        column.prop_search(shared, "support", obj, "vertex_groups")
 
 
 def _correctives(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
@@ -198,13 +210,3 @@ def _correctives(layout: UILayout, obj: Object, settings: ObjectSettings) -> Non
 
 
 CLASSES = (DQC_UL_examples, VIEW3D_PT_dq_compensation_examples)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

@@ -1,18 +1,20 @@
-"""What an object remembers of example poses; `ui.properties` puts it into `Object.dq_compensation`.
+"""The properties of example poses; `ui.properties` puts them into `Object.dq_compensation`.
 
 The annotations here are Blender's property definitions, so they must not be postponed.
 """
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, StringProperty
 from bpy.types import PropertyGroup
 
+from ..examples.items import bone_settings
 from ..lifecycle.enabling import settings_changed
 from ..scene.object_settings import settings_of
-from ..scene.status import tag_redraw
+from ..session.status import tag_redraw
 
 
-def _changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
+def changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
+    """Let the object follow a changed property."""
     obj = owner.id_data
     if isinstance(obj, bpy.types.Object):
         settings_changed(obj, context.evaluated_depsgraph_get())
@@ -20,7 +22,7 @@ def _changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
 
 
 def _bone_changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
-    """Give the settings of the bone to the other one that was chosen, as after a renaming."""
+    """Give the bone's settings to the newly chosen bone, for instance after a renaming."""
     obj = owner.id_data
     if isinstance(obj, bpy.types.Object):
         settings = settings_of(obj)
@@ -31,30 +33,44 @@ def _bone_changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
         if bone not in known and left is not None:
             left.name = bone
         elif bone not in known:
-            settings.example_bones.add().name = bone
-    _changed(owner, context)
+            bone_settings(obj, bone)
+    changed(owner, context)
+
+
+SUPPORT_KINDS = (
+    (
+        "JOINT",
+        "Both Sides of Joint",
+        "Vertices that follow the bone or its parent, with a smooth border",
+    ),
+    (
+        "PARENT",
+        "Parent Only",
+        "Vertices that follow the bone's parent but not the bone above the parent (Houska 2005)",
+    ),
+)
 
 
 class DQCompensationExamplePose(PropertyGroup):
     """A shape that the artist wants in a pose of one bone."""
 
-    name: StringProperty(name="Name", description="What the pose is called", update=_changed)
-    bone: StringProperty(name="Bone", description="The bone whose pose it is", update=_bone_changed)
+    name: StringProperty(name="Name", description="The name of the example pose", update=changed)
+    bone: StringProperty(name="Bone", description="The bone of the pose", update=_bone_changed)
     key: StringProperty(
         name="Shape Key",
-        description="The shape key that holds how the surface differs. It stays muted: the pose "
-        "switches it on",
-        update=_changed,
+        description="The shape key with the example's shape. It stays muted: the method By "
+        "Example adds it in the pose",
+        update=changed,
     )
     direction: FloatVectorProperty(
         size=3,
         default=(0.0, 1.0, 0.0),
-        description="Where the bone's limb points, along the axes of the parent bone",
+        description="The direction of the bone's limb, along the axes of the parent bone",
     )
     rotation: FloatVectorProperty(
         size=4,
         default=(1.0, 0.0, 0.0, 0.0),
-        description="How the bone has turned against its parent, along the same axes; w, x, y, z",
+        description="The bone's rotation relative to its parent, along the same axes: w, x, y, z",
     )
     factor: FloatProperty(
         name="Factor",
@@ -65,34 +81,43 @@ class DQCompensationExamplePose(PropertyGroup):
         subtype="FACTOR",
         # Written into the modifier's tables when it changes; it could not follow an animation.
         options=set(),
-        update=_changed,
+        update=changed,
         override={"LIBRARY_OVERRIDABLE"},
     )
 
 
 class DQCompensationExampleBone(PropertyGroup):
-    """What all example poses of one bone have in common; its name is the bone's."""
+    """The settings of all example poses of one bone; its name is the bone's."""
 
     sigma: FloatProperty(
-        name="Reach",
-        description="How far each example reaches towards other poses of the bone",
+        name="Falloff Angle",
+        description="The angle over which the examples of this bone blend with each other and with "
+        "the rest pose",
         default=1.0,
         min=0.1,
         max=6.283185,
         subtype="ANGLE",
-        update=_changed,
+        update=changed,
     )
     twists: BoolProperty(
-        name="Twist Counts",
-        description="Tell poses apart by the full rotation of the bone, not only by the direction "
-        "in which it points",
-        update=_changed,
+        name="Use Twist",
+        description="Compare poses by the full rotation of the bone. Off: compare only the "
+        "direction of the bone",
+        update=changed,
     )
     support: StringProperty(
         name="Support",
-        description="The vertex group with the vertices that the examples of this bone may move; "
-        "empty: those that follow the bone's parent and not the bone before that",
-        update=_changed,
+        description="The vertex group with the vertices that the examples of this bone may move. "
+        "Empty: the weights of the bones give the vertices",
+        update=changed,
+    )
+    support_kind: EnumProperty(
+        name="Found By",
+        description="How to find the vertices that the examples of this bone may move",
+        items=SUPPORT_KINDS,
+        # Files from before there was a choice keep the support that they had.
+        default="PARENT",
+        update=lambda _owner, _context: tag_redraw(),
     )
 
 

@@ -1,28 +1,27 @@
-"""Shaping an example pose on the posed copy: adding, editing, applying, cancelling."""
+"""The operators that shape an example pose on the posed copy: add, edit, apply, cancel."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import bpy
 import numpy as np
-from bpy.props import EnumProperty, IntProperty, StringProperty
-from bpy.types import Context, Object, Operator
+from bpy.props import EnumProperty, StringProperty
+from bpy.types import Context, Object, Operator, OperatorProperties
 
 from ..core.example_poses import CLOSEST, ExampleError
-from ..examples import posed_copy
-from ..examples.applying import apply_copy, follow_now
+from ..errors import UserError
+from ..examples import posed_copy, posed_copy_handlers
+from ..examples.active_character import active_bone, active_copy
+from ..examples.apply_shape import apply_copy, follow_now
 from ..examples.authoring import add_example, remove_example
-from ..examples.placing import at_pose, go_to_pose
-from ..examples.target import bone_in_hand, copy_in_hand
-from ..registration import apply_in_order, undo_in_reverse
-from ..scene.object_settings import settings_of
+from ..examples.go_to_pose import at_pose, go_to_pose
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import Settings, settings_of
 from ..scene.posed_copies import open_copy_of
-from ..scene.status import tag_redraw
-from .example_operator import ERRORS, ExampleOperator, chosen_index
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
+from ..session.status import tag_redraw
+from .example_operator import ExampleOperator, OnOneExample, describe_for_bone
+from .reporting import OperatorResult, Refusing, reports_errors
 
 MODES = (
     ("SCULPT", "Sculpt", "Shape it with brushes"),
@@ -32,76 +31,85 @@ _MODES_OR_NONE = (*MODES, ("NONE", "None", "Keep the shape that the character ha
 
 
 class DQC_OT_example_add(ExampleOperator, Operator):
-    """Make an example of the pose of now for one bone, and shape the character as it should look \
-there. Leaving the mode applies the shape"""
+    """Make an example of the current pose for one bone, and shape the character in it. Leaving \
+the mode applies the shape"""
 
     bl_idname = "dqc.example_add"
     bl_label = "Add Example"
     needs_example = False
 
     bone: StringProperty(
-        name="Bone", description="Whose pose it is; empty: the bone of the panel, or the active one"
+        name="Bone", description="The bone to pose. Empty: the bone of the panel, or the active one"
     )
-    name: StringProperty(name="Name", description="Of the pose; empty: a number after the bone")
+    name: StringProperty(name="Name", description="Of the pose. Empty: the bone and a number")
     mode: EnumProperty(name="Shape In", description="Which mode to go to", items=_MODES_OR_NONE)
 
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        return describe_for_bone(
+            context,
+            "Make an example of the current pose of {bone}, and shape the character in it. "
+            "Leaving the mode applies the shape",
+        )
+
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        bone = self.bone or bone_in_hand(obj)
+        bone = self.bone or active_bone(obj)
         if not bone:
-            raise ExampleError("Choose a bone: the one whose pose makes the shape.")
+            raise ExampleError("Choose the bone of the example pose.")
         shaped = self.mode != "NONE"
-        if shaped and (reason := posed_copy.shaping_problem(obj)):
+        if shaped and (reason := posed_copy.shaping_refusal(obj)):
             raise ExampleError(reason)
         settings = settings_of(obj)
         method, base = settings.method, settings.example_base
+        had_keys = mesh_of(obj).shape_keys is not None
         if method == "COMPENSATED" and not len(settings.examples):
             # The first example is to correct what the artist has seen.
             settings.example_base = "COMPENSATED"
         try:
-            index, moment = add_example(obj, bone, context.evaluated_depsgraph_get(), self.name)
-        except ERRORS:
+            index, captured = add_example(obj, bone, context.evaluated_depsgraph_get(), self.name)
+        except UserError:
             settings.example_base = base
             raise
-        told = f"Added {settings.examples[index].name} for {bone}."
-        if method != "SPHERICAL_JOINT_BY_EXAMPLE":
+        summary = f"Added {settings.examples[index].name} for {bone}."
+        if not Settings.of(obj).by_example:
             settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
             of = settings.example_base.replace("_", " ").title()
-            told += f" The method of {obj.name} is By Example now, on top of {of}."
+            summary += f" The method of {obj.name} is By Example now, on top of {of}."
         follow_now(obj)
         if shaped:
             graph = context.evaluated_depsgraph_get()
             try:
-                posed_copy.begin(obj, index, moment, graph, is_new=True)
-            except ERRORS:
-                remove_example(obj, index)
+                copy = posed_copy.begin(obj, index, captured, graph, is_new=True)
+            except UserError:
+                remove_example(obj, index, keep_basis=had_keys)
                 raise
-            bpy.ops.object.mode_set(mode=self.mode)
-            told += " Shape it; leaving the mode applies."
-        return told, True
+            copy[posed_copy.BASIS_PROPERTY] = had_keys
+            posed_copy.shape_in(copy, self.mode)
+            summary += " Shape it; leaving the mode applies."
+        return summary, True
 
 
-class DQC_OT_example_edit(ExampleOperator, Operator):
+class DQC_OT_example_edit(OnOneExample, Operator):
     """Go to the pose of an example and shape it again. Leaving the mode applies the shape"""
 
     bl_idname = "dqc.example_edit"
     bl_label = "Edit"
 
-    index: IntProperty(name="Index", default=-1, options={"HIDDEN"})
     mode: EnumProperty(name="Shape In", description="Which mode to go to", items=MODES)
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         # A copy that is open already is gone on with.
-        return None if copy_in_hand(context) is not None else super().refusal(context)
+        return None if active_copy(context) is not None else super().refusal(context)
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
         known = open_copy_of(obj)
         if known is not None:
             _go_on_with(context, known)
-            bpy.ops.object.mode_set(mode=self.mode)
+            posed_copy.shape_in(known, self.mode)
             return f"Shaping {known.name} again", True
-        index = chosen_index(settings_of(obj), self.index)
-        if reason := posed_copy.shaping_problem(obj):
+        index = self.chosen(obj)
+        if reason := posed_copy.shaping_refusal(obj):
             raise ExampleError(reason)
         item = settings_of(obj).examples[index]
         with at_pose(obj, index, context.evaluated_depsgraph_get()) as away:
@@ -110,8 +118,8 @@ class DQC_OT_example_edit(ExampleOperator, Operator):
                     f"{item.bone} stays {np.degrees(away):.0f} degrees away from its pose "
                     f"{item.name}. Turn off the constraints, drivers or locks that hold it."
                 )
-            posed_copy.begin(obj, index, None, context.evaluated_depsgraph_get())
-        bpy.ops.object.mode_set(mode=self.mode)
+            copy = posed_copy.begin(obj, index, None, context.evaluated_depsgraph_get())
+        posed_copy.shape_in(copy, self.mode)
         return f"Shape {item.name}; leaving the mode applies.", True
 
 
@@ -125,36 +133,52 @@ def _go_on_with(context: Context, copy: Object) -> None:
     copy.select_set(True)
 
 
-class _CopyOperator:
-    """What ends the work on a posed copy."""
+class _CopyOperator(Refusing):
+    """The base of the operators that end the work on a posed copy."""
 
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        if copy_in_hand(context) is None:
-            cast("type[Operator]", cls).poll_message_set("No example pose is being shaped")
-            return False
-        return True
+    def refusal(cls, context: Context) -> str | None:
+        return "No example pose is being shaped" if active_copy(context) is None else None
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        operator = cast("Operator", self)
-        copy = cast("Object", copy_in_hand(context))
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        copy = cast("Object", active_copy(context))
         if copy.mode != "OBJECT":
             _go_on_with(context, copy)
             bpy.ops.object.mode_set(mode="OBJECT")
-        try:
-            told, is_complete = self.work(copy)
-        except ERRORS as error:
-            operator.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            # Blender can go back to a stroke only from a step in which the sculpted mesh exists.
+            bpy.ops.ed.undo_push(message="Leave Mode")
+        summary, is_complete = self.work(copy)
         tag_redraw()
-        operator.report({"INFO" if is_complete else "WARNING"}, told)
+        cast("Operator", self).report({"INFO" if is_complete else "WARNING"}, summary)
         return {"FINISHED"}
 
     def work(self, copy: Object) -> tuple[str, bool]:
-        """Do it; what was done, and whether all of it was."""
+        """Act; returns a summary, and whether everything was done."""
         raise NotImplementedError
+
+
+OUTSIDE = (
+    (
+        "ASK",
+        "Ask",
+        "Give the example pose the shape that was made, and go back to the character. Nothing is "
+        "applied yet if vertices outside the support were moved",
+    ),
+    (
+        "LEAVE",
+        "Apply Inside Only",
+        "Apply the shape inside the support. Vertices outside the support stay as they were",
+    ),
+    (
+        "WIDEN",
+        "Support from My Edit",
+        "Add the vertices that were moved to the support of the bone, as a vertex group, and apply "
+        "the whole shape",
+    ),
+)
 
 
 class DQC_OT_example_apply(_CopyOperator, Operator):
@@ -163,35 +187,49 @@ class DQC_OT_example_apply(_CopyOperator, Operator):
     bl_idname = "dqc.example_apply"
     bl_label = "Apply"
 
+    outside: EnumProperty(
+        name="Outside the Support",
+        description="What happens to vertices that were moved outside the support",
+        items=OUTSIDE,
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        outside = cast("DQC_OT_example_apply", properties).outside
+        return next(text for name, _, text in OUTSIDE if name == outside)
+
     def work(self, copy: Object) -> tuple[str, bool]:
-        return apply_copy(copy)
+        try:
+            return apply_copy(copy, self.outside)
+        except UserError as error:
+            posed_copy_handlers.note_failure(copy, error)
+            raise
 
 
 class DQC_OT_example_cancel(_CopyOperator, Operator):
-    """Throw away what was made, and go back to the character"""
+    """Discard the shape, and go back to the character"""
 
     bl_idname = "dqc.example_cancel"
     bl_label = "Cancel"
 
     def work(self, copy: Object) -> tuple[str, bool]:
         obj = posed_copy.character_of(copy)
-        told = posed_copy.cancel(copy)
+        summary = posed_copy.cancel(copy)
         if obj is not None:
             follow_now(obj)
-        return told, True
+        return summary, True
 
 
-class DQC_OT_example_go_to_pose(ExampleOperator, Operator):
-    """Turn the bone of an example as it was when the example was made"""
+class DQC_OT_example_go_to_pose(OnOneExample, Operator):
+    """Turn the bone to its rotation in the example pose"""
 
     bl_idname = "dqc.example_go_to_pose"
     bl_label = "Go to Pose"
     changes = False
 
-    index: IntProperty(name="Index", default=-1, options={"HIDDEN"})
-
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        index = chosen_index(settings_of(obj), self.index)
+        index = self.chosen(obj)
         name = settings_of(obj).examples[index].name
         bone, away = go_to_pose(obj, index, context.evaluated_depsgraph_get())
         if away > CLOSEST:
@@ -210,13 +248,3 @@ CLASSES = (
     DQC_OT_example_cancel,
     DQC_OT_example_go_to_pose,
 )
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

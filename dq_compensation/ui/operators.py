@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import bpy
 from bpy.types import Context, Object, Operator
 
+from ..bake.acting_keys import acting_keys_warning
+from ..errors import UserError
 from ..lifecycle import enabling
-from ..registration import apply_in_order, undo_in_reverse
-from ..scene.errors import BindingError
 from ..scene.object_settings import settings_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
+from ..wording import listed
+from .reporting import OperatorResult, Refusing
 
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
 
-
-def _linked(obj: Object) -> str | None:
+def _linked_refusal(obj: Object) -> str | None:
     """Why the settings of an object cannot be changed in this file, or None."""
     if obj.library is not None:
         return (
@@ -27,51 +23,49 @@ def _linked(obj: Object) -> str | None:
     return None
 
 
-def _join(reasons: list[str]) -> str:
-    return " ".join(reason if reason.endswith(".") else f"{reason}." for reason in reasons)
+def _join(sentences: list[str]) -> str:
+    return " ".join(text if text.endswith(".") else f"{text}." for text in sentences)
 
 
 def _names(objects: list[Object]) -> str:
-    names = [obj.name for obj in objects]
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} objects"
+    return listed([obj.name for obj in objects])
 
 
-class DQC_OT_enable(Operator):
+class DQC_OT_enable(Refusing, Operator):
     """Deform the selected characters with DQ Compensation. Their Armature modifiers stay in the \
-stack, switched off"""
+stack, turned off"""
 
     bl_idname = "dqc.enable"
     bl_label = "Enable"
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
+    def refusal(cls, context: Context) -> str | None:
         targets = target_meshes(context)
-        if not targets:
-            cls.poll_message_set(NOTHING_SELECTED)
-            return False
-        reasons = [_linked(obj) or enabling.refusal(obj) for obj in targets]
-        if all(reasons):
-            cls.poll_message_set(_join([str(reason) for reason in reasons[:3]]))
-            return False
-        return True
+        reasons = [_linked_refusal(obj) or enabling.refusal(obj) for obj in targets]
+        if not all(reasons):
+            return None
+        return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
+    def execute(self, context: Context) -> OperatorResult:
         done: list[Object] = []
         refused: list[str] = []
         for obj in target_meshes(context):
             if settings_of(obj).enabled:
                 continue
+            if reason := _linked_refusal(obj):
+                refused.append(reason)
+                continue
             try:
-                if reason := _linked(obj):
-                    raise BindingError(reason)
                 enabling.enable(obj, context.evaluated_depsgraph_get())
-            except BindingError as error:
+            except UserError as error:
                 refused.append(str(error))
             else:
                 done.append(obj)
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
+        elif twice := [reason for obj in done if (reason := acting_keys_warning(obj)) is not None]:
+            self.report({"WARNING"}, " ".join(twice))
         elif done:
             self.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")
         else:
@@ -79,30 +73,27 @@ stack, switched off"""
         return {"FINISHED"} if done else {"CANCELLED"}
 
 
-class DQC_OT_disable(Operator):
-    """Give the selected characters back to their Armature modifiers and put every setting back"""
+class DQC_OT_disable(Refusing, Operator):
+    """Deform the selected characters by their Armature modifiers again. Restores every setting"""
 
     bl_idname = "dqc.disable"
     bl_label = "Disable"
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
+    def refusal(cls, context: Context) -> str | None:
         targets = target_meshes(context)
         if not targets:
-            cls.poll_message_set(NOTHING_SELECTED)
-            return False
-        reasons = [_linked(obj) for obj in targets if settings_of(obj).enabled]
-        if reasons and all(reasons):
-            cls.poll_message_set(str(reasons[0]))
-            return False
-        return True
+            return NOTHING_SELECTED
+        reasons = [_linked_refusal(obj) for obj in targets if settings_of(obj).enabled]
+        return reasons[0] if reasons and all(reasons) else None
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
+    def execute(self, context: Context) -> OperatorResult:
         enabled = [
             obj
             for obj in target_meshes(context)
-            if settings_of(obj).enabled and obj.library is None
+            if obj.library is None
+            and (settings_of(obj).enabled or enabling.copied_modifier_warning(obj))
         ]
         if not enabled:
             self.report({"INFO"}, "Disabled already")
@@ -113,48 +104,39 @@ class DQC_OT_disable(Operator):
         return {"FINISHED"}
 
 
-class DQC_OT_refresh(Operator):
-    """Read the mesh, its weights and its armature again, and try again what had failed"""
+class DQC_OT_refresh(Refusing, Operator):
+    """Read the mesh, its weights and its armature again, and retry what failed"""
 
     bl_idname = "dqc.refresh"
     bl_label = "Refresh"
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        if not any(settings_of(obj).enabled for obj in target_meshes(context)):
-            cls.poll_message_set("Select an object that DQ Compensation deforms")
-            return False
-        return True
+    def refusal(cls, context: Context) -> str | None:
+        if any(settings_of(obj).enabled for obj in target_meshes(context)):
+            return None
+        return "Select an object that DQ Compensation deforms"
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        told: list[str] = []
+    def execute(self, context: Context) -> OperatorResult:
+        summaries: list[str] = []
         failed: list[str] = []
         for obj in target_meshes(context):
             if not settings_of(obj).enabled:
                 continue
             try:
                 binding = enabling.refresh(obj, context.evaluated_depsgraph_get())
-            except BindingError as error:
+            except UserError as error:
                 failed.append(str(error))
             else:
                 bones = len(set(binding.influences.bones[binding.influences.weights > 0.0]))
-                told.append(f"{obj.name}: {binding.vertex_count} vertices follow {bones} bones.")
+                summaries.append(
+                    f"{obj.name}: {binding.vertex_count} vertices follow {bones} bones."
+                )
         if failed:
             self.report({"ERROR"}, _join(failed))
         else:
-            self.report({"INFO"}, _join(told))
-        return {"FINISHED"} if told else {"CANCELLED"}
+            self.report({"INFO"}, _join(summaries))
+        return {"FINISHED"} if summaries else {"CANCELLED"}
 
 
 CLASSES = (DQC_OT_enable, DQC_OT_disable, DQC_OT_refresh)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

@@ -1,15 +1,14 @@
-"""Painting the weights of the compensation: the mode, and what a brush is too slow for."""
+"""The operators that paint weights: Weight Paint itself, and fills, smoothing and mirroring."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
-from bpy.types import Context, Object, Operator
+from bpy.types import Context, Event, Object, Operator
 
-from ..core.pose import PoseError
-from ..registration import apply_in_order, undo_in_reverse
+from ..errors import UserError
 from ..scene.compensation_weights import (
     PAINTED_GROUPS,
     PaintedKind,
@@ -17,19 +16,16 @@ from ..scene.compensation_weights import (
     ensure_group,
     fill_weights,
     invert_weights,
+    is_painted,
     mirror_weights,
     painting_refusal,
     smooth_weights,
     weights_from_transition,
 )
-from ..scene.errors import BindingError
 from ..scene.object_settings import settings_of
-from ..scene.status import tag_redraw
 from ..scene.targets import deformed_meshes
-from ..scene.weights_writing import WeightsError
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
+from ..session.status import tag_redraw
+from .reporting import OperatorResult, Refusing, reports_errors
 
 _GROUPS = tuple((kind, group.label, group.description) for kind, group in PAINTED_GROUPS.items())
 
@@ -38,9 +34,14 @@ DIRECTIONS = (
     ("NEGATIVE_TO_POSITIVE", "-X to +X", "Copy the weights of the side of negative local X"),
 )
 
+_COMBINE = (
+    ("REPLACE", "Replace", "Replace the painted weights"),
+    ("MULTIPLY", "Multiply", "Multiply the painted weights, so that a painted 0 stays 0"),
+)
+
 
 def painting_target(context: Context) -> Object | None:
-    """The mesh whose weights are meant: the active one, or the first that the armature deforms."""
+    """The mesh to paint: the active one, or the first that the active armature deforms."""
     active = context.active_object
     if active is not None and active.type == "ARMATURE":
         meshes = deformed_meshes(active, context.view_layer)
@@ -48,75 +49,80 @@ def painting_target(context: Context) -> Object | None:
     return active
 
 
-class _WeightsOperator:
-    """What all the operators here share: which object and which group, and how it is told."""
+class _WeightsOperator(Refusing):
+    """The base of the operators here: the object, the group and the report."""
 
     bl_options = {"REGISTER", "UNDO"}
     needs_group = False
 
+    group: EnumProperty(
+        name="Group", description="The vertex group whose weights change", items=_GROUPS
+    )
+
     @classmethod
-    def poll(cls, context: Context) -> bool:
+    def refusal(cls, context: Context) -> str | None:
         obj = painting_target(context)
         refusals = [
             painting_refusal(obj, kind, needs_group=cls.needs_group) for kind in PAINTED_GROUPS
         ]
-        if all(refusals):
-            cast("type[Operator]", cls).poll_message_set(str(refusals[0]).rstrip("."))
-            return False
-        return True
+        return refusals[0] if all(refusals) else None
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        operator = cast("Operator", self)
-        obj = cast("Object", painting_target(context))
-        kind: PaintedKind = operator.group  # type: ignore[attr-defined]
-        try:
-            told = self.work(context, obj, kind)
-        except (WeightsError, BindingError, PoseError) as error:
-            operator.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        message = self.work(context, cast("Object", painting_target(context)), self.group)
         tag_redraw()
-        operator.report({"INFO"}, told)
+        cast("Operator", self).report({"INFO"}, message)
         return {"FINISHED"}
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
-        """Do it, and say what was done."""
+        """Change the weights; returns what was done."""
         raise NotImplementedError
 
 
-def _told(obj: Object, change: WeightsChange, done: str) -> str:
-    """What to say of a change, with numbers; `done` says what happened to the vertices."""
-    told = f"{change.group} of {obj.name}: {change.changed} of {change.considered} vertices {done}."
+def _message(obj: Object, change: WeightsChange, done: str) -> str:
+    """A change in numbers; `done` is what happened to the vertices."""
+    vertices = f"{change.changed} of {change.considered} vertices"
+    message = f"{change.group} of {obj.name}: {vertices} {done}."
     if change.unmatched:
-        told += f" {change.unmatched} have no counterpart and stayed as they were."
+        message += f" {change.unmatched} have no counterpart and stayed as they were."
     if change.sharing:
-        told += f" The mesh is shared: {', '.join(change.sharing)} changed as well."
-    return told
+        message += f" The mesh is shared: {', '.join(change.sharing)} changed as well."
+    return message
 
 
 class DQC_OT_paint_weights(_WeightsOperator, Operator):
-    """Paint where the deformation acts, on the deformed character. Makes the vertex group, filled \
-with 1, if there is none yet"""
+    """Paint on the deformed character where the deformation acts. Without a vertex group it makes \
+one, filled with 1"""
 
     bl_idname = "dqc.paint_weights"
     bl_label = "Paint Weights"
 
-    group: EnumProperty(name="Group", description="Which weights to paint", items=_GROUPS)
-
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
         if not obj.visible_get(view_layer=context.view_layer):
-            raise WeightsError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
+            raise UserError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
         name, is_new = ensure_group(obj, kind)
-        _enter_weight_paint(context, obj)
+        enter_weight_paint(context, obj)
         # An active bone makes its own group the active one when the mode begins.
         ensure_group(obj, kind)
-        return (
-            f"New vertex group {name} of {obj.name}, 1 everywhere"
-            if is_new
-            else (f"Painting the vertex group {name} of {obj.name}")
-        )
+        found = f"{'New' if is_new else 'Painting the'} vertex group {name} of {obj.name}"
+        if is_painted(obj, kind):
+            return found
+        _set_brush_weight(context, 0.0)
+        return f"{found}: 1 everywhere, so the brush weight is 0. Paint where less should act"
 
 
-def _enter_weight_paint(context: Context, obj: Object) -> None:
+def _set_brush_weight(context: Context, weight: float) -> None:
+    """Set the weight with which the brush of Weight Paint paints."""
+    tools = context.tool_settings
+    # Since Blender 5 each paint mode has settings of its own.
+    mode: Any = tools.weight_paint
+    unified = getattr(mode, "unified_paint_settings", None) or tools.unified_paint_settings
+    brush = unified if unified.use_unified_weight else mode.brush
+    if brush is not None:
+        brush.weight = weight
+
+
+def enter_weight_paint(context: Context, obj: Object) -> None:
     """Make an object the active one, in Weight Paint; an armature stays in Pose Mode beside it."""
     objects = context.view_layer.objects
     active = objects.active
@@ -130,15 +136,14 @@ def _enter_weight_paint(context: Context, obj: Object) -> None:
 
 
 class DQC_OT_weights_fill(_WeightsOperator, Operator):
-    """Give all vertices one weight, or those that the paint mask lets through"""
+    """Give all vertices one weight. With a paint mask, only the vertices in the mask"""
 
     bl_idname = "dqc.weights_fill"
     bl_label = "Fill"
 
-    group: EnumProperty(name="Group", description="Which weights to fill", items=_GROUPS)
     value: FloatProperty(
         name="Weight",
-        description="What each vertex gets",
+        description="The weight of each vertex",
         default=1.0,
         min=0.0,
         max=1.0,
@@ -146,7 +151,7 @@ class DQC_OT_weights_fill(_WeightsOperator, Operator):
     )
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
-        return _told(obj, fill_weights(obj, kind, self.value), f"set to {self.value:.3g}")
+        return _message(obj, fill_weights(obj, kind, self.value), f"set to {self.value:.3g}")
 
 
 class DQC_OT_weights_invert(_WeightsOperator, Operator):
@@ -156,23 +161,20 @@ class DQC_OT_weights_invert(_WeightsOperator, Operator):
     bl_label = "Invert"
     needs_group = True
 
-    group: EnumProperty(name="Group", description="Which weights to invert", items=_GROUPS)
-
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
-        return _told(obj, invert_weights(obj, kind), "inverted")
+        return _message(obj, invert_weights(obj, kind), "inverted")
 
 
 class DQC_OT_weights_smooth(_WeightsOperator, Operator):
-    """Even the weights out along the edges of the mesh"""
+    """Smooth the weights along the edges of the mesh"""
 
     bl_idname = "dqc.weights_smooth"
     bl_label = "Smooth"
     needs_group = True
 
-    group: EnumProperty(name="Group", description="Which weights to smooth", items=_GROUPS)
     factor: FloatProperty(
         name="Factor",
-        description="How far each weight moves towards the mean of its neighbours",
+        description="How much each weight moves towards the mean of its neighbours",
         default=0.5,
         min=0.0,
         max=1.0,
@@ -184,7 +186,7 @@ class DQC_OT_weights_smooth(_WeightsOperator, Operator):
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
         change = smooth_weights(obj, kind, factor=self.factor, iterations=self.iterations)
-        return _told(obj, change, "smoothed")
+        return _message(obj, change, "smoothed")
 
 
 class DQC_OT_weights_mirror(_WeightsOperator, Operator):
@@ -194,13 +196,12 @@ class DQC_OT_weights_mirror(_WeightsOperator, Operator):
     bl_label = "Mirror"
     needs_group = True
 
-    group: EnumProperty(name="Group", description="Which weights to mirror", items=_GROUPS)
     direction: EnumProperty(
-        name="Direction", description="Which side is copied to which", items=DIRECTIONS
+        name="Direction", description="The source and target sides", items=DIRECTIONS
     )
     use_topology: BoolProperty(
         name="Topology",
-        description="Find the other side by how the mesh hangs together, for characters that are "
+        description="Find the other side by how the mesh is connected, for characters that are "
         "not symmetrical in shape",
     )
 
@@ -209,21 +210,38 @@ class DQC_OT_weights_mirror(_WeightsOperator, Operator):
         change = mirror_weights(
             obj, kind, from_positive=from_positive, by_topology=self.use_topology
         )
-        return _told(obj, change, "mirrored")
+        return _message(obj, change, "mirrored")
 
 
 class DQC_OT_weights_from_transition(_WeightsOperator, Operator):
-    """Start from where joints bulge: 1 on their outer sides, as the character is posed now, 0 on \
-their inner sides and where a third bone takes over"""
+    """Set the weights to 1 where the skin of a joint bulges, 0 elsewhere. A joint that is bent in \
+the current pose gets 0 on its inner side, a straight joint 1 all around"""
 
     bl_idname = "dqc.weights_from_transition"
-    bl_label = "From Transition"
+    bl_label = "Fill from Joints"
 
-    group: EnumProperty(name="Group", description="Which weights to replace", items=_GROUPS)
+    combine: EnumProperty(
+        name="Painted Weights", description="What happens to the painted weights", items=_COMBINE
+    )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        obj = painting_target(context)
+        if obj is None or obj.type != "MESH" or not is_painted(obj, self.group):
+            return cast("Operator", self).execute(context)
+        return context.window_manager.invoke_props_dialog(
+            cast("Operator", self), confirm_text="Fill"
+        )
+
+    def draw(self, context: Context) -> None:
+        layout = cast("Operator", self).layout
+        layout.label(text="The group is painted already:")
+        layout.row().prop(self, "combine", expand=True)
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
-        change = weights_from_transition(obj, kind, context.evaluated_depsgraph_get())
-        return _told(obj, change, "have another weight")
+        multiply = self.combine == "MULTIPLY"
+        depsgraph = context.evaluated_depsgraph_get()
+        change = weights_from_transition(obj, kind, depsgraph, multiply=multiply)
+        return _message(obj, change, "have another weight")
 
 
 CLASSES = (
@@ -234,13 +252,3 @@ CLASSES = (
     DQC_OT_weights_mirror,
     DQC_OT_weights_from_transition,
 )
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

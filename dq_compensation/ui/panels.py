@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import bpy
 from bpy.types import Context, Object, Panel, UILayout
 
-from ..core.deform import BLENDED_METHODS
 from ..lifecycle import enabling
-from ..registration import apply_in_order, undo_in_reverse
-from ..scene.object_settings import settings_of
-from ..scene.posed_copies import CHARACTER_PROPERTY
-from ..scene.targets import deformed_meshes
+from ..scene.object_settings import Settings, settings_of
+from ..scene.own_objects import is_palette, is_posed_copy
+from ..scene.targets import NOTHING_SELECTED, target_meshes
+from ..viewport.see_through import display_hints
 from .sentences import draw_sentence
 
 
@@ -28,25 +26,17 @@ class VIEW3D_PT_dq_compensation(Panel):
             return
         layout.use_property_split = True
         layout.use_property_decorate = False
+        meshes, text = _shown_meshes(context)
+        if text:
+            draw_sentence(layout, context, text, "INFO")
+            return
         active = context.active_object
-        if active is None or active.type not in {"MESH", "ARMATURE"}:
-            draw_sentence(layout, context, "Select a character's mesh or its armature.", "INFO")
-            return
-        if CHARACTER_PROPERTY in active:
-            text = f"{active.name} stands in for its character while you shape it."
-            draw_sentence(layout, context, text, "INFO")
-            return
-        meshes = [active] if active.type == "MESH" else deformed_meshes(active, context.view_layer)
-        if not meshes:
-            text = f"{active.name} deforms no mesh. Parent one to it (Ctrl P, Armature Deform)."
-            draw_sentence(layout, context, text, "INFO")
-            return
         enabled = [settings_of(obj).enabled for obj in meshes]
         row = layout.row(align=True)
         row.scale_y = 1.3
         if not all(enabled):
             row.operator("dqc.enable", icon="PLAY")
-        if any(enabled):
+        if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
             row.operator("dqc.disable", icon="X")
         for obj in meshes:
             if len(meshes) > 1 or obj != active:
@@ -58,45 +48,52 @@ class VIEW3D_PT_dq_compensation(Panel):
             _status(layout, context, obj)
 
 
+def _shown_meshes(context: Context) -> tuple[list[Object], str]:
+    """The meshes that the panel shows, or why it shows none."""
+    active = context.active_object
+    if active is not None and (is_posed_copy(active) or is_palette(active)):
+        return [], f"{active.name} belongs to a character that DQ Compensation deforms."
+    meshes = target_meshes(context)
+    if active is not None and active in meshes:
+        return [active], ""
+    if not meshes and active is not None and active.type == "ARMATURE":
+        return [], f"{active.name} deforms no mesh. Parent one to it (Ctrl P, Armature Deform)."
+    return meshes, "" if meshes else f"{NOTHING_SELECTED}."
+
+
 def _settings(layout: UILayout, obj: Object) -> None:
     settings = settings_of(obj)
     column = layout.column()
     column.row().prop(settings, "display", expand=True)
     column.prop(settings, "method")
-    if settings.method == "COMPENSATED":
+    acts = Settings.of(obj).acts
+    if acts("factor"):
         column.use_property_decorate = True
         column.prop(settings, "factor", slider=True)
         column.use_property_decorate = False
+    if acts("curve"):
         column.prop(settings, "curve")
+    if acts("limb_axis"):
         column.prop(settings, "limb_axis")
+    if acts("vertex_group"):
         column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
-    if settings.method in BLENDED_METHODS:
+    if acts("blend_group"):
         column.prop_search(settings, "blend_group", obj, "vertex_groups", text="Blend Group")
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:
     if not settings_of(obj).enabled:
         layout.row().prop(settings_of(obj), "display", expand=True)
-        if reason := enabling.refusal(obj):
+        if reason := enabling.refusal(obj) or enabling.copied_modifier_warning(obj):
             draw_sentence(layout, context, reason, "ERROR")
         return
     if reason := enabling.problem_of(obj):
         draw_sentence(layout, context, reason, "ERROR")
         layout.operator("dqc.refresh", icon="FILE_REFRESH")
         return
-    for note in enabling.notes_of(obj):
+    for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
         draw_sentence(layout, context, note, "INFO")
     layout.operator("dqc.refresh", icon="FILE_REFRESH")
 
 
 CLASSES = (VIEW3D_PT_dq_compensation,)
-
-
-def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
-
-
-def unregister() -> None:
-    """Unregister the classes."""
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

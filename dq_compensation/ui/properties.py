@@ -1,7 +1,9 @@
-"""What an object remembers: `Object.dq_compensation`.
+"""The settings of an object: `Object.dq_compensation`.
 
 The annotations here are Blender's property definitions, so they must not be postponed.
 """
+
+from typing import Any
 
 import bpy
 from bpy.props import (
@@ -15,17 +17,15 @@ from bpy.props import (
 )
 from bpy.types import PropertyGroup
 
-from ..lifecycle.enabling import settings_changed
-from ..registration import apply_in_order, undo_in_reverse
-from ..scene.status import tag_redraw
 from .example_properties import CLASSES as EXAMPLE_CLASSES
-from .example_properties import DQCompensationExampleBone, DQCompensationExamplePose
+from .example_properties import DQCompensationExampleBone, DQCompensationExamplePose, changed
 
 METHODS = (
     (
         "COMPENSATED",
-        "Compensated Dual Quaternion",
-        "Keeps the volume in a twist like Preserve Volume, and takes the bulge out of bent joints",
+        "Compensated",
+        "Dual quaternions without their bulge: twisted joints keep their volume as with Preserve "
+        "Volume, and bent joints do not bulge",
     ),
     (
         "DUAL_QUATERNION",
@@ -40,8 +40,8 @@ METHODS = (
     (
         "SPHERICAL_JOINT_BY_EXAMPLE",
         "By Example",
-        "Shows the shapes that you have given to example poses, and goes smoothly from one to the "
-        "other: a raised shoulder, a flexed biceps",
+        "Shows the shapes that you sculpted for example poses, such as a raised shoulder or a "
+        "flexed biceps, and blends between them",
     ),
     (
         "LINEAR",
@@ -54,14 +54,14 @@ DISPLAYS = (
     (
         "MODIFIER",
         "Modifier",
-        "As real geometry, by a modifier: every shading mode, materials, the modifiers after it, "
-        "painting and renders show it",
+        "A modifier deforms the mesh. Every shading mode, materials, the modifiers after it, "
+        "painting and renders show the result",
     ),
     (
         "GPU",
         "GPU",
-        "Drawn by the graphics card in Solid and Wireframe: for heavy meshes and many characters. "
-        "Renders and saved files show the modifier's result",
+        "The graphics card draws the character in Solid and Wireframe. For heavy meshes and many "
+        "characters. Renders and saved files show the modifier's result",
     ),
 )
 
@@ -69,13 +69,12 @@ CURVES = (
     (
         "MEASURED",
         "Measured",
-        "Keeps the skin as far from the limbs as it is at rest, wherever the weights cross over: "
-        "right for most characters",
+        "Keeps the skin at its rest distance from the limbs. Right for most characters",
     ),
-    ("FITTED", "Fitted", "The published curve, for weights that are half and half at the joint"),
-    ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones weigh the same"),
-    ("MODELLED", "Modelled", "Derived from weights that are a step smoothed over the joint"),
-    ("SLIDES", "Strong", "Reaches further from the joint: for wide, soft weights"),
+    ("FITTED", "Fitted", "The published curve. For weights that are half and half at the joint"),
+    ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones have the same weight"),
+    ("MODELLED", "Modelled", "Like Fitted, for weights that were made by smoothing over the joint"),
+    ("SLIDES", "Strong", "Acts further away from the joint. For wide, soft weights"),
 )
 
 EXAMPLE_BASES = (
@@ -87,7 +86,7 @@ LIMB_AXES = (
     (
         "AUTO",
         "Automatic",
-        "From each bone's head to its child's head; along the bone where it has no child",
+        "From each bone's head to its child's head, or along the bone where it has no child",
     ),
     ("X", "X", "The limb runs along the bones' X axis"),
     ("Y", "Y", "The limb runs along the bones' Y axis, as in bones made in Blender"),
@@ -106,32 +105,32 @@ OVERLAYS = (
         "From Dual Quaternion",
         "How far each vertex is from the result of the Armature modifier with Preserve Volume",
     ),
-    (
-        "SUPPORT",
-        "Support",
-        "How far the example poses of a bone may move each vertex",
-    ),
+    ("SUPPORT", "Support", "How far the example poses of a bone may move each vertex"),
 )
 
 
-def _changed(settings: PropertyGroup, context: bpy.types.Context) -> None:
-    owner = settings.id_data
-    if isinstance(owner, bpy.types.Object):
-        settings_changed(owner, context.evaluated_depsgraph_get())
-    tag_redraw()
+# Of what acts on the object: it follows at once, and library overrides can change it.
+_ACTING: dict[str, Any] = {"update": changed, "override": {"LIBRARY_OVERRIDABLE"}}
 
 
 class DQCompensationNativeState(PropertyGroup):
-    """Blender's own settings of an object that enabling has changed, as they were.
+    """Blender's own settings of an object before it was enabled.
 
     They live in the file, so that undo, duplicates and saved files carry them along.
     """
 
-    replaced_modifier: StringProperty(description="The Armature modifier that ours stands in for")
+    replaced_modifier: StringProperty(description="The Armature modifier that ours replaces")
     replaced_show_viewport: BoolProperty(description="Whether it was shown in the viewport")
     replaced_show_render: BoolProperty(description="Whether it was shown in renders")
+    parted: BoolProperty(
+        description="Whether our modifier was removed for an undo, and has to come back"
+    )
+    passing: BoolProperty(
+        description="Whether the Armature modifier is shown because our modifier gets other "
+        "vertices"
+    )
     had_animation: BoolProperty(description="Whether the object had animation data")
-    hidden: BoolProperty(description="Whether Blender's own surface is hidden at the moment")
+    hidden: BoolProperty(description="Whether Blender's own surface is hidden now")
     display_type: StringProperty(description="Display As, as the user has set it")
     hidden_modifier: StringProperty(description="The modifier that was hidden with it, if one was")
     hidden_from_camera: BoolProperty(description="Whether Ray Visibility of the camera was cleared")
@@ -152,96 +151,82 @@ class DQCompensationSettings(PropertyGroup):
         description="How the deformed character is shown",
         items=DISPLAYS,
         default="MODIFIER",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     method: EnumProperty(
         name="Method",
         description="How the bones move the surface",
         items=METHODS,
         default="COMPENSATED",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     factor: FloatProperty(
         name="Factor",
-        description="How much of the compensation acts: 0 is plain dual quaternions, 1 all of it",
+        description="How much of the compensation acts: 0 is the method Dual Quaternion, 1 all",
         default=1.0,
         min=0.0,
         max=1.0,
         subtype="FACTOR",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     curve: EnumProperty(
         name="Curve",
-        description="How the compensation is spread over the joint",
+        description="How the compensation changes over a joint",
         items=CURVES,
         default="MEASURED",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     vertex_group: StringProperty(
         name="Vertex Group",
-        description="Weights that scale the compensation per vertex; empty means everywhere 1",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        description="How much of the compensation each vertex gets. Empty: all of it",
+        **_ACTING,
     )
     blend_group: StringProperty(
         name="Blend Group",
-        description="Weights that blend from the plain Armature modifier's linear skinning, 0, to "
-        "the chosen method, 1, per vertex; empty means everywhere 1",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        description="How much of the chosen method each vertex gets: 0 is the plain Armature "
+        "modifier, 1 the method. Empty: all of it",
+        **_ACTING,
     )
     limb_axis: EnumProperty(
         name="Limb Axis",
-        description="Which way the limbs run from the joints. Try the axes in turn if the joints "
-        "of an imported rig bulge more instead of less",
+        description="The axis of the bones that points along the limb. Try the axes in turn if "
+        "the joints of an imported rig bulge more instead of less",
         items=LIMB_AXES,
         default="AUTO",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     examples: CollectionProperty(type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"})
     example_bones: CollectionProperty(type=DQCompensationExampleBone)
     active_example: IntProperty(name="Active Example", options={"SKIP_SAVE"})
     example_bone: StringProperty(
-        name="Bone",
-        description="The bone that gets the next example pose; empty: the active bone",
+        name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
     )
     support_bone: StringProperty(
-        name="Support Of",
-        description="The bone whose support the overlay shows",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        name="Support Of", description="The bone whose support the overlay shows", **_ACTING
     )
     example_base: EnumProperty(
         name="Base",
-        description="What the example poses correct",
+        description="The method that the example poses correct",
         items=EXAMPLE_BASES,
         default="SPHERICAL_JOINT",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     overlay: EnumProperty(
         name="Overlay",
-        description="What the character is coloured by in Object Mode and Pose Mode",
+        description="The distance that the colours show, in Object Mode and Pose Mode",
         items=OVERLAYS,
         default="NONE",
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     overlay_maximum: FloatProperty(
         name="Maximum",
-        description="The distance at the upper end of the colours, in millimetres; 0 follows the "
-        "largest one that there is",
+        description="The distance at the upper end of the colours, in millimetres. 0: the largest "
+        "distance of the character",
         default=0.0,
         min=0.0,
         soft_max=100.0,
         precision=1,
-        update=_changed,
-        override={"LIBRARY_OVERRIDABLE"},
+        **_ACTING,
     )
     native: PointerProperty(type=DQCompensationNativeState)
 
@@ -250,14 +235,12 @@ CLASSES = (*EXAMPLE_CLASSES, DQCompensationNativeState, DQCompensationSettings)
 
 
 def register() -> None:
-    """Register the classes."""
-    apply_in_order(CLASSES, bpy.utils.register_class, bpy.utils.unregister_class)
+    """Give every object its settings."""
     bpy.types.Object.dq_compensation = PointerProperty(  # type: ignore[attr-defined]
         name="DQ Compensation", type=DQCompensationSettings, override={"LIBRARY_OVERRIDABLE"}
     )
 
 
 def unregister() -> None:
-    """Unregister the classes."""
+    """Take the settings away."""
     del bpy.types.Object.dq_compensation  # type: ignore[attr-defined]
-    undo_in_reverse(CLASSES, bpy.utils.unregister_class)

@@ -18,25 +18,46 @@ _FONT = 0
 _POINTS = 11.0
 # Pixels at interface scale 1: of a sidebar that is not there, and the least that a line gets.
 _NO_SIDEBAR, _NARROWEST = 240.0, 80.0
+# What a text does not get of the sidebar: its icon and the tabs.
+_MARGIN = 84
 
 
 def draw_sentence(
-    layout: UILayout, context: Context, text: str, icon: IconItems, *, margin: int = 84
+    layout: UILayout, context: Context, text: str, icon: IconItems, *, margin: int = _MARGIN
 ) -> None:
-    """A sentence, broken into as many lines as the sidebar's width asks for.
+    """Draw a sentence in lines that fit into the sidebar.
 
     Args:
         layout: gets a label for each line.
-        context: of the panel's draw function.
-        text: the sentence.
         icon: before the first line.
         margin: the pixels of the sidebar, at interface scale 1, that the text does not get: the
             icon's, the tabs' and those of the boxes around it.
     """
-    scale = context.preferences.system.ui_scale
+    draw_lines(layout, broken_lines(text, _sidebar_width(context, margin)), icon)
+
+
+def shortened(context: Context, name: str, before: str = "") -> str:
+    """A name that begins with an ellipsis where the sidebar is too narrow for all of it.
+
+    Names of bones often begin alike and differ at their ends.
+
+    Args:
+        before: a text that stands before the name.
+
+    Returns:
+        both texts.
+    """
+    width, shown = _sidebar_width(context, _MARGIN), name
+    while len(shown) > 1 and shown_width(before + shown) > width:
+        shown = "\u2026" + shown.lstrip("\u2026")[1:]
+    return before + shown
+
+
+def _sidebar_width(context: Context, margin: int) -> float:
+    """The pixels at interface scale 1 that a text gets."""
     region = context.region
-    width = region.width / scale - margin if region else _NO_SIDEBAR
-    draw_lines(layout, broken_lines(text, max(width, _NARROWEST)), icon)
+    width = region.width / context.preferences.system.ui_scale if region else _NO_SIDEBAR + margin
+    return max(width - margin, _NARROWEST)
 
 
 def draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
@@ -53,7 +74,6 @@ def broken_lines(
     """A text in lines of at most this width, but for words that are wider themselves.
 
     Args:
-        text: words with spaces between them.
         width: in pixels at interface scale 1, or in what `measure` gives.
         measure: how wide a text is; by default as the interface shows it.
     """

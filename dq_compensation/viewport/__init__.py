@@ -1,1 +1,1 @@
-"""The GPU evaluator: shaders, the data they read, and what is drawn in the 3D viewport."""
+"""The GPU display: shaders, the data that they read, and the drawing in the 3D viewport."""

@@ -1,7 +1,7 @@
-"""When the objects that we draw must be hidden from camera rays.
+"""Says when the objects that we draw must be hidden from camera rays.
 
 Material Preview and Rendered show objects that are displayed as bounds, unless camera rays do not
-see them; but what camera rays do not see is missing from final renders, too.
+see them. But camera rays make the final renders, too, so they must see the objects there.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _final_render_runs = False
 
 
 def set_final_render_runs(runs: bool) -> None:
-    """Say that a final render begins or has ended."""
+    """Remember whether a final render runs."""
     global _final_render_runs
     _final_render_runs = runs
 
 
 def final_render_runs() -> bool:
-    """Whether a final render is under way."""
+    """Whether a final render runs."""
     return _final_render_runs
 
 
@@ -30,7 +30,7 @@ def hidden_from_camera_rays() -> bool:
 
 
 def follows_viewports(obj: bpy.types.Object) -> bool:
-    """Whether camera rays see an object that we draw only where they should."""
+    """Whether an object that we draw is hidden from camera rays exactly when it must be."""
     if hidden_from_camera_rays():
         return not obj.visible_camera
     return not settings_of(obj).native.hidden_from_camera

@@ -1,4 +1,4 @@
-"""Whether this session can draw at all."""
+"""Whether the GPU display works in this session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The enabled objects on the GPU: brings each up to date with its pose, once per frame."""
+"""Keeps the enabled objects on the GPU up to date with their poses, once per frame."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
+from ..core.deform import Deformation
+from ..core.measured_joints import LimbJoints
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding
-from ..scene.evaluation import Settings, acting_blend_group, shape_key_values
+from ..scene.numpy_evaluator import shape_key_values
+from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from .gpu_mesh import GpuMesh
-from .palette import Palette
+from .pose_palette import PosePalette
 from .skinning import DeformedMesh
 
 
 @dataclass(eq=False)
 class Character:
-    """One object's binding on the GPU, and what it was last deformed with.
+    """One object's binding on the GPU, and the input of its last deformation.
 
     Attributes:
-        binding: what the textures hold.
-        deformed: the deformed vertices and normals.
         revision: rises whenever the mesh is deformed again.
     """
 
@@ -35,16 +36,14 @@ class Character:
     deformed: DeformedMesh
     revision: int = 0
     _settings: Settings | None = None
-    _amounts: NDArray[np.float32] | None = None
-    _painted_group: str = ""
-    _blend_group: str = ""
+    _deformation: Deformation | None = None
     _pose: SharedPose | None = None
     _pose_number: int = -1
     _to_armature: NDArray[np.float64] | None = None
     _world: tuple[Matrix, Matrix] | None = None
 
     def twin(self) -> Character:
-        """The same binding, to be deformed otherwise; what is static is shared."""
+        """Another deformation of the same binding. The static data is shared."""
         return Character(self.binding, DeformedMesh(self.deformed.mesh))
 
     @classmethod
@@ -72,7 +71,6 @@ class Character:
         Args:
             obj: the evaluated mesh object.
             armature: the evaluated armature object.
-            settings: how to deform.
             shared: the pose of its armature, read for this frame.
 
         Returns:
@@ -83,15 +81,15 @@ class Character:
         """
         to_armature = self._object_to_armature(obj, armature)
         changed = shared is not self._pose or shared.number != self._pose_number
+        deformation = self._deformation
         if settings != self._settings or to_armature is not self._to_armature:
-            self._set_amounts(settings, to_armature)
-            self._set_blend(settings)
-            changed = True
+            deformation, changed = self.binding.deformation(settings, to_armature), True
         values = shape_key_values(self.binding, settings, obj, shared.pose)
         if values is not None:
             changed |= self.deformed.set_shape_key_values(values)
-        if changed:
-            self.deformed.deform(settings.method, shared.palette, to_armature, settings.factor)
+        if changed and deformation is not None:
+            self.deformed.deform(deformation, shared.pose_palette, to_armature)
+            self._deformation = deformation
             self._settings = settings
             self._to_armature = to_armature
             self._pose, self._pose_number = shared, shared.number
@@ -108,38 +106,19 @@ class Character:
             return object_to_armature(obj, armature)
         return self._to_armature
 
-    def _set_amounts(self, settings: Settings, to_armature: NDArray[np.float64]) -> None:
-        if settings.method != "COMPENSATED":
-            return
-        binding, group = self.binding, settings.vertex_group
-        amounts = binding.amounts(settings.limb_axis, settings.curve, to_armature)
-        if amounts is not self._amounts or group != self._painted_group:
-            measured = None
-            if settings.curve == "MEASURED":
-                measured = binding.measured(settings.limb_axis, to_armature)
-            self.deformed.set_amounts(amounts * binding.painted(group), measured)
-            self._amounts, self._painted_group = amounts, group
-
-    def _set_blend(self, settings: Settings) -> None:
-        group = acting_blend_group(self.binding, settings)
-        if group != self._blend_group:
-            self.deformed.set_blend(self.binding.painted(group) if group else None)
-            self._blend_group = group
-
 
 class SharedPose:
     """The pose of one armature along one choice of limb directions, for all its meshes.
 
     Attributes:
-        palette: on the GPU.
-        pose: what it holds.
         number: rises when the pose has changed.
     """
 
     def __init__(self, binding: Binding, settings: Settings) -> None:
         self.skeleton = binding.skeleton
-        self.palette = Palette(
-            binding.limb_directions(settings.limb_axis), binding.limb_joints(settings.limb_axis)
+        axis = settings.limb_axis
+        self.pose_palette = PosePalette(
+            self.skeleton.limb_directions(axis), LimbJoints.of(self.skeleton, axis)
         )
         self.pose = Pose.rest(binding.skeleton)
         self.number = 0
@@ -148,7 +127,7 @@ class SharedPose:
         self._known: WeakSet[Skeleton] = WeakSet((binding.skeleton,))
 
     def serves(self, skeleton: Skeleton) -> bool:
-        """Whether a skeleton is this one; read from Blender twice, it is two objects."""
+        """Whether a skeleton equals this one; each reading from Blender makes a new object."""
         if skeleton not in self._known:
             if not same_bones(self.skeleton, skeleton):
                 return False
@@ -166,7 +145,7 @@ class SharedPose:
         if self._matrices is not None and np.array_equal(matrices, self._matrices):
             return
         pose = Pose.from_matrices(matrices, self.skeleton)
-        self.palette.update(pose)
+        self.pose_palette.update(pose)
         self.pose = pose
         self._matrices = matrices
         self.number += 1
@@ -183,7 +162,7 @@ def same_bones(one: Skeleton, other: Skeleton) -> bool:
 
 
 class Characters:
-    """Every object that has been drawn, by the session_uid of the object; nothing of Blender's."""
+    """Every drawn object by its session_uid, without references to Blender's data."""
 
     def __init__(self) -> None:
         self._characters: dict[int, Character] = {}
@@ -200,9 +179,6 @@ class Characters:
         """The deformed mesh of an object for the state that a depsgraph is in.
 
         Args:
-            obj: the original mesh object.
-            binding: of the object.
-            depsgraph: evaluated.
             settings: how to deform; by default the object's own.
 
         Raises:
@@ -228,8 +204,6 @@ class Characters:
 
         Args:
             obj: the original mesh object; `update` has been called for it.
-            depsgraph: evaluated.
-            settings: how to deform.
         """
         character = self._characters[obj.session_uid]
         reference = self._references.get(obj.session_uid)
@@ -246,11 +220,11 @@ class Characters:
             del self._references[uid]
 
     def last(self, binding: Binding) -> Character | None:
-        """The character as it was deformed last, if it was."""
+        """The last deformation of the character; None without one."""
         return self._characters.get(binding.object_uid)
 
     def keep_only(self, object_uids: set[int]) -> None:
-        """Free what belongs to other objects."""
+        """Free the data of other objects."""
         for uid in [uid for uid in self._characters if uid not in object_uids]:
             del self._characters[uid]
         self.drop_references(object_uids)

@@ -1,4 +1,4 @@
-"""The colours of the overlay, and the range of distances that they stand for."""
+"""The colours of the overlay, and the range of distances that they show."""
 
 from __future__ import annotations
 
@@ -64,12 +64,11 @@ class AutomaticMaximum:
     _measured_at: float = field(default=-math.inf, repr=False)
 
     def update(self, revision: object, size: float, measure: Callable[[], float]) -> float:
-        """The maximum for the distances of now.
+        """The maximum for the current distances.
 
         Args:
             revision: what they are of; measured again only when it is another one.
             size: of the object, in millimetres.
-            measure: finds the largest distance in millimetres.
         """
         now = self.clock()
         if revision == self._revision or now - self._measured_at < MEASURE_EVERY:

@@ -10,25 +10,18 @@ import gpu
 import numpy as np
 from gpu.types import GPUUniformBuf
 
-from ..core.pose import PoseError
-from ..scene.enabled_objects import enabled_objects
-from ..scene.errors import BindingError
-from ..scene.evaluation import Settings
-from ..scene.example_capture import support_group, support_weights_of
-from ..scene.object_settings import settings_of
-from ..scene.status import (
-    check_soon,
-    fail,
-    fail_overlay,
-    is_coloured,
-    is_drawn,
-    status_of,
-)
+from ..errors import BindingError, PoseError
+from ..scene.example_capture import support_of, support_weights
+from ..scene.object_settings import Settings, settings_of
+from ..scene.units import world_millimetres
+from ..session.enabled_objects import enabled_objects
+from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
 from .characters import Character, Characters
 from .legend import Legend, draw_legends
 from .overlay import ColouredCharacter, colour_block, reference_settings
+from .see_through import surface_alpha
 from .shaders import free_shaders
 from .studio_light import studio_lights, surface_materials, wire_colour
 from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
@@ -36,13 +29,13 @@ from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
 
 @dataclass
 class _Session:
-    """What lives on the GPU from the first drawing until the add-on is unregistered."""
+    """The data on the GPU, from the first drawing until the add-on is unregistered."""
 
     characters: Characters
     view: ViewUniforms
     colours: GPUUniformBuf
     coloured: dict[int, ColouredCharacter] = field(default_factory=dict)
-    # Of the region that is being drawn: its legends come after its view.
+    # Of the current region: its legends are drawn after its view.
     legends: list[Legend] = field(default_factory=list)
 
 
@@ -51,7 +44,7 @@ _handles: list[object] = []
 
 
 def draw() -> None:
-    """Draw the enabled objects that are visible in the region that is being drawn."""
+    """Draw the enabled objects that are visible in the current region."""
     context = bpy.context
     enabled = enabled_objects()
     if _session is not None:
@@ -76,14 +69,14 @@ def draw() -> None:
             check_soon()
     for obj in coloured:
         try:
-            _draw_overlay(session, obj, depsgraph, context.scene)
+            _draw_overlay(session, obj, depsgraph, context)
         except Exception as error:  # noqa: BLE001 - the character itself is shown all the same
             fail_overlay(obj, error)
             check_soon()
 
 
 def draw_over() -> None:
-    """Draw the legends of the region whose view has just been drawn."""
+    """Draw the legends of the current region, after its view."""
     if _session is not None and _session.legends:
         draw_legends(_session.legends, bpy.context)
 
@@ -100,12 +93,12 @@ def _update_view(session: _Session, space: Any) -> None:
         highlights=shading.show_specular_highlight and shading.light != "FLAT",
     )
     if shading.type in {"MATERIAL", "RENDERED"} and not space.overlay.show_overlays:
-        # Nobody has put the scene's depth there: what is there is not a depth at all.
+        # Blender has written no depth here, and the buffer holds other numbers.
         gpu.state.active_framebuffer_get().clear(depth=1.0)
 
 
 def free() -> None:
-    """Free what is on the GPU and belongs to objects; the next drawing uploads it again."""
+    """Free the objects' data on the GPU. The next drawing uploads it again."""
     if _session is not None:
         _session.characters.clear()
         _session.coloured.clear()
@@ -120,7 +113,7 @@ def _get_session() -> _Session:
 
 
 def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None:
-    """Free what belongs to objects that are neither drawn by us nor coloured, in any region."""
+    """Free the data of objects that we neither draw nor colour in any region."""
     coloured = {obj.session_uid for obj in enabled if settings_of(obj).overlay != "NONE"}
     drawn = {obj.session_uid for obj in enabled if settings_of(obj).display == "GPU"}
     session.characters.keep_only(drawn | coloured)
@@ -130,12 +123,12 @@ def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None
 
 
 def _is_shown(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
-    """Whether the region shows an object, and shows it by us."""
+    """Whether we draw an object in the region."""
     return settings_of(obj).native.hidden and is_drawn(obj) and _is_visible(obj, context)
 
 
 def _is_shown_coloured(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
-    """Whether the region shows an object with our overlay."""
+    """Whether we draw the overlay of an object in the region."""
     space = context.space_data
     return (
         is_coloured(obj)
@@ -157,7 +150,7 @@ def _is_visible(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
 def _up_to_date(
     characters: Characters, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph
 ) -> Character | None:
-    """The character in the pose of now, or as it was when that pose cannot be shown."""
+    """The character in the current pose; in the last one where that pose cannot be shown."""
     status = status_of(obj)
     if status.binding is None:
         return None
@@ -177,7 +170,7 @@ def _up_to_date(
 def _draw_object(
     character: Character, view: ViewUniforms, obj: bpy.types.Object, context: bpy.types.Context
 ) -> None:
-    """Draw one object as the viewport's shading mode asks."""
+    """Draw one object in the viewport's shading mode."""
     space = context.space_data
     shading, overlay = space.shading, space.overlay
     deformed, matrix = character.deformed, np.array(obj.matrix_world)
@@ -188,8 +181,8 @@ def _draw_object(
         selected=obj.original.select_get(view_layer=context.view_layer),
     )
     wire_only = shading.type == "WIREFRAME"
-    xray = shading.show_xray if shading.type == "SOLID" else shading.show_xray_wireframe
-    xray &= shading.type in {"SOLID", "WIREFRAME"}
+    alpha = surface_alpha(space, context.mode)
+    xray = shading.show_xray_wireframe if wire_only else alpha < 1.0
     if xray != wire_only:
         # Depth alone: it hides the lines behind the surface, and in X-ray the surface's own back,
         # which would otherwise shine through in patches.
@@ -199,7 +192,6 @@ def _draw_object(
         with drawing_state():
             draw_wire(deformed, view, matrix, (*colour, 1.0))
         return
-    alpha = shading.xray_alpha if xray else 1.0
     with drawing_state(blend="ALPHA" if xray else "NONE"):
         draw_solid(deformed, view, matrix, surface_materials(obj, shading, alpha))
     if obj.show_wire or (overlay.show_overlays and overlay.show_wireframes):
@@ -211,7 +203,7 @@ def _draw_overlay(
     session: _Session,
     obj: bpy.types.Object,
     depsgraph: bpy.types.Depsgraph,
-    scene: bpy.types.Scene,
+    context: bpy.types.Context,
 ) -> None:
     """Draw the overlay of one object, and note its legend."""
     character = _up_to_date(session.characters, obj, depsgraph)
@@ -222,37 +214,29 @@ def _draw_overlay(
     coloured = session.coloured.get(obj.session_uid)
     if coloured is None or coloured.mesh is not character.deformed.mesh:
         coloured = session.coloured[obj.session_uid] = ColouredCharacter(character)
+    alpha = surface_alpha(context.space_data, context.mode)
     if chosen.overlay == "SUPPORT":
         bone = chosen.support_bone
-        group = support_group(obj, bone)
+        support = support_of(obj, bone)
         coloured.show_weights(
-            (bone, group), lambda: support_weights_of(character.binding, bone, group)
+            (bone, support), lambda: support_weights(character.binding, bone, support)
         )
-        with drawing_state():
-            coloured.draw(character.deformed, session.view, session.colours, matrix, 1.0)
+        coloured.draw(character.deformed, session.view, session.colours, matrix, 1.0, alpha)
         session.legends.append(Legend(obj.name, chosen.overlay, 1.0, bone))
         return
     wanted = reference_settings(Settings.of(evaluated), chosen.overlay)
     reference = session.characters.reference(obj, depsgraph, wanted)
     coloured.update(character, reference, matrix)
-    millimetres = millimetres_per_unit(scene)
+    millimetres = world_millimetres(context.scene)
     maximum = chosen.overlay_maximum or coloured.automatic_maximum(millimetres)
-    with drawing_state():
-        coloured.draw(
-            character.deformed, session.view, session.colours, matrix, maximum / millimetres
-        )
+    distance = maximum / millimetres
+    coloured.draw(character.deformed, session.view, session.colours, matrix, distance, alpha)
     session.legends.append(Legend(obj.name, chosen.overlay, maximum))
     status = status_of(obj)
     if status.overlay_maximum != maximum:
         status.overlay_maximum = maximum
-        # The panel tells it; while a region is drawn, no other can be told to draw again.
+        # The panel shows it, but no region can be tagged for a redraw while another is drawn.
         check_soon()
-
-
-def millimetres_per_unit(scene: bpy.types.Scene) -> float:
-    """How many millimetres a unit of the world is."""
-    units = scene.unit_settings
-    return 1000.0 * (units.scale_length if units.system != "NONE" else 1.0)
 
 
 def register() -> None:

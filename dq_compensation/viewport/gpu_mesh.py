@@ -1,4 +1,4 @@
-"""What the GPU knows of one binding: rest shape, influences, shape keys, joints and topology."""
+"""One binding on the GPU: rest shape, influences, shape keys, joints and topology."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class GpuMesh:
 
     Args:
         rest: shape (n, 3), the Basis positions in object space.
-        influences: of the n vertices.
         topology: triangles, edges and normal groups; without it there are no normals and nothing
             can be drawn.
         sets: for SPHERICAL_JOINT.
@@ -154,7 +153,7 @@ class GpuMesh:
         return indexed_batch("LINES", self._require_topology().edges)
 
     def gpu_bytes(self) -> dict[str, int]:
-        """What is on the GPU now, by name."""
+        """The current bytes on the GPU, by name."""
         sizes = {
             name: texture_bytes(value)
             for name, value in vars(self).items()

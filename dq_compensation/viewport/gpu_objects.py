@@ -35,20 +35,20 @@ def new_texture(
     """
     if pixels is None:
         return _gpu.types.GPUTexture(size, format=texture_format)
-    _check(pixels)
+    _require_float32(pixels)
     buffer = _gpu.types.Buffer("FLOAT", pixels.size, pixels)
     return _gpu.types.GPUTexture(size, format=texture_format, data=buffer)
 
 
 def new_uniform_buffer(texels: NDArray[np.float32]) -> GPUUniformBuf:
     """A uniform buffer of an array of vec4, shape (n, 4), float32."""
-    _check(texels)
+    _require_float32(texels)
     return _gpu.types.GPUUniformBuf(texels)
 
 
 def update_uniform_buffer(block: GPUUniformBuf, texels: NDArray[np.float32]) -> None:
     """Replace the content of a uniform buffer; `texels` as when it was made."""
-    _check(texels)
+    _require_float32(texels)
     untyped: Any = block
     untyped.update(texels)
 
@@ -83,7 +83,7 @@ def indexed_batch(kind: str, indices: NDArray[np.int32]) -> GPUBatch | None:
 
 
 def new_stage_interface(name: str) -> GPUStageInterfaceInfo:
-    """What a vertex shader hands to its fragment shader, empty."""
+    """An empty interface from a vertex shader to its fragment shader."""
     return _gpu.types.GPUStageInterfaceInfo(name)
 
 
@@ -93,7 +93,7 @@ def compile_shader(info: GPUShaderCreateInfo) -> GPUShader:
 
 
 def run_compute(shader: GPUShader, groups_x: int, groups_y: int) -> None:
-    """Run a compute shader; what it writes is seen by what follows."""
+    """Run a compute shader. The next commands see what it writes."""
     _gpu.compute.dispatch(shader, groups_x, groups_y, 1)
 
 
@@ -105,7 +105,7 @@ def read_floats(texture: GPUTexture) -> NDArray[np.float32]:
     return np.array(pixels, dtype=np.float32)
 
 
-def _check(array: NDArray[np.float32]) -> None:
-    """Blender would read anything else as if it were this."""
+def _require_float32(array: NDArray[np.float32]) -> None:
+    """Blender reads any other type as if it were float32."""
     if array.dtype != np.float32 or not array.flags.c_contiguous:
         raise TypeError("the GPU takes contiguous float32 arrays only")

@@ -1,4 +1,4 @@
-"""Draws the legends of the overlays: the colours and the millimetres that they stand for."""
+"""Draws the legends of the overlays: the colours and their millimetres."""
 
 from __future__ import annotations
 
@@ -35,13 +35,10 @@ _FONT = 0
 
 @dataclass(frozen=True)
 class Legend:
-    """What the colours of an object stand for.
+    """The meaning of an object's colours.
 
     Attributes:
-        name: of the object.
-        overlay: what is shown.
         maximum: the upper end, in millimetres; of a support a weight.
-        bone: whose support it is.
     """
 
     name: str
@@ -130,7 +127,7 @@ def _set_text_size(scale: float) -> None:
 
 
 def _free_width(context: bpy.types.Context) -> tuple[float, float]:
-    """From where to where the region is not covered by the toolbar and the sidebar."""
+    """The left and right end of the region's part beside the toolbar and the sidebar."""
     region = context.region
     left, right = 0.0, float(region.width)
     for other in context.area.regions:

@@ -10,14 +10,14 @@ import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
-from ..scene.evaluation import Settings
-from ..scene.object_settings import Overlay
+from ..core.vectors import extent
+from ..scene.object_settings import Overlay, Settings
 from . import shaders
 from .characters import Character
 from .colour_scale import COLOURS_SRGB, AutomaticMaximum
 from .gpu_objects import new_uniform_buffer, set_matrix
 from .skinning import DeformedMesh
-from .surface import ViewUniforms
+from .surface import ViewUniforms, drawing_state
 from .textures import array_from_texture, dispatch, empty_texture, texture_from_array
 
 # In parts of the object's size, towards the eye: more than two evaluators differ, and still nothing
@@ -26,19 +26,18 @@ _LIFT = 4e-4
 
 
 def reference_settings(settings: Settings, overlay: Overlay) -> Settings:
-    """What an overlay compares with: the same without compensation, or another method alone."""
+    """The settings of the reference: without compensation, or another method."""
     if overlay == "COMPENSATION":
         return replace(settings, factor=0.0)
     if overlay == "LINEAR":
-        return replace(settings, method="LINEAR")
-    return replace(settings, method="DUAL_QUATERNION", blend_group="")
+        return replace(settings, acting_method="LINEAR")
+    return replace(settings, acting_method="DUAL_QUATERNION", blend_group="")
 
 
 class ColouredCharacter:
     """The overlay of one object on the GPU.
 
     Attributes:
-        mesh: that is coloured.
         distances: R32F texture; how far vertex i is from where the reference has it, world units.
         maximum: the automatic upper end of the colours.
     """
@@ -47,7 +46,7 @@ class ColouredCharacter:
         self.mesh = character.deformed.mesh
         self.distances: GPUTexture = empty_texture(self.mesh.vertex_count, "R32F")
         self.maximum = AutomaticMaximum()
-        self._extent = _largest_extent(character)
+        self._extent = extent(character.binding.rest)
         self._of: tuple[object, ...] | None = None
         self._size = 0.0
 
@@ -80,11 +79,11 @@ class ColouredCharacter:
     def show_weights(
         self, of: tuple[object, ...], weights: Callable[[], NDArray[np.floating]]
     ) -> None:
-        """Show numbers of another kind than distances.
+        """Show weights instead of distances.
 
         Args:
-            of: what they are of; they are asked for again only when it is another.
-            weights: gives one for each vertex, shape (n,).
+            of: identifies them; `weights` is called only when it has changed.
+            weights: returns one for each vertex, shape (n,).
         """
         if of == self._of or not self.mesh.vertex_count:
             return
@@ -97,7 +96,7 @@ class ColouredCharacter:
         return array_from_texture(self.distances, self.mesh.vertex_count)[:, 0]
 
     def automatic_maximum(self, millimetres: float) -> float:
-        """The upper end of the colours for the distances of now, in millimetres.
+        """The upper end of the colours for the current distances, in millimetres.
 
         Args:
             millimetres: in one world unit.
@@ -115,13 +114,12 @@ class ColouredCharacter:
         colours: GPUUniformBuf,
         object_matrix: NDArray[np.floating],
         maximum: float,
+        alpha: float = 1.0,
     ) -> None:
-        """Draw the surface in its colours, over what is drawn there already.
+        """Draw the surface in its colours, over the surface that is drawn already.
 
         Args:
             deformed: as it is shown, with normals.
-            view: of the region.
-            colours: of `colour_block`.
             object_matrix: shape (4, 4), object to world.
             maximum: the distance at the upper end of the colours, world units.
         """
@@ -140,7 +138,9 @@ class ColouredCharacter:
             set_matrix(shader, "object_matrix", object_matrix)
             shader.uniform_float("maximum", maximum)
             shader.uniform_float("lift", _LIFT * self._size)
-            batch.draw(shader)
+            shader.uniform_float("alpha", alpha)
+            with drawing_state(blend="ALPHA" if alpha < 1.0 else "NONE"):
+                batch.draw(shader)
         finally:
             gpu.shader.unbind()
 
@@ -150,8 +150,3 @@ def colour_block() -> GPUUniformBuf:
     texels = np.ones((shaders.COLOUR_STOPS, 4), np.float32)
     texels[:, :3] = COLOURS_SRGB
     return new_uniform_buffer(texels)
-
-
-def _largest_extent(character: Character) -> float:
-    rest = character.binding.rest
-    return float(np.ptp(rest, axis=0).max(initial=0.0)) if len(rest) else 0.0

@@ -1,4 +1,4 @@
-"""The shaders: what each one reads and writes, declared once, and compiled when first used.
+"""The shaders: declares what each one reads and writes, and compiles it when it is first used.
 
 A shader's body is a file in ``shaders``; no binding is declared there. Everything here needs the
 GPU: call it from a draw handler, a timer or a frame handler, never from a thread.
@@ -6,14 +6,19 @@ GPU: call it from a draw handler, a timer or a frame handler, never from a threa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from gpu.types import GPUShader, GPUShaderCreateInfo, GPUStageInterfaceInfo
 
-from ..core.deform import Method
+from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
+from ..core.deform import Deformation
+from ..core.dual_quaternion import FACING_TOLERANCE
+from ..core.measured_joints import MeasuredJoints
+from ..core.spherical_joint import CENTRE_DAMPING
 from .gpu_objects import compile_shader, new_stage_interface
+from .influence_packing import WEIGHT_SUM
 from .shader_sources import shader_source
 
 # Pixel i of an array is at (i % TEXTURE_WIDTH, i // TEXTURE_WIDTH); the shaders say `& 1023`.
@@ -28,17 +33,30 @@ VIEW_TEXELS = 21
 COLOUR_STOPS = 10
 
 
+# The numbers that shaders have in common with `core` and with what we upload.
+SHARED_CONSTANTS = {
+    "FACING_TOLERANCE": f"{FACING_TOLERANCE}",
+    "LEAST_SINE": f"{LEAST_SINE}",
+    "LEAST_BISECTOR": f"{LEAST_BISECTOR}",
+    "CENTRE_DAMPING": f"{CENTRE_DAMPING}",
+    "WEIGHT_SUM": f"{WEIGHT_SUM}u",
+}
+
+
 class ShaderError(RuntimeError):
     """A shader does not compile on this GPU; the driver's own message is in the console."""
 
 
+Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]
+"""What skins the vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
+
+
 @dataclass(frozen=True)
-class PaletteLayout:
-    """What the palette holds for a bone, in this order; each part is one vec4 but the matrix.
+class PosePaletteLayout:
+    """The parts of a bone in the pose palette, in this order; each is one vec4 but the matrix.
 
     Attributes:
         rotation: the unit quaternion of the rigid part.
-        dual: the dual part.
         matrix: the first three rows of D.
         limb: the posed limb direction.
         joints: the joint at the bone's head, posed and at rest, four vec4; alone.
@@ -55,31 +73,72 @@ class PaletteLayout:
         """The number of vec4 of a bone."""
         return self.rotation + self.dual + 3 * self.matrix + self.limb + 4 * self.joints
 
+    def with_scales(self) -> PosePaletteLayout:
+        """The same with the scales of bones, which a dual quaternion cannot represent."""
+        return replace(self, dual=False, matrix=True) if self.dual else self
 
-JOINTS_LAYOUT = PaletteLayout(joints=True)
+
+JOINTS_LAYOUT = PosePaletteLayout(joints=True)
 
 
-def palette_layout(method: Method, scaled: bool, measured: bool = False) -> PaletteLayout:
-    """What a method needs of each bone.
+@dataclass(frozen=True)
+class KernelTraits:
+    """How a kernel is compiled, and what it reads beside rest positions and influences.
 
-    Args:
-        method: which deformation.
-        scaled: some bone of the pose has a scale.
-        measured: COMPENSATED is MEASURED, whose joints have a palette of their own.
+    Attributes:
+        source: its file, without the suffix.
+        palette: what it needs of each bone.
+        samplers: the textures of `DeformedMesh` that it reads, by name.
+        defines: for the compiler.
+        scales: whether it has another way for bones with a scale, which SCALED chooses.
     """
-    if method == "LINEAR":
-        return PaletteLayout(matrix=True)
-    if method == "SPHERICAL_JOINT":
-        return PaletteLayout(rotation=True, matrix=True)
-    if method in ("DUAL_QUATERNION", "COMPENSATED"):
-        limb = method == "COMPENSATED" and not measured
-        return PaletteLayout(rotation=True, dual=not scaled, matrix=scaled, limb=limb)
-    raise ValueError(f"unknown method {method!r}")
+
+    source: str
+    palette: PosePaletteLayout
+    samplers: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    scales: bool = True
+
+    @property
+    def with_joints(self) -> bool:
+        """Whether it reads `JOINTS_LAYOUT` too."""
+        return "MEASURE" in self.defines
+
+
+_RIGID = PosePaletteLayout(rotation=True, dual=True)
+KERNELS: dict[Kernel, KernelTraits] = {
+    "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
+    "DUAL_QUATERNION": KernelTraits("skin_dual_quaternion", _RIGID),
+    "PUBLISHED": KernelTraits(
+        "skin_dual_quaternion", replace(_RIGID, limb=True), ("amounts",), ("COMPENSATE",)
+    ),
+    "MEASURED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("MEASURE",)),
+    "SPHERICAL_JOINT": KernelTraits(
+        "skin_spherical_joint",
+        PosePaletteLayout(rotation=True, matrix=True),
+        ("joint_of_vertex", "centres"),
+    ),
+}
+
+
+def kernel_of(deformation: Deformation) -> Kernel:
+    """The kernel of a method; where compensation does not act, that of dual quaternions."""
+    if deformation.method != "COMPENSATED":
+        return deformation.method
+    if deformation.factor == 0.0:
+        return "DUAL_QUATERNION"
+    return "MEASURED" if isinstance(deformation.compensation, MeasuredJoints) else "PUBLISHED"
+
+
+def pose_palette_layout(kernel: Kernel, scaled: bool) -> PosePaletteLayout:
+    """The layout that a kernel needs; `scaled`: some bone of the pose has a scale."""
+    layout = KERNELS[kernel].palette
+    return layout.with_scales() if scaled else layout
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """What a shader reads and writes.
+    """The inputs and outputs of a shader.
 
     Attributes:
         samplers: names of the textures it fetches from.
@@ -111,46 +170,40 @@ class Bindings:
 
 @cache
 def skinning_shader(
-    method: Method,
+    kernel: Kernel,
     scaled: bool,
     palette_in_texture: bool,
-    joints_in_texture: bool | None = None,
+    joints_in_texture: bool = False,
     *,
     blended: bool = False,
 ) -> GPUShader:
     """The pass that deforms the vertices.
 
     Args:
-        method: which deformation.
         scaled: some bone has a scale; or `blended`, which needs the same of each bone.
         palette_in_texture: the palette is too large for a uniform buffer.
-        joints_in_texture: likewise the joints of MEASURED; None: COMPENSATED is not MEASURED.
+        joints_in_texture: likewise the joints of MEASURED.
         blended: blend weights take one of the `BLENDED_METHODS` back to LINEAR.
     """
-    name, samplers, defines = {
-        "LINEAR": ("skin_linear", (), {}),
-        "DUAL_QUATERNION": ("skin_dual_quaternion", (), {}),
-        "COMPENSATED": ("skin_dual_quaternion", ("amounts",), {"COMPENSATE": "1"}),
-        "SPHERICAL_JOINT": ("skin_spherical_joint", ("joint_of_vertex", "centres"), {}),
-    }[method]
-    if scaled and method != "LINEAR":
+    traits = KERNELS[kernel]
+    samplers, defines = traits.samplers, dict.fromkeys(traits.defines, "1")
+    if scaled and traits.scales:
         defines["SCALED"] = "1"
     if blended:
         samplers = (*samplers, "blend")
         defines["BLEND"] = "1"
     blocks: tuple[tuple[str, int], ...] = (("object_space", OBJECT_SPACE_TEXELS),)
-    if joints_in_texture is not None:
-        defines["MEASURE"] = "1"
+    if traits.with_joints:
+        defines["JOINT_STRIDE"] = str(JOINTS_LAYOUT.stride)
         if joints_in_texture:
             samplers = (*samplers, "joints_texture")
             defines["JOINTS_IN_TEXTURE"] = "1"
         else:
             blocks = (*blocks, ("joints", PALETTE_BLOCK_TEXELS))
-    stride = palette_layout(method, scaled, joints_in_texture is not None).stride
     return _compute_shader(
-        name,
+        traits.source,
         _with_palette(
-            stride,
+            pose_palette_layout(kernel, scaled).stride,
             palette_in_texture,
             Bindings(
                 samplers=("rest", "influences", *samplers),
@@ -165,7 +218,7 @@ def skinning_shader(
 @cache
 def joint_centres_shader(palette_in_texture: bool) -> GPUShader:
     """The pass that finds the centres of SPHERICAL_JOINT."""
-    stride = palette_layout("SPHERICAL_JOINT", scaled=False).stride
+    stride = pose_palette_layout("SPHERICAL_JOINT", scaled=False).stride
     bindings = Bindings(samplers=("joint_sets", "joint_bones"), images=(("centres", "RGBA32F"),))
     return _compute_shader("joint_centres", _with_palette(stride, palette_in_texture, bindings))
 
@@ -256,7 +309,12 @@ def overlay_shader() -> GPUShader:
         Bindings(
             samplers=("positions", "normals", "groups", "distances"),
             blocks=(("view", VIEW_TEXELS), ("colours", COLOUR_STOPS)),
-            push_constants=(("MAT4", "object_matrix"), ("FLOAT", "maximum"), ("FLOAT", "lift")),
+            push_constants=(
+                ("MAT4", "object_matrix"),
+                ("FLOAT", "maximum"),
+                ("FLOAT", "lift"),
+                ("FLOAT", "alpha"),
+            ),
         ),
         interface,
     )
@@ -292,6 +350,8 @@ def _compute_shader(name: str, bindings: Bindings) -> GPUShader:
     info = GPUShaderCreateInfo()
     info.local_group_size(LOCAL_SIZE, 1, 1)
     bindings.declare(info)
+    for constant, value in SHARED_CONSTANTS.items():
+        info.define(constant, value)
     info.compute_source(shader_source(f"{name}.glsl"))
     return _compiled(name, info)
 

@@ -4,13 +4,11 @@ In use, from a draw, timer or frame handler:
 
     mesh = GpuMesh(rest, influences, topology=..., sets=..., shape_offsets=...)     # at binding
     deformed = DeformedMesh(mesh)                                                   # one per object
-    palette = Palette(limb_directions, limb_joints)                                 # per armature
-    deformed.set_amounts(amounts * painted, measured)                               # when painted
-    deformed.set_blend(blend_weights)                                               # likewise
+    palette = PosePalette(limb_directions, limb_joints)                             # per armature
     ...
     palette.update(Pose.from_matrices(...))                                         # each frame
     deformed.set_shape_key_values(values)
-    deformed.deform("COMPENSATED", palette, object_to_armature, factor)
+    deformed.deform(deformation, palette, object_to_armature)
     draw_solid(deformed, view, object_matrix, materials)                            # each region
 """
 
@@ -21,22 +19,18 @@ import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
-from ..core.deform import BLENDED_METHODS, Method
+from ..core.compensation import Compensation
+from ..core.deform import BLENDED_METHODS, Deformation
 from ..core.measured_joints import MeasuredJoints
 from . import shaders
 from .gpu_mesh import GpuMesh
 from .gpu_objects import new_uniform_buffer, update_uniform_buffer
 from .influence_packing import floats_from_bits
-from .palette import Palette
-from .textures import (
-    array_from_texture,
-    dispatch,
-    empty_texture,
-    texture_bytes,
-    texture_from_array,
-)
+from .pose_palette import PosePalette
+from .textures import array_from_texture, dispatch, empty_texture, texture_bytes, texture_from_array
 
 _IDENTITY = np.eye(4)
+_Weights = NDArray[np.floating] | None
 
 
 class DeformedMesh:
@@ -45,7 +39,6 @@ class DeformedMesh:
     Nothing is allocated per frame.
 
     Attributes:
-        mesh: what it deforms.
         positions: RGBA32F texture, xyz of vertex i at pixel i.
         normals: RGBA16F texture, xyz of normal group i at pixel i; None until they are computed.
     """
@@ -55,8 +48,9 @@ class DeformedMesh:
         self.positions: GPUTexture = empty_texture(mesh.vertex_count, "RGBA32F")
         self.normals: GPUTexture | None = None
         self._amounts: GPUTexture | None = None
-        self._measured = False
         self._blend: GPUTexture | None = None
+        # What the two textures hold: a compensation, its painted weights and the blend weights.
+        self._uploaded: tuple[Compensation | None, _Weights, _Weights] = (None, None, None)
         self._centres: GPUTexture | None = None
         self._shaped: GPUTexture | None = None
         self._key_values = np.zeros(mesh.key_count, np.float32)
@@ -67,43 +61,6 @@ class DeformedMesh:
         self._space_values: tuple[bytes, float] | None = None
         self._space_texels = np.zeros((shaders.OBJECT_SPACE_TEXELS, 4), np.float32)
         self._space = new_uniform_buffer(self._space_texels)
-
-    def set_amounts(
-        self, amounts: NDArray[np.floating] | None, measured: MeasuredJoints | None = None
-    ) -> None:
-        """How far COMPENSATED may move each vertex; None: not at all.
-
-        Args:
-            amounts: shape (n,): `compensation_amounts` times what the artist painted, without the
-                object's factor.
-            measured: of the vertices, where the curve is MEASURED.
-        """
-        self._measured = measured is not None
-        if amounts is None:
-            self._amounts = None
-            return
-        if len(amounts) != self.mesh.vertex_count:
-            raise ValueError(f"{len(amounts)} amounts for {self.mesh.vertex_count} vertices")
-        rows = np.zeros((len(amounts), 2), np.float32)
-        rows[:, 0] = amounts
-        if measured is None:
-            rows[:, 1] = self.mesh.strongest_bones
-        else:
-            rows[:, 1] = floats_from_bits(measured.joints, measured.bones)
-        self._amounts = texture_from_array(rows, 2)
-
-    def set_blend(self, weights: NDArray[np.floating] | None) -> None:
-        """How much of the method acts on each vertex against LINEAR.
-
-        Args:
-            weights: shape (n,), 0 to 1, for `BLENDED_METHODS`; None: 1 everywhere.
-        """
-        if weights is None:
-            self._blend = None
-            return
-        if len(weights) != self.mesh.vertex_count:
-            raise ValueError(f"{len(weights)} blend weights for {self.mesh.vertex_count} vertices")
-        self._blend = texture_from_array(weights, 1)
 
     def set_shape_key_values(self, values: NDArray[np.floating]) -> bool:
         """Apply the shape keys, if a value has changed since the last call.
@@ -142,32 +99,33 @@ class DeformedMesh:
 
     def deform(
         self,
-        method: Method,
-        palette: Palette,
+        deformation: Deformation,
+        palette: PosePalette,
         object_to_armature: NDArray[np.floating] = _IDENTITY,
-        factor: float = 1.0,
         *,
         with_normals: bool = True,
     ) -> None:
         """Deform the vertices, and find the normals of the deformed surface.
 
         Args:
-            method: how.
+            deformation: of the mesh. Its arrays are uploaded when they are others than before.
             palette: the armature's, updated with this frame's pose.
             object_to_armature: shape (4, 4), A^-1 O of the world matrices.
-            factor: of COMPENSATED; 0 is DUAL_QUATERNION.
             with_normals: off where only positions are read back.
 
         Raises:
-            ValueError: the armature or the object is scaled to nothing.
+            ValueError: the deformation has another number of vertices, or the armature or the
+                object is scaled to nothing.
         """
-        if not self.mesh.vertex_count:
+        count = deformation.influences.vertex_count
+        if count != self.mesh.vertex_count:
+            raise ValueError(f"A deformation of {count} vertices for {self.mesh.vertex_count}")
+        if not count:
             return
-        if method == "COMPENSATED" and (self._amounts is None or factor == 0.0):
-            method = "DUAL_QUATERNION"
-        self._set_object_space(object_to_armature, factor)
+        self._upload(deformation)
+        self._set_object_space(object_to_armature, deformation.factor)
         try:
-            self._skin(method, palette)
+            self._skin(deformation, palette)
             if with_normals and self.mesh.group_count:
                 self._find_normals()
         finally:
@@ -184,7 +142,7 @@ class DeformedMesh:
         return array_from_texture(self.normals, self.mesh.group_count)[:, :3]
 
     def gpu_bytes(self) -> dict[str, int]:
-        """What is on the GPU now, by name, the mesh's own included."""
+        """The current bytes on the GPU, by name, those of the mesh included."""
         sizes = self.mesh.gpu_bytes()
         for name, value in vars(self).items():
             if isinstance(value, GPUTexture):
@@ -208,45 +166,67 @@ class DeformedMesh:
         update_uniform_buffer(self._space, self._space_texels)
         self._space_values = wanted
 
-    def _skin(self, method: Method, palette: Palette) -> None:
-        mesh = self.mesh
-        blend = self._blend if method in BLENDED_METHODS else None
-        scaled = (palette.scaled or blend is not None) and method != "LINEAR"
-        measured = method == "COMPENSATED" and self._measured
-        layout = shaders.palette_layout(method, scaled, measured)
+    def _upload(self, deformation: Deformation) -> None:
+        """Bring the textures of amounts and blend weights up to date."""
+        compensation, painted, blend = deformation.compensation, deformation.painted, None
+        if deformation.method in BLENDED_METHODS:
+            blend = deformation.blend
+        former_compensation, former_painted, former_blend = self._uploaded
+        if compensation is None:
+            compensation, painted = former_compensation, former_painted
+        elif compensation is not former_compensation or painted is not former_painted:
+            amounts = compensation.amounts
+            rows = np.zeros((len(amounts), 2), np.float32)
+            rows[:, 0] = amounts if painted is None else amounts * painted
+            if isinstance(compensation, MeasuredJoints):
+                rows[:, 1] = floats_from_bits(compensation.joints, compensation.bones)
+            else:
+                rows[:, 1] = self.mesh.strongest_bones
+            self._amounts = texture_from_array(rows, 2)
+        if blend is not former_blend:
+            self._blend = None if blend is None else texture_from_array(blend, 1)
+        self._uploaded = (compensation, painted, blend)
+
+    def _skin(self, deformation: Deformation, palette: PosePalette) -> None:
+        mesh, kernel, blended = self.mesh, shaders.kernel_of(deformation), self._blend is not None
+        traits = shaders.KERNELS[kernel]
+        scaled = palette.scaled or blended
+        layout = shaders.pose_palette_layout(kernel, scaled)
         in_texture = palette.in_texture(layout)
-        joints_in_texture = palette.in_texture(shaders.JOINTS_LAYOUT) if measured else None
-        centres = None
-        if method == "SPHERICAL_JOINT":
-            centres = self._find_centres(palette, layout, in_texture)
+        if "centres" in traits.samplers:
+            self._find_centres(palette, layout, in_texture)
         shader = shaders.skinning_shader(
-            method, scaled, in_texture, joints_in_texture, blended=blend is not None
+            kernel,
+            scaled and traits.scales,
+            in_texture,
+            traits.with_joints and palette.in_texture(shaders.JOINTS_LAYOUT),
+            blended=blended,
         )
         shader.bind()
         palette.bind(shader, layout)
-        if measured:
+        if traits.with_joints:
             palette.bind(shader, shaders.JOINTS_LAYOUT)
         shader.uniform_block("object_space", self._space)
         shader.uniform_sampler("rest", self._shaped or mesh.rest)
         shader.uniform_sampler("influences", mesh.influences)
-        if method == "COMPENSATED" and self._amounts is not None:
-            shader.uniform_sampler("amounts", self._amounts)
-        elif centres is not None:
-            shader.uniform_sampler("joint_of_vertex", mesh.joint_of_vertex)
-            shader.uniform_sampler("centres", centres)
-        if blend is not None:
-            shader.uniform_sampler("blend", blend)
+        for name in (*traits.samplers, *(("blend",) if blended else ())):
+            shader.uniform_sampler(name, self._texture(name))
         shader.image("positions", self.positions)
         dispatch(shader, mesh.vertex_count)
 
+    def _texture(self, name: str) -> GPUTexture:
+        """The texture for a sampler of a kernel."""
+        texture: GPUTexture | None = getattr(self, f"_{name}", None)
+        return texture if texture is not None else getattr(self.mesh, name)
+
     def _find_centres(
-        self, palette: Palette, layout: shaders.PaletteLayout, in_texture: bool
-    ) -> GPUTexture:
+        self, palette: PosePalette, layout: shaders.PosePaletteLayout, in_texture: bool
+    ) -> None:
         mesh = self.mesh
         if self._centres is None:
             self._centres = empty_texture(mesh.set_count, "RGBA32F")
         if not mesh.set_count:
-            return self._centres
+            return
         shader = shaders.joint_centres_shader(in_texture)
         shader.bind()
         palette.bind(shader, layout)
@@ -254,7 +234,6 @@ class DeformedMesh:
         shader.uniform_sampler("joint_bones", mesh.joint_bones)
         shader.image("centres", self._centres)
         dispatch(shader, mesh.set_count)
-        return self._centres
 
     def _find_normals(self) -> None:
         mesh = self.mesh

@@ -1,4 +1,4 @@
-"""How Solid shading lights and colours an object in a given viewport, as far as Python can know."""
+"""Reads the lights and colours of Solid shading in a viewport, as far as Python can."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ def studio_lights(
     light of the Preferences instead.
 
     Args:
-        shading: of the viewport.
         view_matrix: world to view.
     """
     if shading.light == "FLAT":
@@ -61,7 +60,6 @@ def surface_materials(
 
     Args:
         obj: the evaluated object.
-        shading: of the viewport.
         alpha: of X-ray.
     """
     kind = shading.color_type
@@ -91,9 +89,6 @@ def wire_colour(
 
     Args:
         obj: the evaluated object.
-        shading: of the viewport.
-        active: whether it is the active object.
-        selected: whether it is selected.
     """
     if selected:
         theme = bpy.context.preferences.themes[0].view_3d
@@ -111,7 +106,7 @@ def linear(colour: Any) -> Rgb:
 
 
 def _triple(values: Any) -> Rgb:
-    """The first three numbers of what Blender keeps as a colour, a vector or an array."""
+    """The first three numbers of a Blender colour, vector or array."""
     return (values[0], values[1], values[2])
 
 

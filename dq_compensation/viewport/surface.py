@@ -20,7 +20,7 @@ from .skinning import DeformedMesh
 
 MAX_LIGHTS = 4
 # In units of normalised depth: as little as keeps edges in front of their own surface.
-WIRE_DEPTH_BIAS = 2e-5
+_WIRE_DEPTH_BIAS = 2e-5
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,6 @@ def draw_solid(
 
     Args:
         deformed: after `deform` with normals.
-        view: of the region.
         object_matrix: (4, 4), object to world; an array or a mathutils Matrix.
         materials: by material slot; slots past the last look like the last.
     """
@@ -142,17 +141,13 @@ def draw_wire(
     view: ViewUniforms,
     object_matrix: NDArray[np.floating],
     colour: tuple[float, float, float, float],
-    *,
-    depth_bias: float = WIRE_DEPTH_BIAS,
 ) -> None:
     """Draw the edges.
 
     Args:
         deformed: after `deform`.
-        view: of the region.
         object_matrix: (4, 4), object to world; an array or a mathutils Matrix.
         colour: (r, g, b, a), linear.
-        depth_bias: how far to move them towards the eye, in normalised depth.
     """
     mesh = deformed.mesh
     if mesh.topology is None or not mesh.vertex_count:
@@ -167,7 +162,7 @@ def draw_wire(
         shader.uniform_sampler("positions", deformed.positions)
         set_matrix(shader, "object_matrix", object_matrix)
         shader.uniform_float("wire_colour", colour)
-        shader.uniform_float("depth_bias", depth_bias)
+        shader.uniform_float("depth_bias", _WIRE_DEPTH_BIAS)
         batch.draw(shader)
     finally:
         gpu.shader.unbind()
@@ -181,7 +176,7 @@ def drawing_state(
     blend: str = "NONE",
     line_width: float = 1.0,
 ) -> Generator[None]:
-    """Set the GPU's state for drawing and put back what was there, whatever happens inside."""
+    """Set the GPU's state for drawing and restore it, also after an error."""
     state: Any = gpu.state
     settings = (
         (state.depth_test_get, state.depth_test_set, depth_test),

@@ -49,7 +49,7 @@ def array_from_texture(texture: GPUTexture, count: int) -> NDArray[np.float32]:
 
 
 def texture_bytes(texture: GPUTexture) -> int:
-    """What the texture takes on the GPU."""
+    """The bytes of the texture on the GPU."""
     return texture.width * texture.height * _PIXEL_BYTES[texture.format]
 
 

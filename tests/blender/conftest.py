@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import bpy
 import numpy as np
@@ -13,28 +12,43 @@ import pytest
 from numpy.typing import NDArray
 
 import dq_compensation
-from dq_compensation.lifecycle import enabling
-from human_model import HumanArrays, Rig, build_human, load_human_arrays
+from dq_compensation.lifecycle import enabling, reconcile
+from human_model import HumanArrays, Rig, load_human_arrays
+from tests.kept_files import new_file, new_file_with_human, trees_built_once
 
 
 @pytest.fixture
 def empty_file() -> None:
     """A file with one empty scene."""
-    bpy.ops.wm.read_factory_settings(use_empty=True)
+    new_file()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trees_built_once() -> Iterator[None]:
+    with trees_built_once():
+        yield
 
 
 @pytest.fixture
 def addon(empty_file: None) -> Iterator[None]:
-    """The add-on, registered in an empty file."""
+    """The add-on, registered in an empty file; afterwards Blender calls nothing of it any more."""
     dq_compensation.register()
     yield
     dq_compensation.unregister()
+    assert not [
+        f"{event}: {handler}"
+        for event in dir(bpy.app.handlers)
+        if isinstance(handlers := getattr(bpy.app.handlers, event), list)
+        for handler in handlers
+        if handler.__module__.startswith("dq_compensation")
+    ]
 
 
 @pytest.fixture
 def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a session with a window: what has the GPU display is drawn by us."""
-    monkeypatch.setattr(enabling, "drawing_refusal", lambda: None)
+    for module in (enabling, reconcile):
+        monkeypatch.setattr(module, "drawing_refusal", lambda: None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,40 +70,9 @@ class Human:
 
 
 @pytest.fixture
-def human_with_rig(
-    empty_file: None, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[Rig], Human]:
-    """A function that adds the human with the rig of that name to the empty file.
-
-    It is built once and kept in a file: to append it takes a third of the time. Blender 4.2 may
-    crash in a later reset then.
-    """
-
-    def build(rig: Rig) -> Human:
-        path = tmp_path_factory.getbasetemp() / f"human_{rig}.blend"
-        if bpy.app.version < (4, 5):
-            objects = build_human(rig)
-        elif path.exists():
-            objects = _appended(path)
-        else:
-            objects = build_human(rig)
-            bpy.data.libraries.write(str(path), set(objects))
-        return Human(*objects, _arrays(rig))
-
-    return build
-
-
-def _appended(path: Path) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """The mesh object and the armature object of a file, in the scene as `build_human` has them."""
-    with bpy.data.libraries.load(str(path)) as (_, wanted):
-        wanted.objects = ["Human", "Human Rig"]
-    body, rig = wanted.objects
-    for obj in (rig, body):
-        bpy.context.scene.collection.objects.link(obj)
-    bpy.context.view_layer.objects.active = rig
-    for library in list(bpy.data.libraries):
-        bpy.data.libraries.remove(library)
-    return body, rig
+def human_with_rig(empty_file: None) -> Callable[[Rig], Human]:
+    """A function that reads a new file with the human on the rig of that name."""
+    return lambda rig: Human(*new_file_with_human(rig), _arrays(rig))
 
 
 @cache

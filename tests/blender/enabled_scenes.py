@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.installation import our_modifier
+from dq_compensation.lifecycle import following
+from dq_compensation.modifier.stack import our_modifier
 from dq_compensation.scene.mesh import read_weights
 from dq_compensation.scene.setup import armature_modifier
 from tests.blender.scene_builders import character, evaluated_positions
@@ -32,10 +32,11 @@ def select(*objects: bpy.types.Object) -> None:
 
 
 def enable(obj: bpy.types.Object, display: str = "MODIFIER") -> bpy.types.NodesModifier:
-    """Enable by the operator; returns the node modifier."""
+    """Enable by the operator, unless it is enabled already; returns the node modifier."""
     select(obj)
     obj.dq_compensation.display = display
-    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    if not obj.dq_compensation.enabled:
+        assert bpy.ops.dqc.enable() == {"FINISHED"}
     return ours(obj)
 
 
@@ -64,7 +65,7 @@ def ours(obj: bpy.types.Object) -> bpy.types.NodesModifier:
 def check() -> None:
     """What the timer of a session with a window does a moment after a change."""
     bpy.context.view_layer.update()
-    while enabling.check_all(bpy.context.evaluated_depsgraph_get()):
+    while following.check_all(bpy.context.evaluated_depsgraph_get()):
         pass
     bpy.context.view_layer.update()
 

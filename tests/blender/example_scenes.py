@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.examples import authoring
 from dq_compensation.scene.binding import bind
-from dq_compensation.scene.evaluation import Settings
 from dq_compensation.scene.example_capture import support_weights
+from dq_compensation.scene.object_settings import Settings
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import character
@@ -36,7 +36,7 @@ def settings_for(human: Human, base: str) -> Settings:
 
 
 def bulged(human: Human, bone: str, height: float = 0.02) -> tuple[NDArray, NDArray]:
-    """The character of now with a smooth bell pushed out along the normals, inside the support.
+    """The current character with a smooth bell pushed out along the normals, inside the support.
 
     Returns:
         the positions and the positions without it, both (n, 3), object space.
@@ -49,18 +49,18 @@ def bulged(human: Human, bone: str, height: float = 0.02) -> tuple[NDArray, NDAr
     normals = np.zeros((len(plain), 3), np.float32)
     mesh.vertex_normals.foreach_get("vector", normals.ravel())
     bpy.data.meshes.remove(mesh)
-    weights = support_weights(binding, binding.skeleton.names.index(bone))
-    centre = plain[weights > 0].mean(axis=0)
+    weights = support_weights(binding, bone) >= 1.0
+    centre = plain[weights].mean(axis=0)
     apart = np.linalg.norm(plain - centre, axis=1)
     bell = height * np.exp(-((apart / 0.08) ** 2)) * weights
     return plain + bell[:, None] * normals, plain
 
 
 def add_example(human: Human, bone: str, name: str, wanted: NDArray) -> float:
-    """An example of the pose of now with a shape; returns the error that remains, in metres."""
+    """An example of the current pose with a shape; returns the error that remains, in metres."""
     graph = bpy.context.evaluated_depsgraph_get()
-    index, moment = authoring.add_example(human.mesh_object, bone, graph, name)
-    found = authoring.give_shape(human.mesh_object, index, moment, wanted)
+    index, captured = authoring.add_example(human.mesh_object, bone, graph, name)
+    found = authoring.give_shape(human.mesh_object, index, captured, wanted)
     bpy.context.view_layer.update()
     return found.error
 
@@ -98,8 +98,8 @@ def small_character() -> tuple[bpy.types.Object, bpy.types.Object, NDArray]:
     wanted = api.evaluate(obj).astype(np.float64)
     wanted[:, 2] += 0.08 * np.exp(-(((wanted[:, 0] - wanted[:, 0].mean()) / 0.3) ** 2))
     graph = bpy.context.evaluated_depsgraph_get()
-    index, moment = authoring.add_example(obj, "Lower", graph, "bent")
-    authoring.give_shape(obj, index, moment, wanted)
+    index, captured = authoring.add_example(obj, "Lower", graph, "bent")
+    authoring.give_shape(obj, index, captured, wanted)
     bpy.context.view_layer.update()
     enable(obj)
     return obj, armature, wanted

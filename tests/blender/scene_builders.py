@@ -8,10 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-
-def new_file() -> None:
-    """Start from an empty file; object references of the test before are gone then."""
-    bpy.ops.wm.read_factory_settings(use_empty=True)
+from tests.kept_files import new_file
 
 
 def add_mesh(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.bake.corrective_baking import CorrectiveOptions, bake_correctives
 from dq_compensation.bake.corrective_poses import limb_bend, with_mirrored
-from dq_compensation.lifecycle.corrective_baking import CorrectiveOptions, bake_correctives
 from dq_compensation.scene.armature import read_skeleton
 from human_model import Rig
 from human_poses import apply_pose, rotation
@@ -69,10 +69,16 @@ def drivers(baked: bpy.types.Object) -> Iterator[bpy.types.FCurve]:
 
 
 # What is baked, a pose of the keys, poses in between, and the largest error there in mm. Bounds are
-# a quarter above what was measured; without keys the errors are 8 to 45 mm, as is asserted.
+# a quarter above what was measured; without keys the errors are 5 to 29 mm.
 JOINTS = {
     "elbow": (ELBOW, {"angles": "30, 60, 90"}, (60, 0, 0), [(45, 0, 0), (75, 0, 0), (-20, 0, 0)]),
-    "knee": (KNEE, {"angles": "30 60 90 120"}, (120, 0, 0), [(45, 0, 0), (75, 0, 0), (105, 0, 0)]),
+    # At rest the shin is 15 degrees beside the plane in which X bends it, so X is asked for.
+    "knee": (
+        KNEE,
+        {"angles": "30 60 90 120", "directions": "X"},
+        (120, 0, 0),
+        [(45, 0, 0), (75, 0, 0), (105, 0, 0)],
+    ),
     "arm": (
         ARM,
         {"angles": "45, 90", "directions": "EIGHT"},
@@ -86,7 +92,7 @@ JOINTS = {
         [(0, 75, 0), (0, 30, 0), (0, -75, 0)],
     ),
 }
-BETWEEN_MM = {"elbow": 2.2, "knee": 2.0, "arm": 1.6, "twist": 0.6}
+BETWEEN_MM = {"elbow": 0.32, "knee": 1.3, "arm": 1.5, "twist": 0.22}
 
 
 @pytest.mark.parametrize("name", JOINTS)
@@ -101,7 +107,7 @@ def test_the_baked_human_follows_ours_in_and_between_the_poses(body: Human, name
         assert errors(body, baked, rotations).max() < 0.02
     found = [errors(body, baked, {bone: rotation(*pose)}).max() for pose in between]
     lacking = [errors(body, plain, {bone: rotation(*pose)}).max() for pose in between]
-    assert max(lacking) > 6.0
+    assert max(lacking) > 5.0
     assert max(found) < BETWEEN_MM[name]
     assert all(
         with_keys < 0.45 * without for with_keys, without in zip(found, lacking, strict=True)
@@ -177,7 +183,8 @@ def test_what_was_there_is_not_touched(body: Human) -> None:
     key = obj.data.shape_keys
     names = [block.name for block in key.key_blocks]
     assert names[:4] == ["Basis", "Smile", "Frown", f"{ELBOW} 45"]
-    assert len(names) == 7
+    # Two bends, one back, and back to straight by 49 degrees.
+    assert len(names) == 8
     for name, points in before.items():
         np.testing.assert_array_equal(_points(key.key_blocks[name]), points)
     for block in key.key_blocks[4:]:
@@ -203,9 +210,9 @@ def test_a_copy_leaves_the_character_and_the_file_as_they_were(body: Human) -> N
     before, blocks = description(body.mesh_object), datablocks()
     pose = [tuple(bone.rotation_quaternion) for bone in body.armature_object.pose.bones]
     baked = bake(body, ELBOW)
-    selected = [obj.name for obj in bpy.context.selected_objects]
-    assert selected == ["Human"]
-    assert bpy.context.active_object == body.mesh_object
+    assert bpy.context.selected_objects == [baked]
+    assert bpy.context.active_object == baked
+    assert body.mesh_object.hide_get()
     assert pose == [tuple(bone.rotation_quaternion) for bone in body.armature_object.pose.bones]
     added = {kind: set(names) - set(blocks[kind]) for kind, names in datablocks().items()}
     assert added.pop("objects") == {baked.name} == added.pop("meshes")
@@ -386,20 +393,21 @@ def test_a_bone_that_moves_no_vertex_gets_no_key(body: Human) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rig", "elbow", "bent"),
+    ("rig", "elbow", "bent", "azimuth"),
     [
-        ("default", ELBOW, 42.0),
-        ("game_engine", "lowerarm_l", 43.0),
-        ("cmu_mb", "LeftForeArm", 42.0),
+        ("default", ELBOW, 48.7, 0.0),
+        ("game_engine", "lowerarm_l", 46.9, 13.0),
+        ("cmu_mb", "LeftForeArm", 46.9, 13.0),
     ],
 )
-def test_the_elbow_is_found_to_bend_about_x_from_the_limbs_alone(
-    human_with_rig: Callable[[Rig], Human], rig: Rig, elbow: str, bent: int
+def test_the_axis_of_the_elbow_is_found_from_the_limbs_alone(
+    human_with_rig: Callable[[Rig], Human], rig: Rig, elbow: str, bent: float, azimuth: float
 ) -> None:
+    """In two of the rigs the X axis of the forearm is 13 degrees beside the axis of the elbow."""
     skeleton = read_skeleton(human_with_rig(rig).armature_object)
     bend = limb_bend(skeleton, skeleton.names.index(elbow))
-    assert bend.azimuth == 0.0
-    assert bend.at_rest == pytest.approx(bent, abs=2.0)
+    assert np.degrees(bend.azimuth) == pytest.approx(azimuth, abs=0.1)
+    assert bend.at_rest == pytest.approx(bent, abs=0.1)
 
 
 def test_names_are_mirrored_where_the_other_side_exists(human: Human) -> None:

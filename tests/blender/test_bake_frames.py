@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.errors import BakeError
+from dq_compensation.bake.bake_reports import RangeReport, last_report
+from dq_compensation.bake.baking import RangeOptions, bake_range
 from dq_compensation.bake.frames import frames_of_range
 from dq_compensation.bake.key_names import frame_names, keys_of_pattern
 from dq_compensation.bake.key_reduction import kept_frames
-from dq_compensation.lifecycle.bake_reports import RangeOptions, RangeReport, last_report
-from dq_compensation.lifecycle.baking import bake_range
+from dq_compensation.errors import UserError
 from dq_compensation.scene.setup import armature_modifier
 from dq_compensation.ui import bake_operators
 from tests.blender.bake_scenes import (
@@ -147,21 +147,41 @@ def test_a_copy_plays_it_and_the_character_stays(moving_human: Human) -> None:
 
 
 def test_the_values_hand_over_linearly(moving_grid: bpy.types.Object) -> None:
+    """Where the armature's action ends, the frames 1 and 8, the keys hold as the bones do."""
     report = bake(moving_grid, step=3)
     assert report.key_names == ("Frame 0001", "Frame 0004", "Frame 0007", "Frame 0008")
-    key = moving_grid.data.shape_keys
-    scene = bpy.context.scene
     expected = {
-        0.0: [0, 0, 0, 0],
+        0.0: [1, 0, 0, 0],
         1.0: [1, 0, 0, 0],
         2.0: [2 / 3, 1 / 3, 0, 0],
         5.5: [0, 0.5, 0.5, 0],
         7.0: [0, 0, 1, 0],
         7.25: [0, 0, 0.75, 0.25],
         8.0: [0, 0, 0, 1],
-        9.0: [0, 0, 0, 0],
-        20.0: [0, 0, 0, 0],
+        20.0: [0, 0, 0, 1],
     }
+    assert_values(moving_grid, report, expected)
+
+
+def test_within_the_action_the_keys_are_off_before_and_after(
+    moving_grid: bpy.types.Object,
+) -> None:
+    report = bake(moving_grid, first=3, last=5, step=2)
+    expected = {
+        2.0: [0, 0],
+        2.5: [0.5, 0],
+        3.0: [1, 0],
+        4.0: [0.5, 0.5],
+        5.5: [0, 0.5],
+        6.0: [0, 0],
+    }
+    assert_values(moving_grid, report, expected)
+
+
+def assert_values(
+    obj: bpy.types.Object, report: RangeReport, expected: dict[float, list[float]]
+) -> None:
+    key, scene = obj.data.shape_keys, bpy.context.scene
     for frame, values in expected.items():
         scene.frame_set(int(frame), subframe=frame % 1.0)
         found = [key.key_blocks[name].value for name in report.key_names]
@@ -228,7 +248,7 @@ def test_frames_that_a_bake_plays_already_are_not_corrected_twice(
     moving_grid: bpy.types.Object,
 ) -> None:
     bake(moving_grid, last=3)
-    with pytest.raises(BakeError, match=r"act on Body: Frame 0002, Frame 0003\."):
+    with pytest.raises(UserError, match=r"act on Body: Frame 0002, Frame 0003\."):
         bake(moving_grid, first=2, last=6, pattern="Other {frame}")
     assert baked_names(moving_grid) == ["Frame 0001", "Frame 0002", "Frame 0003"]
 
@@ -271,9 +291,9 @@ def test_the_operator_says_what_it_did_and_leaves_frame_and_selection(
     assert (scene.frame_current, scene.frame_subframe) == (6, 0.25)
     assert list(bpy.context.selected_objects) == selected
     assert bpy.context.active_object == moving_grid
-    said = str(last_report(moving_grid))
-    assert said.startswith("Baked 8 frames of Body to 8 shape keys: largest error ")
-    assert said.endswith("(8 frames checked), 0 vertices could not be reached.")
+    message = str(last_report(moving_grid))
+    assert message.startswith("Baked 8 frames of Body to 8 shape keys: largest error ")
+    assert message.endswith(" mm (8 frames checked).")
 
 
 def test_the_operator_is_one_undo_step(moving_grid: bpy.types.Object) -> None:
@@ -289,11 +309,63 @@ def test_the_operator_is_one_undo_step(moving_grid: bpy.types.Object) -> None:
     assert not last_report(obj)
 
 
+def test_a_copy_takes_the_place_of_the_character_in_one_undo_step(
+    moving_grid: bpy.types.Object,
+) -> None:
+    bpy.context.preferences.edit.use_global_undo = True
+    bpy.ops.ed.undo_push(message="Before")
+    assert bpy.ops.dqc.bake_range(first=2, last=5, onto="COPY") == {"FINISHED"}
+    copy = bpy.data.objects["Body Baked"]
+    assert moving_grid.hide_get()
+    assert not copy.hide_get()
+    assert bpy.context.selected_objects == [copy]
+    assert str(last_report(copy)).endswith("Body is hidden; Alt H in Object Mode shows it.")
+    # The armature's own bakes go to what is shown.
+    select(copy.find_armature())
+    assert bake_operators.selected_characters(bpy.context) == [copy]
+    bpy.ops.ed.undo_push(message="Bake Frames")
+    bpy.ops.ed.undo()
+    obj = bpy.data.objects["Body"]
+    assert not obj.hide_get()
+    assert obj.select_get()
+
+
+def test_a_stopped_check_of_a_copy_hides_the_character_as_well(
+    moving_grid: bpy.types.Object,
+) -> None:
+    steps = bake_range([moving_grid], RangeOptions(1, 3, onto="COPY"))
+    while next(steps).stoppable:
+        pass
+    assert not moving_grid.hide_get()
+    steps.close()
+    assert moving_grid.hide_get()
+
+
+def test_enable_warns_of_baked_keys_that_act(
+    moving_grid: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bake(moving_grid)
+    enable(moving_grid)
+    printed = capfd.readouterr().out
+    assert "Body is corrected twice: shape keys of a bake act on it, too: Frame 0001" in printed
+    bpy.ops.dqc.disable()
+    for block in moving_grid.data.shape_keys.key_blocks:
+        block.mute = True
+    enable(moving_grid)
+    assert "corrected twice" not in capfd.readouterr().out
+
+
+def test_all_bakes_go_onto_the_character_by_default(addon: None) -> None:
+    for name in ("bake_pose", "bake_range", "bake_correctives", "examples_to_correctives"):
+        properties = getattr(bpy.ops.dqc, name).get_rna_type().properties
+        assert properties["onto"].default == "THIS", name
+
+
 def test_much_memory_is_asked_for_first(
     moving_grid: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = datablocks()
-    monkeypatch.setattr(bake_operators, "_MUCH_MEMORY", 1000.0)
+    monkeypatch.setattr(bake_operators, "MUCH_MEMORY", 1000.0)
     with pytest.raises(RuntimeError, match="8 frames need about 0 MB of memory"):
         bpy.ops.dqc.bake_range()
     assert datablocks() == before
@@ -331,7 +403,7 @@ def test_a_driven_key_is_not_taken_for_an_earlier_bake(moving_grid: bpy.types.Ob
     obj.shape_key_add(name="Basis", from_mix=False)
     obj.shape_key_add(name="Frame 7", from_mix=False).driver_add("value")
     for onto in ("THIS", "COPY"):
-        with pytest.raises(BakeError, match="Frame 7 of Body has a driver"):
+        with pytest.raises(UserError, match="Frame 7 of Body has a driver"):
             bake(obj, onto=onto)
     bake(obj, pattern="Baked {frame}")
     assert "Frame 7" in obj.data.shape_keys.key_blocks
@@ -343,15 +415,15 @@ def test_a_driven_key_is_not_taken_for_an_earlier_bake(moving_grid: bpy.types.Ob
 def test_a_pattern_without_the_frame_is_refused(
     moving_grid: bpy.types.Object, pattern: str
 ) -> None:
-    with pytest.raises(BakeError, match="name pattern"):
+    with pytest.raises(UserError, match="key names"):
         bake(moving_grid, pattern=pattern)
     assert moving_grid.data.shape_keys is None
 
 
 def test_long_names_and_empty_ranges_are_refused(moving_grid: bpy.types.Object) -> None:
-    with pytest.raises(BakeError, match="too long"):
+    with pytest.raises(UserError, match="too long"):
         bake(moving_grid, pattern="x" * 60 + "{frame:04d}")
-    with pytest.raises(BakeError, match="before it begins"):
+    with pytest.raises(UserError, match="before it begins"):
         bake(moving_grid, first=5, last=4)
     assert moving_grid.data.shape_keys is None
 

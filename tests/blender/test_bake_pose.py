@@ -11,9 +11,9 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from dq_compensation import api
-from dq_compensation.bake.errors import BakeError
-from dq_compensation.bake.pose import bake_pose
-from dq_compensation.lifecycle.baking import bake_current_pose
+from dq_compensation.bake.baking import bake_current_pose
+from dq_compensation.bake.pose_key import bake_pose
+from dq_compensation.errors import UserError
 from dq_compensation.scene.setup import armature_modifier
 from human_poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.bake_scenes import (
@@ -56,7 +56,8 @@ def test_the_baked_human_is_the_shown_one(addon: None, human: Human, target: str
     enable(obj)
     wanted = native(obj)
     report = bake_pose(obj, obj, "Pose", target)
-    assert distance(wanted, native(obj), size_of(obj)) == 0.0  # at 0 the key changes nothing
+    # At 0 the key changes nothing; the tree for meshes with keys rounds in another order.
+    assert distance(wanted, native(obj), size_of(obj)) <= 1e-7
     assert report.unreached == 0
     assert report.deviation.largest <= 1000.0 * TOLERANCE * size_of(obj)
     baked = native_with_key(obj, "Pose", target)
@@ -182,8 +183,12 @@ def test_a_copy_gets_the_key_and_the_character_stays(addon: None, human: Human) 
     assert not copy.dq_compensation.enabled
     assert shows_armature_alone(copy, False)
     assert copy.matrix_world == obj.matrix_world
-    assert bpy.context.selected_objects == [obj]
-    assert bpy.context.active_object == obj
+    # What is baked is seen, and the character does not flicker through it.
+    assert bpy.context.selected_objects == [copy]
+    assert bpy.context.active_object == copy
+    assert obj.hide_get()
+    assert not obj.hide_viewport
+    assert not copy.hide_get()
     copy.data.shape_keys.key_blocks["Pose"].value = 1.0
     assert distance(native(copy), wanted, size_of(obj)) <= 4e-5
 
@@ -204,9 +209,9 @@ def test_a_failed_bake_leaves_no_copy_behind(addon: None) -> None:
     obj, _ = character()
     obj.shape_key_add(name="Basis", from_mix=False)
     before = datablocks()
-    with pytest.raises(BakeError, match="basis"):
+    with pytest.raises(UserError, match="basis"):
         bake_current_pose([obj], "Basis", onto="COPY", overwrite=True)
-    with pytest.raises(BakeError, match="name"):
+    with pytest.raises(UserError, match="name"):
         bake_current_pose([obj], "  ", onto="COPY")
     assert datablocks() == before
 
@@ -216,7 +221,7 @@ def test_a_shared_mesh_is_refused_and_a_copy_of_it_is_not(addon: None) -> None:
     twin = bpy.data.objects.new("Twin", obj.data)
     bpy.context.scene.collection.objects.link(twin)
     pose_at_random(armature)
-    with pytest.raises(BakeError, match="2 objects share the mesh of Body"):
+    with pytest.raises(UserError, match="2 objects share the mesh of Body"):
         bake_current_pose([obj], "Pose")
     assert obj.data.shape_keys is None
     bake_current_pose([obj], "Pose", onto="COPY")
@@ -235,7 +240,7 @@ def test_a_linked_character_is_refused_and_a_copy_of_it_is_not(addon: None, tmp_
     obj = bpy.data.objects["Body"]
     bpy.context.scene.collection.objects.link(obj)
     bpy.context.view_layer.update()
-    with pytest.raises(BakeError, match="linked from another file"):
+    with pytest.raises(UserError, match="linked from another file"):
         bake_current_pose([obj], "Pose")
     shown = api.evaluate(obj)
     bake_current_pose([obj], "Pose", onto="COPY")
@@ -248,20 +253,20 @@ def test_what_stands_in_the_way_is_named(addon: None) -> None:
     obj, armature = character()
     modifier = obj.modifiers.new("Lattice first", "LATTICE")
     obj.modifiers.move(1, 0)
-    with pytest.raises(BakeError, match="Lattice first"):
+    with pytest.raises(UserError, match="Lattice first"):
         bake_current_pose([obj], "Pose")
     modifier.show_viewport = False
     bake_current_pose([obj], "Pose")
     obj.show_only_shape_key = True
-    with pytest.raises(BakeError, match="Show Only Shape Key"):
+    with pytest.raises(UserError, match="Show Only Shape Key"):
         bake_current_pose([obj], "Other")
     obj.show_only_shape_key = False
     armature.data.pose_position = "REST"
-    with pytest.raises(BakeError, match="Rig is in Rest Position"):
+    with pytest.raises(UserError, match="Rig is in Rest Position"):
         bake_current_pose([obj], "Other")
     armature.data.pose_position = "POSE"
     obj.hide_set(True)
-    with pytest.raises(BakeError, match="hidden"):
+    with pytest.raises(UserError, match="hidden"):
         bake_current_pose([obj], "Other")
 
 

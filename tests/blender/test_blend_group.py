@@ -245,7 +245,7 @@ def test_nothing_is_built_for_blending_without_a_group(body: Human) -> None:
     assert node_count() == nodes
 
 
-def test_a_renamed_or_removed_group_is_told_and_found_again(body: Human) -> None:
+def test_a_renamed_or_removed_group_is_reported_and_found_again(body: Human) -> None:
     obj = body.mesh_object
     whole = blender_s_own(body, True)
     paint(body, random_weights(body))

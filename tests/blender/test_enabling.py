@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
-from dq_compensation.scene import enabled_objects
-from dq_compensation.scene.errors import BindingError
-from dq_compensation.scene.status import status_of
+from dq_compensation.errors import BindingError
+from dq_compensation.lifecycle import enabling, following
+from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.session import enabled_objects
+from dq_compensation.session.status import status_of
 from dq_compensation.viewport import camera_rays
 from human_poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select
@@ -99,13 +100,13 @@ def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
     bpy.ops.dqc.enable()
     assert not body.visible_camera
     camera_rays.set_final_render_runs(True)
-    enabling.show_all_to_camera()
+    following.show_all_to_camera()
     assert body.visible_camera
     assert camera_rays.follows_viewports(body)
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert body.visible_camera
     camera_rays.set_final_render_runs(False)
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert not body.visible_camera
     bpy.ops.dqc.disable()
     assert native_settings(body) == before
@@ -116,7 +117,7 @@ def test_what_the_user_changes_meanwhile_stays(body: bpy.types.Object) -> None:
     bpy.ops.dqc.enable()
     body.display_type = "WIRE"
     body.visible_camera = False
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     bpy.ops.dqc.disable()
     assert body.display_type == "WIRE"
     assert not body.visible_camera
@@ -160,7 +161,7 @@ def test_blenders_own_display_comes_back_in_other_modes(body: bpy.types.Object, 
     assert ours(body).show_viewport
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
@@ -168,11 +169,11 @@ def test_blenders_own_display_comes_back_in_other_modes(body: bpy.types.Object, 
 def test_notes_name_the_modifiers_that_do_not_show_but_not_ours(body: bpy.types.Object) -> None:
     body.modifiers.new("Cast", "CAST")
     bpy.ops.dqc.enable()
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert "Modifiers after Armature do not show: Cast." in enabling.notes_of(body)
     # While painting Blender's own display is shown, with all modifiers.
     bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert enabling.notes_of(body) == []
 
 
@@ -218,7 +219,7 @@ def test_a_file_that_was_saved_enabled_opens_enabled(
     body = bpy.data.objects[name]
     assert enabled_objects.enabled_objects() == [body]
     assert body.dq_compensation.factor == 0.25
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
@@ -235,7 +236,7 @@ def test_unregistering_shows_everything_and_forgets_nothing(body: bpy.types.Obje
     np.testing.assert_allclose(shown, expected.ravel(), atol=1e-4)
     assert body.dq_compensation.enabled
     assert body.dq_compensation.method == "SPHERICAL_JOINT"
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
@@ -272,17 +273,17 @@ def test_deleted_and_renamed_objects_are_followed(body: bpy.types.Object) -> Non
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_a_lost_modifier_is_told_and_the_surface_comes_back(
+def test_a_lost_modifier_is_reported_and_the_surface_comes_back(
     human: Human, body: bpy.types.Object
 ) -> None:
     bpy.ops.dqc.enable()
     body.modifiers.remove(body.modifiers[0])
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     assert "no Armature modifier" in str(enabling.problem_of(body))
     assert body.display_type == "TEXTURED"
     modifier = body.modifiers.new("Rig", "ARMATURE")
     modifier.object = human.armature_object
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     assert enabling.problem_of(body) is None
     assert body.display_type == "BOUNDS"
 
@@ -295,11 +296,11 @@ def test_a_renamed_bone_leaves_its_group_behind(human: Human) -> None:
     influences = status_of(body).binding.influences  # type: ignore[union-attr]
     group = body.vertex_groups["lowerarm01.L"]
     group.name = "nobody"
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     without = status_of(body).binding.influences  # type: ignore[union-attr]
     assert without.counts().sum() < influences.counts().sum()
     group.name = "lowerarm01.L"
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     again = status_of(body).binding.influences  # type: ignore[union-attr]
     assert np.array_equal(again.bones, influences.bones)
 
@@ -308,11 +309,11 @@ def test_a_renamed_bone_leaves_its_group_behind(human: Human) -> None:
 def test_edited_weights_are_read_again(body: bpy.types.Object) -> None:
     bpy.ops.dqc.enable()
     bpy.context.view_layer.update()
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     before = status_of(body).binding
     body.vertex_groups["head"].add(range(500), 1.0, "REPLACE")
     bpy.context.view_layer.update()
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     after = status_of(body).binding
     assert before is not None
     assert after is not None
@@ -325,11 +326,11 @@ def test_edited_weights_are_read_again(body: bpy.types.Object) -> None:
 def test_posing_does_not_bind_again(human: Human, body: bpy.types.Object) -> None:
     bpy.ops.dqc.enable()
     bpy.context.view_layer.update()
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     before = status_of(body).binding
     apply_pose(human.armature_object, named_poses("default")["knee"].rotations)
     bpy.context.view_layer.update()
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     assert status_of(body).binding is before
 
 
@@ -341,15 +342,14 @@ def test_a_sliding_shape_key_waits_until_it_rests(body: bpy.types.Object) -> Non
     bpy.ops.dqc.enable()
     depsgraph = bpy.context.evaluated_depsgraph_get()
     bpy.context.view_layer.update()
-    while enabling.check_all(depsgraph):
+    while following.check_all(depsgraph):
         pass
     before = status_of(body).binding
     for value in (0.2, 0.4, 0.6):
         smile.value = value
         bpy.context.view_layer.update()
-        assert enabling.check_all(bpy.context.evaluated_depsgraph_get())
         assert status_of(body).binding is before
-    assert not enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    assert not following.check_all(bpy.context.evaluated_depsgraph_get())
 
 
 @pytest.mark.usefixtures("with_viewport")
@@ -387,7 +387,7 @@ def test_linked_objects_show_what_their_file_says(
     linked = bpy.data.objects[name]
     bpy.context.scene.collection.objects.link(linked)
     select(linked)
-    enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    following.check_all(bpy.context.evaluated_depsgraph_get())
     assert linked.display_type == "TEXTURED"
     assert enabling.problem_of(linked) is None
     np.testing.assert_allclose(evaluated(linked), expected.ravel(), atol=1e-4)

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.bake.corrective_baking import CorrectiveOptions, bake_correctives
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.examples.corrective_keys import Drivers, TakenOver, examples_from_correctives
-from dq_compensation.lifecycle.corrective_baking import CorrectiveOptions, bake_correctives
 from dq_compensation.scene.binding import bind
 from human_model import Rig
 from tests.blender.conftest import Human
@@ -187,7 +187,7 @@ def test_two_keys_of_a_bone_that_are_on_together_make_the_look_together(arm: Hum
         assert largest(api.evaluate(arm.mesh_object), look) < TOLERANCE * size_of(arm)
 
 
-def test_a_twist_is_told_apart_by_the_full_rotation(arm: Human) -> None:
+def test_a_twist_is_distinguished_by_the_full_rotation(arm: Human) -> None:
     transform(drive(corrective(arm, "Twisted"), "var / radians(70)"), arm, "ROT_Y")
     looked = native(arm, 70.0, "Y")
     assert take_over(arm).examples == ("Twisted",)
@@ -231,7 +231,7 @@ def test_what_is_not_recognised_is_refused_by_name_and_the_rest_taken(arm: Human
     channel.targets[0].data_path = f'pose.bones["{BONE}"].rotation_euler[0]'
     taken = take_over(arm)
     assert taken.keys == ("Good",)
-    said = " ".join(taken.refused)
+    message = " ".join(taken.refused)
     for part in (
         f"Moved is driven by the location of {BONE}",
         f"Half never gets to 1 by turning {BONE}: to 0.4 at most",
@@ -240,7 +240,7 @@ def test_what_is_not_recognised_is_refused_by_name_and_the_rest_taken(arm: Human
         "The driver of Nothing reads nothing",
         f"Channel is driven by rotation_euler of {BONE}, whose rotation mode is QUATERNION",
     ):
-        assert part in said
+        assert part in message
 
 
 def test_without_any_that_serves_nothing_changes(arm: Human) -> None:
@@ -319,7 +319,7 @@ def test_the_operators_take_over_and_write_out(arm: Human) -> None:
     check()
     # The key that was refused stays on as it was: the bone has not moved, so it is at 0.
     assert largest(arm.evaluated_positions(), looked) < 1e-4 * size_of(arm)
-    assert bpy.ops.dqc.examples_to_correctives(target="LINEAR") == {"FINISHED"}
+    assert bpy.ops.dqc.examples_to_correctives(target="LINEAR", onto="COPY") == {"FINISHED"}
     copy = bpy.data.objects["Human Baked"]
     shown = Human(copy, arm.armature_object, arm.arrays).evaluated_positions()
     assert largest(shown, looked) < 1e-4 * size_of(arm)
@@ -341,6 +341,6 @@ def native_of_copy(human: Human, degrees: float) -> NDArray:
 def test_examples_are_not_written_out_by_another_method(arm: Human) -> None:
     flexing(arm, rig="game_engine")
     arm.mesh_object.dq_compensation.method = "COMPENSATED"
-    with pytest.raises(RuntimeError, match="Choose the method Spherical Joint by Example"):
+    with pytest.raises(RuntimeError, match="Choose the method By Example"):
         bpy.ops.dqc.examples_to_correctives()
     assert len(bpy.data.objects) == 2

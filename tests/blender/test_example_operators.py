@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.examples import live_values, watching
-from dq_compensation.examples.target import bone_in_hand
+from dq_compensation.examples import live_values, posed_copy_handlers
+from dq_compensation.examples.active_character import active_bone
+from dq_compensation.scene.binding import bind
+from dq_compensation.scene.example_capture import support_weights
 from dq_compensation.scene.posed_copies import posed_copy_of
-from dq_compensation.scene.status import status_of
+from dq_compensation.session.status import status_of
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable, select, without_addon
 
@@ -63,8 +65,8 @@ def leave_mode() -> None:
     """Leave the mode, and do what handlers and timer of a session with a window do then."""
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
-    watching.observe()
-    watching.follow()
+    posed_copy_handlers.observe()
+    posed_copy_handlers.follow()
     bpy.context.view_layer.update()
 
 
@@ -100,7 +102,7 @@ def shaped(posing: Human) -> tuple[Human, NDArray[np.float32]]:
 
 def test_add_sculpt_and_leave_the_mode(posing: Human) -> None:
     obj, before = posing.mesh_object, posing.evaluated_positions()
-    assert bone_in_hand(obj) == BONE
+    assert active_bone(obj) == BONE
     assert bpy.ops.dqc.example_add() == {"FINISHED"}
     copy = bpy.context.active_object
     assert (copy.mode, obj.hide_get(), copy.hide_render) == ("SCULPT", True, True)
@@ -114,9 +116,9 @@ def test_add_sculpt_and_leave_the_mode(posing: Human) -> None:
     assert len(bpy.data.objects) == 3, "body, armature, palette"
     assert apart(posing.evaluated_positions(), wanted) < TOLERANCE * size_of(posing)
     assert apart(wanted, before) > 0.9 * HEIGHT
-    told = status_of(obj).example_result
-    assert told is not None
-    assert "lowerarm01.L 1 shows your shape" in told
+    result = status_of(obj).example_result
+    assert result is not None
+    assert "lowerarm01.L 1 has your shape" in result
     turn(posing, 0.0)
     rest = api.evaluate(obj, method="SPHERICAL_JOINT")
     assert apart(posing.evaluated_positions(), rest) < TOLERANCE * size_of(posing)
@@ -140,9 +142,6 @@ def test_add_in_edit_mode_and_without_a_mode(posing: Human) -> None:
     assert bpy.ops.dqc.example_apply() == {"FINISHED"}
     shown = api.evaluate(obj) - api.evaluate(obj, method="SPHERICAL_JOINT")
     assert np.abs(shown).max() == pytest.approx(0.01, rel=0.01)
-    told = status_of(obj).example_result
-    assert told is not None
-    assert "vertices outside the support of lowerarm01.L stayed as they were" in told
     turn(posing, 50.0)
     bpy.ops.dqc.example_add(mode="NONE", name="half")
     assert bpy.context.active_object == posing.armature_object
@@ -156,8 +155,8 @@ def test_adding_is_one_undo_step_and_so_is_what_leaving_applies(posing: Human) -
     sculpt(bpy.context.active_object)
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.ops.ed.undo_push(message="Leave")
-    watching.observe()
-    watching.follow()
+    posed_copy_handlers.observe()
+    posed_copy_handlers.follow()
     assert posed_copy_of(bpy.data.objects["Human"]) is None
     bpy.ops.ed.undo()
     obj = bpy.data.objects["Human"]
@@ -165,8 +164,8 @@ def test_adding_is_one_undo_step_and_so_is_what_leaving_applies(posing: Human) -
     assert copy is not None
     assert obj.hide_get()
     # The user wanted to go back: it is not applied again by itself.
-    watching.observe()
-    watching.follow()
+    posed_copy_handlers.observe()
+    posed_copy_handlers.follow()
     assert posed_copy_of(obj) is not None
     bpy.ops.ed.redo()
     obj = bpy.data.objects["Human"]
@@ -180,7 +179,7 @@ def test_adding_is_one_undo_step_and_so_is_what_leaving_applies(posing: Human) -
     assert obj.dq_compensation.method == "SPHERICAL_JOINT"
 
 
-def test_what_cannot_be_applied_stays_and_is_told_once(posing: Human) -> None:
+def test_what_cannot_be_applied_stays_and_is_reported_once(posing: Human) -> None:
     obj = posing.mesh_object
     bpy.ops.dqc.example_add(name="flexed")
     copy = bpy.context.active_object
@@ -189,12 +188,12 @@ def test_what_cannot_be_applied_stays_and_is_told_once(posing: Human) -> None:
     bpy.ops.mesh.subdivide()
     bpy.context.view_layer.update()
     leave_mode()
-    failure = watching.failure_of(copy)
+    failure = posed_copy_handlers.failure_of(copy)
     assert failure is not None
-    assert "Both must have the same mesh" in failure
+    assert "Both must have the same mesh" in str(failure)
     assert posed_copy_of(obj) == copy
-    watching.observe()
-    watching.follow()
+    posed_copy_handlers.observe()
+    posed_copy_handlers.follow()
     assert posed_copy_of(obj) == copy
     assert "Both must have the same mesh" in report_of("example_apply")
     assert posed_copy_of(obj) == copy
@@ -255,7 +254,8 @@ def test_update_from_a_mesh_asks_for_the_pose_and_the_same_vertices(
     assert "Press Go to Pose first" in report_of("example_update", source=other.name)
     assert bpy.ops.dqc.example_go_to_pose() == {"FINISHED"}
     assert bpy.ops.dqc.example_update(source=other.name) == {"FINISHED"}
-    assert apart(human.evaluated_positions(), higher) < 1e-3
+    inside = support_weights(bind(obj), BONE) >= 1.0
+    assert apart(human.evaluated_positions()[inside], higher[inside]) < 1e-3
     mesh.vertices.add(1)
     assert "13381 vertices" in report_of("example_update", source=other.name)
     assert "Choose the mesh" in report_of("example_update")
@@ -276,7 +276,7 @@ def test_mirror_and_remove_tell_what_they_did(shaped: tuple[Human, NDArray[np.fl
 def test_a_bone_of_the_panel_comes_before_the_active_one(posing: Human) -> None:
     obj = posing.mesh_object
     obj.dq_compensation.example_bone = "upperarm01.L"
-    assert bone_in_hand(obj) == "upperarm01.L"
+    assert active_bone(obj) == "upperarm01.L"
     assert "nearly the pose rest of upperarm01.L" in report_of("example_add", mode="NONE")
     obj.dq_compensation.example_bone = "tail"
     assert "has no bone tail" in report_of("example_add", mode="SCULPT")
@@ -327,7 +327,7 @@ def test_live_values_follow_the_pose(shaped: tuple[Human, NDArray[np.float32]]) 
     assert status.example_values == pytest.approx([0.0], abs=1e-3)
 
 
-def test_a_lost_key_is_told_in_the_panel_and_can_be_chosen_again(
+def test_a_lost_key_is_named_in_the_panel_and_can_be_chosen_again(
     shaped: tuple[Human, NDArray[np.float32]],
 ) -> None:
     human, _ = shaped
@@ -366,11 +366,11 @@ def test_deleting_by_hand_leaves_a_right_state(posing: Human, deleted: str) -> N
     bpy.ops.dqc.example_add(name="flexed")
     copy = bpy.context.active_object
     bpy.ops.object.mode_set(mode="OBJECT")
-    watching.take_for_granted()
+    posed_copy_handlers.take_for_granted()
     if deleted == "copy":
         select(copy)
         bpy.ops.object.delete()
-        watching.follow()
+        posed_copy_handlers.follow()
         assert not obj.hide_get()
         assert bpy.ops.object.mode_set.poll() or bpy.context.active_object is None
         select(obj)
@@ -409,7 +409,7 @@ def test_saved_and_reopened_with_an_open_copy(posing: Human, tmp_path: Path) -> 
     obj = bpy.data.objects["Human"]
     copy = posed_copy_of(obj)
     assert copy is not None
-    watching.follow()
+    posed_copy_handlers.follow()
     assert obj.hide_get(), "it is still being shaped"
     assert len(bpy.data.shape_keys) == 1, "the copy has none, and leaves none behind"
     assert bpy.ops.dqc.example_edit() == {"FINISHED"}

@@ -12,9 +12,9 @@ from dq_compensation import api
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.examples import authoring, posed_copy
+from dq_compensation.examples.go_to_pose import go_to_pose
 from dq_compensation.examples.mirroring import mirror_example
-from dq_compensation.examples.placing import go_to_pose
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle import following
 from dq_compensation.scene.binding import bind
 from human_model import Rig
 from tests.blender.conftest import Human
@@ -108,7 +108,7 @@ def _problems(human: Human) -> Sequence[str]:
     return bind(human.mesh_object).examples("AUTO").problems
 
 
-def test_a_second_example_of_a_bone_begins_with_the_look_of_now(addon: None, human: Human) -> None:
+def test_a_second_example_of_a_bone_begins_with_the_current_look(addon: None, human: Human) -> None:
     bone, obj = ELBOW["default"], human.mesh_object
     settings_for(human, "SPHERICAL_JOINT")
     turn(human, bone, 100.0)
@@ -240,8 +240,8 @@ def test_what_is_sculpted_on_the_posed_copy_is_what_the_character_shows(
     look = api.evaluate(obj)
     wanted, _ = bulged(human, bone)
     graph = bpy.context.evaluated_depsgraph_get()
-    index, moment = authoring.add_example(obj, bone, graph, "flexed")
-    copy = posed_copy.begin(obj, index, moment, bpy.context.evaluated_depsgraph_get())
+    index, captured = authoring.add_example(obj, bone, graph, "flexed")
+    copy = posed_copy.begin(obj, index, captured, bpy.context.evaluated_depsgraph_get())
     assert obj.hide_get()
     assert bpy.context.view_layer.objects.active == copy
     assert largest(posed_copy.positions_in(copy, obj), look) < 1e-6 * size_of(human)
@@ -261,8 +261,8 @@ def test_a_copy_with_other_vertices_is_refused_and_stays(addon: None, human: Hum
     bone, obj = ELBOW["default"], human.mesh_object
     settings_for(human, "SPHERICAL_JOINT")
     turn(human, bone, 90.0)
-    index, moment = authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get())
-    copy = posed_copy.begin(obj, index, moment, bpy.context.evaluated_depsgraph_get())
+    index, captured = authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get())
+    copy = posed_copy.begin(obj, index, captured, bpy.context.evaluated_depsgraph_get())
     copy.data.vertices.add(1)
     with pytest.raises(ExampleError, match="13381 vertices and 13378 faces, Human 13380"):
         posed_copy.apply(copy)
@@ -271,8 +271,7 @@ def test_a_copy_with_other_vertices_is_refused_and_stays(addon: None, human: Hum
     assert not obj.hide_get()
 
 
-@pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
-@pytest.mark.parametrize("twists", [False, True])
+@pytest.mark.parametrize(("base", "twists"), [("SPHERICAL_JOINT", True), ("COMPENSATED", False)])
 def test_the_modifier_shows_what_numpy_computes(
     addon: None, human: Human, base: str, twists: bool
 ) -> None:
@@ -322,7 +321,7 @@ def test_an_enabled_character_follows_its_examples(addon: None, human: Human) ->
     key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
     key.points.foreach_set("co", human.arrays.vertices.ravel())
     obj.data.update_tag()
-    enabling.mesh_edited(obj.data.session_uid)
+    following.mesh_edited(obj.data.session_uid)
     check()
     assert largest(human.evaluated_positions(), plain) < 1e-4 * size_of(human)
     disable(obj)

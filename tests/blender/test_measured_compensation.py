@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.core.compensation import compensated_skinning
 from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
-from dq_compensation.core.measured_joints import measured_skinning
 from dq_compensation.core.pose import Pose
 from dq_compensation.scene.binding import Binding, bind
 from human_model import RIGS, Rig
@@ -38,7 +38,7 @@ def _deformed(binding: Binding, pose: Pose) -> tuple[Array, Array]:
     rest = binding.rest.astype(np.float64)
     measured = binding.measured("AUTO")
     plain, _ = dual_quaternion_skinning(rest, None, binding.influences, pose)
-    after, _ = measured_skinning(
+    after, _ = compensated_skinning(
         rest, None, binding.influences, pose, measured, measured.amounts.astype(np.float64)
     )
     return plain, after
@@ -56,7 +56,7 @@ def _bulges(binding: Binding, pose: Pose, named: NamedPose, reach: float) -> tup
     names, heads = binding.skeleton.names, binding.skeleton.heads
     bone, parent = names.index(named.joint), names.index(named.parent)
     back = heads[parent] - heads[bone]
-    rest_rays = (binding.limb_directions()[bone], back / np.linalg.norm(back))
+    rest_rays = (binding.skeleton.limb_directions()[bone], back / np.linalg.norm(back))
     turned = pose.matrices[bone, :3, :3], pose.matrices[parent, :3, :3]
     rays = turned[0] @ rest_rays[0], turned[1] @ rest_rays[1]
     joint = turned[0] @ heads[bone] + pose.matrices[bone, :3, 3]
@@ -76,7 +76,7 @@ def _bulges(binding: Binding, pose: Pose, named: NamedPose, reach: float) -> tup
 @pytest.mark.parametrize(
     ("key", "degrees"), [("elbow", 45.0), ("elbow", 90.0), ("knee", 50.0), ("knee", 100.0)]
 )
-def test_elbow_and_knee_bulge_less_than_half_as_much(
+def test_elbow_and_knee_hardly_bulge(
     human_with_rig: Callable[[Rig], Human], rig: Rig, key: str, degrees: float
 ) -> None:
     human = human_with_rig(rig)
@@ -84,9 +84,11 @@ def test_elbow_and_knee_bulge_less_than_half_as_much(
     named = named_poses(rig)[key]
     pose = _pose(human, binding, {named.joint: rotation(degrees)})
     plain, after = _bulges(binding, pose, named, 0.12)
-    assert plain.max() > 0.012
-    assert after.max() < 0.5 * plain.max()
-    assert np.sqrt(np.mean(after**2)) < 0.4 * np.sqrt(np.mean(plain**2))
+    # Dual quaternions: 4 mm at the elbow by 45 degrees, 15 at the knee by 100. At worst 14 % of the
+    # bulge is left, at the knee of the rig whose thigh has two bones; else 5 %.
+    assert plain.max() > 0.0035
+    assert after.max() < 0.2 * plain.max()
+    assert np.sqrt(np.mean(after**2)) < 0.15 * np.sqrt(np.mean(plain**2))
     # And no skin is pressed closer than dual quaternions put it, or than it was.
     assert np.all(after > np.minimum(plain, 0.0) - 1e-5)
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS
-from dq_compensation.lifecycle import enabling, replacement
-from dq_compensation.modifier.palette import find_palette
-from dq_compensation.scene.binding import BindingCache
+from dq_compensation.lifecycle import enabling, following, replacement
+from dq_compensation.modifier.palette_object import find_palette
+from dq_compensation.session.bindings import BindingCache
 from human_poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import (
     check,
@@ -386,9 +386,8 @@ def test_a_move_is_followed_when_it_has_ended() -> None:
     for step in range(1, 4):
         obj.location.y = -0.1 * step
         bpy.context.view_layer.update()
-        assert enabling.check_all(bpy.context.evaluated_depsgraph_get())
     assert error(obj) > TOLERANCE
-    assert not enabling.check_all(bpy.context.evaluated_depsgraph_get())
+    assert not following.check_all(bpy.context.evaluated_depsgraph_get())
     assert error(obj) <= TOLERANCE
 
 
@@ -398,7 +397,9 @@ def test_walking_far_away_binds_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     armature.scale = (0.01, 0.01, 0.01)
     obj.parent = armature
     enable(obj)
-    monkeypatch.setattr(replacement, "install", lambda *_args: pytest.fail("installed again"))
+    monkeypatch.setattr(
+        replacement, "install", lambda *_args, **_options: pytest.fail("installed again")
+    )
     for step in range(5):
         armature.location = (321.7 * step, -77.3 * step, 13.1)
         armature.rotation_euler = (0.3 * step, 0.1, 0.7 * step)
@@ -417,7 +418,9 @@ def test_checking_again_neither_binds_nor_writes(monkeypatch: pytest.MonkeyPatch
     calls: list[str] = []
     install, bind = replacement.install, BindingCache.discard
     monkeypatch.setattr(
-        replacement, "install", lambda *args: (calls.append("install"), install(*args))[1]
+        replacement,
+        "install",
+        lambda *args, **how: (calls.append("install"), install(*args, **how))[1],
     )
     monkeypatch.setattr(
         BindingCache, "discard", lambda *args: (calls.append("bind"), bind(*args))[1]
@@ -585,7 +588,9 @@ def test_a_second_window_does_not_bind_forever(monkeypatch: pytest.MonkeyPatch) 
     calls: list[str] = []
     install = replacement.install
     monkeypatch.setattr(
-        replacement, "install", lambda *args: (calls.append("install"), install(*args))[1]
+        replacement,
+        "install",
+        lambda *args, **how: (calls.append("install"), install(*args, **how))[1],
     )
     obj.vertex_groups["Root"].add([0, 1], 1.0, "REPLACE")
     for _ in range(5):
@@ -594,7 +599,7 @@ def test_a_second_window_does_not_bind_forever(monkeypatch: pytest.MonkeyPatch) 
     assert calls == ["install"]
 
 
-def test_an_object_that_is_no_mesh_any_more_is_told() -> None:
+def test_an_object_that_is_no_mesh_any_more_is_reported() -> None:
     obj, _armature = enabled_character()
     select(obj)
     bpy.ops.object.convert(target="CURVE")
@@ -606,7 +611,9 @@ def test_other_edits_of_the_mesh_write_nothing(monkeypatch: pytest.MonkeyPatch) 
     """Materials, UV maps, seams: Blender reports them as edits of the mesh as well."""
     obj, _armature = enabled_character()
     check()
-    monkeypatch.setattr(replacement, "install", lambda *_args: pytest.fail("installed again"))
+    monkeypatch.setattr(
+        replacement, "install", lambda *_args, **_options: pytest.fail("installed again")
+    )
     obj.data.uv_layers.new(name="UV")
     obj.data.materials.append(bpy.data.materials.new("Skin"))
     obj.data.edges[0].use_seam = True

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.palette import find_palette
+from dq_compensation.modifier.palette_object import find_palette
 from tests.blender.enabled_scenes import (
     check,
     description,
@@ -229,7 +229,7 @@ def test_a_library_override_is_posed_and_set(tmp_path: Path, fully: bool) -> Non
     assert error(body) <= TOLERANCE
     check()
     assert error(body) <= TOLERANCE
-    # What would have to be written into the linked mesh is told; choosing as before mends it.
+    # What would have to be written into the linked mesh is reported; choosing as before fixes it.
     body.dq_compensation.method = "SPHERICAL_JOINT"
     check()
     assert "linked from another file" in str(enabling.problem_of(body))
@@ -316,7 +316,7 @@ def test_exporters_find_the_skin(tmp_path: Path, display: str, kind: str) -> Non
     enable(obj, display)
     pose_at_random(armature)
     if kind == "applied glb":
-        # That exporter takes Armature modifiers out, and applies all others in the pose of now.
+        # That exporter takes Armature modifiers out, and applies all others in the current pose.
         armature.data.pose_position = "REST"
     path = str(tmp_path / "character")
     select(armature, obj)

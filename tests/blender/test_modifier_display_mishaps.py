@@ -1,4 +1,4 @@
-"""What goes wrong with enabled objects is told, stays with one, and deforms nothing twice."""
+"""Errors of enabled objects are reported, stay with one object, and deform nothing twice."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle import enabling
-from dq_compensation.scene import status
+from dq_compensation.lifecycle import enabling, following
+from dq_compensation.session import status
+from dq_compensation.session.bindings import bindings
 from tests.blender.enabled_scenes import check, disable, enable, enabled_character, error, select
 from tests.blender.scene_builders import add_grid, evaluated_positions, pose_at_random, skin
 
@@ -37,14 +38,14 @@ def test_one_failure_leaves_the_other_objects_right(monkeypatch: pytest.MonkeyPa
     second = add_grid(name="Shirt")
     skin(second, armature, seed=1)
     enable(second)
-    bind = enabling.check
+    bring = following.reconcile
 
-    def failing(obj: bpy.types.Object, *args: object, **options: object) -> None:
+    def failing(obj: bpy.types.Object, *args: object, **options: object) -> object:
         if obj == first:
             raise RuntimeError("the moon is full")
-        bind(obj, *args, **options)  # type: ignore[arg-type]
+        return bring(obj, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(enabling, "check", failing)
+    monkeypatch.setattr(following, "reconcile", failing)
     second.vertex_groups[0].add([0, 1, 2], 1.0, "REPLACE")
     check()
     assert "the moon is full" in str(enabling.problem_of(first))
@@ -62,7 +63,7 @@ def test_nothing_is_kept_of_deleted_objects() -> None:
         bpy.data.objects.remove(other)
     check()
     assert set(status._statuses) == {obj.session_uid}  # pyright: ignore[reportPrivateUsage]
-    assert len(enabling._bindings) <= 1  # pyright: ignore[reportPrivateUsage]
+    assert len(bindings) <= 1
 
 
 def test_another_armature_modifier_takes_the_place_of_a_deleted_one() -> None:
@@ -105,7 +106,7 @@ def test_objects_that_share_a_mesh_must_agree() -> None:
     assert error(twin) <= TOLERANCE
 
 
-def test_a_pose_that_is_no_number_is_told_by_the_bones_name() -> None:
+def test_a_pose_that_is_no_number_is_reported_with_the_bones_name() -> None:
     obj, armature = enabled_character()
     bone = armature.pose.bones[1]
     bone.location.x = float("nan")

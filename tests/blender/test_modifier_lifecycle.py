@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.modifier.installation import install, is_stale, our_modifier, uninstall
+from dq_compensation.modifier.installation import install, uninstall
+from dq_compensation.modifier.made_for import changed_parts
 from dq_compensation.modifier.modifier_inputs import get_input
-from dq_compensation.modifier.palette import find_palette
+from dq_compensation.modifier.palette_object import find_palette
+from dq_compensation.modifier.stack import our_modifier
 from dq_compensation.scene.binding import bind
-from dq_compensation.scene.evaluation import Settings, evaluate
+from dq_compensation.scene.numpy_evaluator import evaluate
+from dq_compensation.scene.object_settings import Settings
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,
@@ -126,9 +129,9 @@ def test_changing_the_method_leaves_no_tree_behind(method: Any) -> None:
     enable(obj)
     trees = len(bpy.data.node_groups)
     other = Settings(method, 1.0, "FITTED", "AUTO", "")
-    assert is_stale(obj, other)
+    assert changed_parts(obj, other)
     enable(obj, other)
-    assert not is_stale(obj, other)
+    assert not changed_parts(obj, other)
     pose_at_random(armature)
     assert np.abs(evaluated_positions(obj) - expected(obj, other)).max() <= 1e-5
     enable(obj)
@@ -184,7 +187,7 @@ def test_bendy_bones_move_as_one_straight_bone() -> None:
     obj, armature = character()
     enable(obj)
     armature.data.bones["Upper"].bbone_segments = 8
-    assert is_stale(obj, COMPENSATED)
+    assert changed_parts(obj, COMPENSATED)
     enable(obj)
     pose_at_random(armature)
     armature.pose.bones["Upper"].bbone_curveinx = 0.3
@@ -206,9 +209,9 @@ def test_new_bones_and_weights_after_refreshing() -> None:
         bone.head, bone.tail = (1.5, 0.0, 0.0), (2.0, 0.0, 0.0)
         bone.parent = armature.data.edit_bones["Lower"]
     obj.vertex_groups.new(name="Hand").add([3, 4, 5, 6], 0.6, "REPLACE")
-    assert is_stale(obj, COMPENSATED)
+    assert changed_parts(obj, COMPENSATED)
     enable(obj)
-    assert not is_stale(obj, COMPENSATED)
+    assert not changed_parts(obj, COMPENSATED)
     pose_at_random(armature)
     assert is_right(obj)
 
@@ -222,7 +225,7 @@ def test_a_mesh_with_other_vertices_is_shown_at_rest_until_it_is_refreshed() -> 
         bpy.ops.mesh.subdivide()
     rest = np.array([vertex.co for vertex in obj.data.vertices], np.float32)
     assert np.array_equal(evaluated_positions(obj), rest)
-    assert is_stale(obj, COMPENSATED)
+    assert changed_parts(obj, COMPENSATED)
     enable(obj)
     assert is_right(obj)
 
@@ -248,7 +251,7 @@ def test_a_copied_character_gets_its_own_palette() -> None:
     for copied in (rig, body):
         bpy.context.scene.collection.objects.link(copied)
     body.modifiers["Armature"].object = rig
-    assert is_stale(body, COMPENSATED)
+    assert changed_parts(body, COMPENSATED)
     enable(body)
     assert find_palette(rig) != find_palette(armature)
     pose_at_random(rig, seed=5)
@@ -264,7 +267,7 @@ def test_saved_and_opened_again(tmp_path: Path) -> None:
     bpy.ops.wm.read_homefile(use_empty=True)
     bpy.ops.wm.open_mainfile(filepath=path)
     obj, armature = bpy.data.objects["Body"], bpy.data.objects["Rig"]
-    assert not is_stale(obj, COMPENSATED)
+    assert not changed_parts(obj, COMPENSATED)
     pose_at_random(armature)
     assert is_right(obj)
 

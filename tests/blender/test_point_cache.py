@@ -13,10 +13,11 @@ from mathutils.kdtree import KDTree
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.errors import BakeError
+from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.bake.frames import frames_of_range
 from dq_compensation.bake.point_cache import write_cache
 from dq_compensation.bake.source import Source
+from dq_compensation.errors import UserError
 from tests.blender.bake_scenes import LAST_FRAME, animate, native
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import description, enable, select
@@ -78,12 +79,12 @@ def test_stopped_or_refused_it_leaves_no_file(moving_human: Human, tmp_path: Pat
     scene, path = bpy.context.scene, tmp_path / "human.pc2"
     path.write_text("of before")
     steps = write_cache(source, scene, (1, 2, 3), path, "PC2")
-    assert next(steps) == 1
+    assert next(steps) == 1 / 3
     steps.close()
     assert scene.frame_current == 3
-    with pytest.raises(BakeError, match="one step"):
+    with pytest.raises(UserError, match="one step"):
         next(write_cache(source, scene, frames_of_range(1, 8, 3), path, "PC2"))
-    with pytest.raises(BakeError, match="cannot be written"):
+    with pytest.raises(UserError, match="cannot be written"):
         next(write_cache(source, scene, (1,), tmp_path / "missing" / "human.pc2", "PC2"))
     assert [each.name for each in tmp_path.iterdir()] == ["human.pc2"]
     assert path.read_text() == "of before"
@@ -97,6 +98,7 @@ def test_alembic_holds_what_is_rendered(moving_human: Human, tmp_path: Path) -> 
     path = tmp_path / "human.abc"
     done = bpy.ops.dqc.bake_cache(filepath=str(path), cache_format="ALEMBIC", first=4, last=5)
     assert done == {"FINISHED"}
+    assert last_report(obj) == f"Wrote 2 frames of Human to {path}."
     assert bpy.context.active_object == moving_human.armature_object
     assert not obj.select_get()
     assert scene.frame_current == 3

@@ -6,6 +6,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.errors import BindingError
 from dq_compensation.scene.armature import (
     deforming_bones,
     object_to_armature,
@@ -13,7 +14,7 @@ from dq_compensation.scene.armature import (
     pose_order,
     read_skeleton,
 )
-from dq_compensation.scene.binding import BindingError, bind
+from dq_compensation.scene.binding import bind
 from human_model import build_human
 from tests.blender.scene_builders import (
     add_armature,

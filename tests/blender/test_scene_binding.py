@@ -11,8 +11,10 @@ import pytest
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.linear import linear_blend
 from dq_compensation.core.pose import Pose
+from dq_compensation.errors import BindingError
 from dq_compensation.scene.armature import object_to_armature
-from dq_compensation.scene.binding import Binding, BindingError, bind, notes, problem
+from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.setup import deformation_refusal, notes
 from human_model import build_human, load_human_arrays
 from tests.blender.scene_builders import (
     add_armature,
@@ -131,16 +133,15 @@ def test_no_painted_group_means_everywhere(name: str) -> None:
 def test_amounts_are_one_number_per_vertex_and_kept() -> None:
     obj, _armature = character()
     binding = bind(obj)
-    amounts = binding.amounts("AUTO", "FITTED")
+    amounts = binding.compensation("AUTO", "FITTED").amounts
     assert amounts.shape == (36,)
     assert amounts.any()
-    assert binding.amounts("AUTO", "FITTED") is amounts
-    assert not np.array_equal(binding.amounts("AUTO", "SLIDES"), amounts)
+    assert binding.compensation("AUTO", "FITTED").amounts is amounts
+    assert not np.array_equal(binding.compensation("AUTO", "SLIDES").amounts, amounts)
     measured = binding.measured("AUTO")
-    assert binding.amounts("AUTO", "MEASURED") is measured.amounts
+    assert binding.compensation("AUTO", "MEASURED") is measured
     assert measured.amounts.any()
     assert binding.measured("AUTO") is measured
-    assert binding.limb_directions("Z").shape == (3, 3)
     assert len(binding.sets.set_of_vertex) == 36
 
 
@@ -176,7 +177,7 @@ def test_linked_library_data_binds_without_being_changed(tmp_path: Path) -> None
     bpy.context.view_layer.update()
     body, rig = (bpy.data.objects[name] for name in ("Body", "Rig"))
     assert body.library is not None
-    assert problem(body) is None
+    assert deformation_refusal(body) is None
     assert_linear_is_blenders(body, rig)
 
 
@@ -192,7 +193,7 @@ def test_small_meshes(vertices: list[tuple[float, ...]], faces: list[tuple[int, 
     binding = assert_linear_is_blenders(obj, armature)
     assert binding.vertex_count == len(vertices)
     assert binding.topology.vertex_count == len(vertices)
-    assert binding.amounts("AUTO", "FITTED").shape == (len(vertices),)
+    assert binding.compensation("AUTO", "FITTED").amounts.shape == (len(vertices),)
     assert len(binding.sets.set_of_vertex) == len(vertices)
 
 
@@ -209,14 +210,14 @@ def test_weights_of_groups_that_are_gone_are_no_influences() -> None:
 
 def test_nothing_is_wrong_with_a_character() -> None:
     obj, _armature = character()
-    assert problem(obj) is None
+    assert deformation_refusal(obj) is None
     assert notes(obj) == []
 
 
 def refusal(obj: bpy.types.Object) -> str:
-    """The sentence of `problem`; `bind` says the same."""
+    """The sentence of `deformation_refusal`; `bind` says the same."""
     bpy.context.view_layer.update()
-    sentence = problem(obj)
+    sentence = deformation_refusal(obj)
     assert sentence is not None
     with pytest.raises(BindingError) as error:
         bind(obj)
@@ -273,7 +274,7 @@ def test_a_mesh_in_edit_mode() -> None:
     obj, _armature = character()
     with edit_mode(obj):
         assert refusal(obj).startswith("Body is in Edit Mode.")
-    assert problem(obj) is None
+    assert deformation_refusal(obj) is None
 
 
 @pytest.mark.parametrize("flat", ["Body", "Rig"])
@@ -287,7 +288,7 @@ def test_a_small_but_real_scale_is_fine() -> None:
     obj, armature = character()
     armature.scale = obj.scale = (0.001, 0.001, 0.001)
     pose_at_random(armature)
-    assert problem(obj) is None
+    assert deformation_refusal(obj) is None
     assert_linear_is_blenders(obj, armature)
 
 
@@ -306,7 +307,7 @@ def test_notes_name_what_does_not_show() -> None:
     obj.modifiers.new("Hidden", "SUBSURF").show_viewport = False
     armature.data.bones["Lower"].bbone_segments = 8
     armature.data.pose_position = "REST"
-    said = "\n".join(notes(obj))
+    message = "\n".join(notes(obj))
     for words in (
         "Modifiers before Armature do not show: Mirror.",
         "Modifiers after Armature do not show: Smooth.",
@@ -316,8 +317,8 @@ def test_notes_name_what_does_not_show() -> None:
         "Bendy bones move as one straight bone here: Lower.",
         "Rig is in Rest Position",
     ):
-        assert words in said
-    assert "Hidden" not in said
+        assert words in message
+    assert "Hidden" not in message
 
 
 def test_the_first_armature_modifier_with_an_armature_counts() -> None:
@@ -325,7 +326,7 @@ def test_the_first_armature_modifier_with_an_armature_counts() -> None:
     empty = obj.modifiers.new("Empty", "ARMATURE")
     obj.modifiers.move(obj.modifiers.find(empty.name), 0)
     pose_at_random(armature)
-    assert assert_linear_is_blenders(obj, armature).modifier_name == "Armature"
+    assert assert_linear_is_blenders(obj, armature).armature_name == armature.name
 
 
 def test_notes_of_anything_else_are_empty() -> None:

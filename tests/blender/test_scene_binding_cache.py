@@ -8,8 +8,10 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.scene.binding import BindingCache, BindingError, signature
-from tests.blender.scene_builders import add_armature, character, edit_mode, link, pose_at_random
+from dq_compensation.errors import BindingError
+from dq_compensation.scene.content import structure_of
+from dq_compensation.session.bindings import BindingCache
+from tests.blender.scene_builders import add_armature, character, edit_mode, pose_at_random
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -100,31 +102,6 @@ def test_posing_and_moving_objects_keep_the_binding() -> None:
     assert cache.get(obj.evaluated_get(bpy.context.evaluated_depsgraph_get())) is binding
 
 
-@pytest.mark.parametrize("of", ["object", "mesh", "armature"])
-def test_mark_dirty_by_object_mesh_or_armature(of: str) -> None:
-    obj, armature = character()
-    cache = BindingCache()
-    binding = cache.get(obj)
-    obj.vertex_groups["Root"].add([0], 0.125, "REPLACE")
-    owner = {"object": obj, "mesh": obj.data, "armature": armature}[of]
-    cache.mark_dirty(owner.session_uid)
-    after = cache.get(obj)
-    assert after is not binding
-    assert after.painted("Root")[0] == 0.125
-
-
-def test_a_shared_mesh_dirties_every_object_that_has_it() -> None:
-    obj, armature = character()
-    twin = link(bpy.data.objects.new("Twin", obj.data))
-    twin.modifiers.new("Armature", "ARMATURE").object = armature
-    cache = BindingCache()
-    first, second = cache.get(obj), cache.get(twin)
-    assert first is not second
-    cache.mark_dirty(obj.data.session_uid)
-    assert cache.get(obj) is not first
-    assert cache.get(twin) is not second
-
-
 def updates_of(change: Callable[[], None]) -> set[str]:
     """The types of the IDs whose geometry the depsgraph calls updated after a change."""
     bpy.context.view_layer.update()
@@ -143,7 +120,7 @@ def updates_of(change: Callable[[], None]) -> set[str]:
 
 
 def test_painting_is_an_update_of_the_mesh_and_posing_is_none() -> None:
-    """What lets an update handler mark bindings dirty by mesh, and leave them while one poses."""
+    """What lets an update handler discard bindings by mesh, and keep them while one poses."""
     obj, armature = character()
 
     def pose() -> None:
@@ -192,9 +169,9 @@ def test_a_renamed_bone_takes_its_group_along() -> None:
     np.testing.assert_array_equal(after.influences.bones, before.influences.bones)
 
 
-def test_signatures_of_a_broken_set_up_are_comparable() -> None:
+def test_structures_of_a_broken_set_up_are_comparable() -> None:
     obj, _armature = character()
-    whole = signature(obj)
-    assert whole == signature(obj)
+    whole = structure_of(obj)
+    assert whole == structure_of(obj)
     obj.modifiers.clear()
-    assert signature(obj) != whole
+    assert structure_of(obj) != whole

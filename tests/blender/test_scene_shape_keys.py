@@ -6,7 +6,8 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.scene.binding import Binding, BindingError, bind
+from dq_compensation.errors import BindingError
+from dq_compensation.scene.binding import Binding, bind
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,

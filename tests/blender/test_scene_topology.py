@@ -25,8 +25,9 @@ from tests.blender.scene_builders import (
 # Blender sums in float32 and takes an approximate arc cosine (off by up to 7e-5) for the angles of
 # meshes without sharp parts.
 TOLERANCE = 1e-3
-# Where a wild pose crumples the surface, faces nearly cancel out and that difference grows.
-POSED_TOLERANCE = 1e-2
+# Where a wild pose crumples the surface, faces nearly cancel out and that difference grows: 1.4e-2
+# at one vertex of the human.
+POSED_TOLERANCE = 2e-2
 
 
 pytestmark = pytest.mark.usefixtures("addon")

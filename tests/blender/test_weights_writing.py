@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.errors import UserError
 from dq_compensation.scene.mesh import read_weights
 from dq_compensation.scene.weights_writing import (
-    WeightsError,
     write_group,
     write_groups,
     write_rows,
@@ -162,7 +162,7 @@ def test_locked_groups_are_refused_by_name() -> None:
     obj.vertex_groups["Upper"].lock_weight = True
     before = weights_of(obj, "Root")
     ones = np.ones(len(obj.data.vertices))
-    with pytest.raises(WeightsError, match=r"Upper\. Unlock"):
+    with pytest.raises(UserError, match=r"Upper\. Unlock"):
         write_groups(obj, {"Root": ones, "Upper": ones})
     np.testing.assert_array_equal(weights_of(obj, "Root"), before)
     assert writing_refusal(obj, ["Root", "Lower"]) is None
@@ -172,7 +172,7 @@ def test_edit_mode_is_refused() -> None:
     new_file()
     obj = add_grid()
     skin(obj, None)
-    with edit_mode(obj), pytest.raises(WeightsError, match="Edit Mode"):
+    with edit_mode(obj), pytest.raises(UserError, match="Edit Mode"):
         write_rows(obj, np.array([0]), np.array([0]), np.array([0.5]))
 
 
@@ -185,7 +185,7 @@ def test_linked_meshes_are_refused(tmp_path: Path) -> None:
     with bpy.data.libraries.load(str(path), link=True) as (_, wanted):
         wanted.objects = ["Body"]
     obj = wanted.objects[0]
-    with pytest.raises(WeightsError, match="linked from another file"):
+    with pytest.raises(UserError, match="linked from another file"):
         write_group(obj, "Root", np.ones(len(obj.data.vertices)))
 
 

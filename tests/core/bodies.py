@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dq_compensation.core.compensation import Curve, compensation_amounts
-from dq_compensation.core.deform import Method, deform
+from dq_compensation.core.compensation import Curve, PublishedCompensation
+from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.dual_quaternion import (
     matrices_from_quaternions,
     normalized_quaternions,
@@ -23,6 +23,23 @@ from dq_compensation.core.spherical_joint import joint_sets
 
 # Axes of a bone along +Z: its Y is Z.
 ALONG_Z = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+
+
+def deformation_of(
+    method: Method,
+    positions: NDArray[np.floating],
+    influences: Influences,
+    skeleton: Skeleton,
+    curve: Curve = "FITTED",
+    blend: NDArray[np.floating] | None = None,
+) -> Deformation:
+    """A method with all that it needs of the rest state."""
+    if curve == "MEASURED":
+        compensation = MeasuredJoints.of(positions, influences, skeleton)
+    else:
+        compensation = PublishedCompensation.of(positions, influences, skeleton, curve=curve)
+    sets = joint_sets(influences, skeleton)
+    return Deformation(method, influences, compensation, sets=sets, blend=blend)
 
 
 def skeleton_of_points(
@@ -147,22 +164,8 @@ class Cylinder:
 
     def deformed(self, method: Method, pose: Pose, curve: Curve = "FITTED") -> NDArray[np.floating]:
         """The positions in that pose."""
-        amounts = compensation_amounts(
-            self.positions, self.influences, self.skeleton, "AUTO", curve
-        )
-        return deform(
-            method,
-            self.positions,
-            None,
-            self.influences,
-            pose,
-            limb_directions=self.skeleton.limb_directions(),
-            amounts=amounts,
-            measured=MeasuredJoints.of(self.positions, self.influences, self.skeleton)
-            if curve == "MEASURED"
-            else None,
-            sets=joint_sets(self.influences, self.skeleton),
-        )[0]
+        rest = (self.positions, self.influences, self.skeleton)
+        return deform(deformation_of(method, *rest, curve), self.positions, None, pose)[0]
 
     def outside(self) -> NDArray[np.bool_]:
         """The half that a bend stretches."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dq_compensation.core.compensation import (
     CURVE_COEFFICIENTS,
     PUBLISHED_CURVES,
+    PublishedCompensation,
     PublishedCurve,
     compensated_skinning,
     compensation_amounts,
@@ -54,7 +55,6 @@ def _expected_offset(
     skeleton: Skeleton,
     pose: Pose,
     curve: PublishedCurve,
-    base_form: bool,
 ) -> NDArray:
     """The displacement of one vertex, written out step by step with matrices and angles."""
     first, second = int(bones[0]), int(bones[1])
@@ -74,39 +74,28 @@ def _expected_offset(
     bisector = bisector / np.linalg.norm(bisector)
     angle, axis = _angle_and_axis(rotations[first], rotations[second])
     a, b, c = CURVE_COEFFICIENTS[curve]
-    x = w2 if base_form else w2 / (w1 + w2)
+    x = w2 / (w1 + w2)
     length = a * x + b * x**2 + c * x**3
     radius = np.linalg.norm(np.cross(vertex - skeleton.heads[first], directions[first]))
-    if base_form:
-        return sign * length * radius * bisector
     length *= min(1.0, 2.0 * np.sqrt(1.0 - np.cos(angle / 2.0)))
     length *= (w1 + w2) * (1.0 - w3 / w2)
     return sign * length * radius * (bisector - axis * (axis @ bisector))
 
 
 @pytest.mark.parametrize("curve", PUBLISHED_CURVES)
-@pytest.mark.parametrize("base_form", [False, True], ids=["full", "base form"])
 def test_against_the_steps_written_out(
-    rng: np.random.Generator, skeleton: Skeleton, curve: PublishedCurve, base_form: bool
+    rng: np.random.Generator, skeleton: Skeleton, curve: PublishedCurve
 ) -> None:
     positions = rng.uniform(-1.0, 3.0, (VERTICES, 3))
     influences = random_influences(rng, VERTICES, skeleton.bone_count, 4)
     pose = posed(skeleton, random_rotations(rng, skeleton.bone_count, 60.0))
-    amounts = compensation_amounts(
-        positions, influences, skeleton, "AUTO", curve, base_form=base_form
-    )
+    compensation = PublishedCompensation.of(positions, influences, skeleton, "AUTO", curve)
     compensated, _ = compensated_skinning(
-        positions,
-        None,
-        influences,
-        pose,
-        skeleton.limb_directions(),
-        amounts,
-        base_form=base_form,
+        positions, None, influences, pose, compensation, compensation.amounts
     )
     plain, _ = dual_quaternion_skinning(positions, None, influences, pose)
     expected = [
-        _expected_offset(*vertex, skeleton, pose, curve, base_form)
+        _expected_offset(*vertex, skeleton, pose, curve)
         for vertex in zip(positions, influences.bones, influences.weights, strict=True)
     ]
     # The weights are float32.
@@ -143,9 +132,9 @@ def test_limb_axis_and_painted_weights_reach_the_amounts(skeleton: Skeleton) -> 
     across = compensation_amounts(positions, influences, skeleton, "X")
     assert abs(across[0] - along_limb[0]) > 0.01
     pose = posed(skeleton, np.stack([turn((0, 1, 0), 40.0 * bone) for bone in range(6)]))
-    directions = skeleton.limb_directions()
+    compensation = PublishedCompensation.of(positions, influences, skeleton)
     moved = [
-        compensated_skinning(positions, None, influences, pose, directions, share * along_limb)[0]
+        compensated_skinning(positions, None, influences, pose, compensation, share * along_limb)[0]
         for share in (0.0, 0.5, 1.0)
     ]
     np.testing.assert_allclose(moved[1], 0.5 * (moved[0] + moved[2]), atol=1e-12)
@@ -157,20 +146,16 @@ def test_limbs_folded_on_each_other_have_no_direction(rng: np.random.Generator) 
     positions = rng.normal(size=(50, 3))
     influences = random_influences(rng, 50, 2, 2)
     pose = posed(skeleton, np.stack((turn((1, 0, 0), 0.0), turn((0, 1, 0), 180.0))))
+    compensation = PublishedCompensation.of(positions, influences, skeleton)
     moved, _ = compensated_skinning(
-        positions,
-        None,
-        influences,
-        pose,
-        skeleton.limb_directions(),
-        compensation_amounts(positions, influences, skeleton),
+        positions, None, influences, pose, compensation, compensation.amounts
     )
     plain, _ = dual_quaternion_skinning(positions, None, influences, pose)
     np.testing.assert_array_equal(moved, plain)
 
 
 def _along_weights(
-    weights: NDArray[np.float64], base_form: bool = False
+    weights: NDArray[np.float64], *, with_fade: bool = True
 ) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
     """One vertex at an elbow of three bones, with each row of weights (n, 3); positions (n, 3)."""
     skeleton = chain(3)
@@ -183,15 +168,12 @@ def _along_weights(
         skeleton,
         np.stack((turn((1, 0, 0), 0.0), turn((0, 1, 0), 80.0), turn((0.3, 1, 0), 70.0))),
     )
-    moved, _ = compensated_skinning(
-        positions,
-        None,
-        influences,
-        pose,
-        skeleton.limb_directions(),
-        compensation_amounts(positions, influences, skeleton, base_form=base_form),
-        base_form=base_form,
-    )
+    compensation = PublishedCompensation.of(positions, influences, skeleton)
+    amounts = compensation.amounts
+    if not with_fade:
+        of_two = Influences(influences.bones[:, :2], influences.weights[:, :2])
+        amounts = compensation_amounts(positions, of_two, skeleton)
+    moved, _ = compensated_skinning(positions, None, influences, pose, compensation, amounts)
     return moved, np.abs(np.diff(weights, axis=0)).max(axis=1)
 
 
@@ -215,11 +197,11 @@ def test_the_surface_does_not_tear_where_bones_change_places(swap: str) -> None:
     assert np.all(jumps <= 10.0 * step_sizes + 1e-6)
 
 
-def test_the_base_form_does_tear() -> None:
+def test_without_the_fade_it_does_tear() -> None:
     """Guards the test above: without the fade of step 7 the same walk has a jump of centimetres."""
     start, end = (np.array(row) for row in SWAPS["second and third"])
     steps = np.linspace(0.0, 1.0, 2001)[:, None]
-    moved, step_sizes = _along_weights(start + steps * (end - start), base_form=True)
+    moved, step_sizes = _along_weights(start + steps * (end - start), with_fade=False)
     jumps = np.linalg.norm(np.diff(moved, axis=0), axis=1)
     assert jumps.max() > 0.01
     assert jumps.max() > 50.0 * step_sizes.max()
@@ -230,13 +212,13 @@ def test_the_compensation_grows_smoothly_from_nothing() -> None:
     skeleton = chain(2)
     influences = Influences(np.array([[0, 1]], np.int32), np.array([[0.8, 0.2]], np.float32))
     positions = np.array([[-1.0, 0.0, 0.8]])
-    amounts = compensation_amounts(positions, influences, skeleton)
+    compensation = PublishedCompensation.of(positions, influences, skeleton)
     path = []
     for angle in np.concatenate((np.linspace(0.0, 1.0, 101), np.linspace(1.0, 90.0, 891))):
         pose = posed(skeleton, np.stack((turn((1, 0, 0), 0.0), turn((0, 1, 0), float(angle)))))
         plain, _ = dual_quaternion_skinning(positions, None, influences, pose)
         moved, _ = compensated_skinning(
-            positions, None, influences, pose, skeleton.limb_directions(), amounts
+            positions, None, influences, pose, compensation, compensation.amounts
         )
         path.append((moved - plain)[0])
     assert np.linalg.norm(path[0]) == 0.0

@@ -125,7 +125,7 @@ def test_what_acts_is_never_more_than_one_example_wherever_the_bone_points(
         assert alphas.sum() <= 1.0 + 1e-12
 
 
-def test_poses_that_cannot_be_told_apart_are_refused_by_name() -> None:
+def test_poses_that_are_too_close_are_refused_by_name() -> None:
     skeleton = chain(2)
     with pytest.raises(ExampleError, match="pose0 and pose2 of bone1"):
         ExamplePoses.of([example(1, turned_about_x(60.0, 90.0, 62.0))], skeleton)

@@ -7,10 +7,11 @@ import pytest
 from bodies import chain, posed, random_influences, random_rotations, skeleton_of_points, turn
 from numpy.typing import NDArray
 
-from dq_compensation.core.deform import deform
+from dq_compensation.core.compensation import compensated_skinning
+from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints, measured_skinning
+from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 
@@ -39,7 +40,7 @@ def _moved(
     """What dual quaternions make of the points, and what compensation takes away from that."""
     measured = MeasuredJoints.of(points, influences, skeleton)
     plain, _ = dual_quaternion_skinning(points, None, influences, pose)
-    after, _ = measured_skinning(points, None, influences, pose, measured, measured.amounts)
+    after, _ = compensated_skinning(points, None, influences, pose, measured, measured.amounts)
     return plain, plain - after
 
 
@@ -104,13 +105,13 @@ def test_nothing_moves_farther_than_the_bound(rng: np.random.Generator) -> None:
 
 
 def test_the_rest_pose_stays_whatever_shape_keys_have_done(rng: np.random.Generator) -> None:
-    """Amounts belong to the basis shape; what is kept is the distance of the shape of now."""
+    """Amounts belong to the basis shape; the current shape keeps its distance."""
     skeleton = chain(3)
     points = rng.uniform((-0.3, -0.3, 0.0), (0.3, 0.3, 3.0), (500, 3))
     influences = random_influences(rng, 500, 3, 3)
     measured = MeasuredJoints.of(points, influences, skeleton)
     fat = points * [3.0, 3.0, 1.0]
-    moved, _ = measured_skinning(
+    moved, _ = compensated_skinning(
         fat, None, influences, Pose.rest(skeleton), measured, measured.amounts
     )
     np.testing.assert_allclose(moved, fat, rtol=0, atol=1e-12)
@@ -176,7 +177,7 @@ def test_another_part_of_the_body_and_unrelated_bones_are_left_alone() -> None:
         np.array([[0, 0, 1.0], [0, 0, 2.0], [1.0, 0, 1.0], [0, 0.5, 1.9]]),
         [-1, 0, 0, 0],
     )
-    assert LimbJoints.of(skeleton).holds == pytest.approx([0.0, 1.0, 0.0, 1.0])
+    assert LimbJoints.of(skeleton).hinge_confidence == pytest.approx([0.0, 1.0, 0.0, 1.0])
     point = np.tile([[-0.1, 0.0, 0.9]], (3, 1))
     influences = _weighted((0.5, 0.5, 0, 0), (0.5, 0, 0.5, 0), (0, 0.5, 0, 0.5))
     amounts = MeasuredJoints.of(point, influences, skeleton).amounts
@@ -216,15 +217,8 @@ def test_dtype_is_kept_and_no_bones_or_vertices_are_no_error(dtype: type) -> Non
         points = np.full((count, 3), 0.1, dtype)
         influences = Influences.from_triples(np.arange(0), np.arange(0), np.zeros(0), count)
         measured = MeasuredJoints.of(points, influences, skeleton)
-        moved, _ = deform(
-            "COMPENSATED",
-            points,
-            None,
-            influences,
-            _bent(skeleton, 90.0),
-            amounts=measured.amounts,
-            measured=measured,
-        )
+        deformation = Deformation("COMPENSATED", influences, measured)
+        moved, _ = deform(deformation, points, None, _bent(skeleton, 90.0))
         assert moved.dtype == dtype
         np.testing.assert_array_equal(moved, points)
     points = np.array([[-0.1, 0.0, 0.8]], dtype)

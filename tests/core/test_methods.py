@@ -6,11 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from bodies import chain, posed, random_influences, random_rotations, skeleton_of_points, turn
+from bodies import (
+    chain,
+    deformation_of,
+    posed,
+    random_influences,
+    random_rotations,
+    skeleton_of_points,
+    turn,
+)
 from numpy.typing import NDArray
 
-from dq_compensation.core.compensation import compensation_amounts
-from dq_compensation.core.deform import METHODS, Method, deform
+from dq_compensation.core.deform import METHODS, Deformation, Method, deform
 from dq_compensation.core.dual_quaternion import (
     dual_from_translation,
     matrices_from_quaternions,
@@ -39,18 +46,9 @@ class Body:
     def deformed(
         self, method: Method, pose: Pose, blend: NDArray[np.floating] | None = None
     ) -> Deformed:
-        amounts = compensation_amounts(self.positions, self.influences, self.skeleton)
-        positions, normals = deform(
-            method,
-            self.positions,
-            self.normals,
-            self.influences,
-            pose,
-            limb_directions=self.skeleton.limb_directions(),
-            amounts=amounts,
-            sets=self.sets,
-            blend=blend,
-        )
+        rest = (self.positions, self.influences, self.skeleton)
+        deformation = deformation_of(method, *rest, blend=blend)
+        positions, normals = deform(deformation, self.positions, self.normals, pose)
         assert normals is not None
         return positions, normals
 
@@ -286,21 +284,21 @@ def test_rotations_past_180_degrees_do_not_throw_vertices_away(rng: np.random.Ge
 
 
 def test_missing_and_unfit_arguments_are_named(body: Body, pose: Pose) -> None:
-    arguments = (body.positions, None, body.influences, pose)
-    with pytest.raises(ValueError, match="limb_directions and amounts"):
-        deform("COMPENSATED", *arguments)
-    with pytest.raises(ValueError, match="joint sets"):
-        deform("SPHERICAL_JOINT", *arguments)
+    with pytest.raises(ValueError, match="COMPENSATED needs compensation"):
+        Deformation("COMPENSATED", body.influences)
+    with pytest.raises(ValueError, match="SPHERICAL_JOINT needs sets"):
+        Deformation("SPHERICAL_JOINT", body.influences)
     with pytest.raises(ValueError, match="unknown method 'LBS'"):
-        deform("LBS", *arguments)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="expected \\(n, 3\\)"):
-        deform("LINEAR", body.positions[:, :2], None, body.influences, pose)
-    with pytest.raises(ValueError, match="influences of 300 vertices for 299"):
-        deform("LINEAR", body.positions[1:], None, body.influences, pose)
-    with pytest.raises(ValueError, match="normals of shape"):
-        deform("LINEAR", body.positions, body.normals[1:], body.influences, pose)
+        Deformation("LBS", body.influences)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="blend of shape \\(299,\\) for 300"):
-        deform("DUAL_QUATERNION", *arguments, blend=np.ones(VERTICES - 1))
+        Deformation("DUAL_QUATERNION", body.influences, blend=np.ones(VERTICES - 1))
+    linear = Deformation("LINEAR", body.influences)
+    with pytest.raises(ValueError, match="expected \\(n, 3\\)"):
+        deform(linear, body.positions[:, :2], None, pose)
+    with pytest.raises(ValueError, match="influences of 300 vertices for 299"):
+        deform(linear, body.positions[1:], None, pose)
+    with pytest.raises(ValueError, match="normals of shape"):
+        deform(linear, body.positions, body.normals[1:], pose)
 
 
 @pytest.mark.parametrize("method", ["DUAL_QUATERNION", "COMPENSATED"])

@@ -7,7 +7,7 @@ import pytest
 from bodies import Cylinder
 from numpy.typing import NDArray
 
-from dq_compensation.core.deform import Method, deform
+from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.spherical_joint import joint_sets
 
@@ -22,14 +22,9 @@ def _surface_normals(cylinder: Cylinder, positions: NDArray[np.floating]) -> NDA
 
 
 def _largest_angle(method: Method, cylinder: Cylinder, pose: Pose) -> float:
-    positions, normals = deform(
-        method,
-        cylinder.positions,
-        cylinder.normals,
-        cylinder.influences,
-        pose,
-        sets=joint_sets(cylinder.influences, cylinder.skeleton),
-    )
+    sets = joint_sets(cylinder.influences, cylinder.skeleton)
+    deformation = Deformation(method, cylinder.influences, sets=sets)
+    positions, normals = deform(deformation, cylinder.positions, cylinder.normals, pose)
     assert normals is not None
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1.0, rtol=0, atol=1e-6)
     surface = _surface_normals(cylinder, positions)

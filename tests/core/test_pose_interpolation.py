@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.core.corrective_joints import (
+from dq_compensation.analysis.corrective_joints import (
     CorrectiveJoint,
     ExampleJoint,
     JointPose,
@@ -16,6 +16,12 @@ from dq_compensation.core.corrective_joints import (
     twist,
     twist_joint,
 )
+from dq_compensation.analysis.pose_interpolation import (
+    SmoothCurve,
+    cardinal_curves,
+    direction_curve,
+    swing_and_twist,
+)
 from dq_compensation.core.dual_quaternion import (
     concatenate_quaternions,
     matrices_from_quaternions,
@@ -23,12 +29,6 @@ from dq_compensation.core.dual_quaternion import (
 )
 from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.pose_interpolation import (
-    SmoothCurve,
-    cardinal_curves,
-    direction_curve,
-    swing_and_twist,
-)
 from dq_compensation.core.skeleton import Skeleton
 
 # Rounding of float64 through a few dozen operations; a wrong formula is off by hundredths.
@@ -202,7 +202,7 @@ def test_an_example_joint_weighs_like_the_example_poses_that_it_stands_for(
     rotations = rng.normal(size=(4, 4)) + (2.0, 0.0, 0.0, 0.0)
     rotations /= np.linalg.norm(rotations, axis=1, keepdims=True)
     poses = tuple(JointPose(str(row), tuple(q)) for row, q in enumerate(rotations.tolist()))
-    joint = ExampleJoint("Arm", poses, limb, 0.9)
+    joint = ExampleJoint("Arm", poses, sigma=0.9, limb=limb)
     along = np.array(limb or (0.0, 1.0, 0.0))
     # A root whose rest axes are the armature's, and a child that says where its limb points.
     rest = np.tile(np.eye(4), (2, 1, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.core.corrective_joints import swing, twist
+from dq_compensation.analysis.corrective_joints import swing, twist
 from dq_compensation.core.dual_quaternion import rotate_vectors
 from dq_compensation.core.radial_basis import (
     PosesTooClose,

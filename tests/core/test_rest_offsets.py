@@ -7,7 +7,7 @@ import pytest
 from bodies import chain, posed, random_influences, random_rotations, turn
 from numpy.typing import NDArray
 
-from dq_compensation.core.deform import deform
+from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.rest_offsets import (
@@ -29,7 +29,7 @@ TOLERANCE = 1e-9
 def skinned(
     target: Target, positions: NDArray[np.floating], influences: Influences, pose: Pose
 ) -> NDArray[np.floating]:
-    return deform(target, positions, None, influences, pose)[0]
+    return deform(Deformation(target, influences), positions, None, pose)[0]
 
 
 def scaled(pose: Pose, skeleton: Skeleton, rng: np.random.Generator) -> Pose:

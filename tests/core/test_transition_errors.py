@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from bodies import Cylinder, distance_from_capsules
 
+from dq_compensation.analysis.transition_errors import ERRORS, SHIFTS, WIDTHS, expected_error
 from dq_compensation.core.compensation import PUBLISHED_CURVES, Curve
-from dq_compensation.core.transition_errors import ERRORS, SHIFTS, WIDTHS, expected_error
 
-# The tables have one decimal.
-TOLERANCE = 0.06
+# The tables have one decimal. SMOOTH and MODELLED, which differ by 0.5 at most, share one.
+TOLERANCE, TOLERANCE_OF_SHARED = 0.06, 0.36
 
 
 def errors_of(curve: Curve, width: float, shift: float) -> tuple[float, float]:
@@ -26,7 +26,8 @@ def errors_of(curve: Curve, width: float, shift: float) -> tuple[float, float]:
 def test_the_tables_are_what_the_core_computes(curve: Curve) -> None:
     computed = np.array([[errors_of(curve, w, s) for s in SHIFTS] for w in WIDTHS])
     tables = np.stack([np.array(table) for table in ERRORS[curve]], axis=-1)
-    np.testing.assert_allclose(tables, computed, rtol=0, atol=TOLERANCE)
+    tolerance = TOLERANCE_OF_SHARED if curve in {"SMOOTH", "MODELLED"} else TOLERANCE
+    np.testing.assert_allclose(tables, computed, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])

@@ -7,15 +7,15 @@ import pytest
 from bodies import Cylinder, distance_from_capsules, skeleton_of_points
 from numpy.typing import NDArray
 
-from dq_compensation.core.influences import Influences
-from dq_compensation.core.transition_reshaping import BEST_WIDTH, reshape_transition
-from dq_compensation.core.weight_transition import (
+from dq_compensation.analysis.transition_measurement import (
     TransitionJoints,
     measure_transitions,
     quantile_of_share,
     share_of_quantile,
     thickness_ratio,
 )
+from dq_compensation.analysis.transition_reshaping import BEST_WIDTH, reshape_transition
+from dq_compensation.core.influences import Influences
 
 BOTH_DEFORM = np.ones(2, np.bool_)
 
@@ -98,7 +98,7 @@ def test_a_tilt_is_not_taken_for_width() -> None:
     assert measured.spreads[1] < 0.01
 
 
-def test_a_joint_beside_the_limb_is_told() -> None:
+def test_a_joint_beside_the_limb_is_found() -> None:
     cylinder = Cylinder.with_transition(0.63)
     measured = measure_transitions(
         cylinder.positions + [1.5, 0.0, 0.0], cylinder.influences, joints_of(cylinder)

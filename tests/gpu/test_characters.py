@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.core.deform import METHODS, Method
-from dq_compensation.core.pose import PoseError
+from dq_compensation.core.deform import METHODS, Deformation, Method
+from dq_compensation.errors import BindingError, PoseError
 from dq_compensation.scene.binding import Binding, bind
-from dq_compensation.scene.errors import BindingError
 from dq_compensation.viewport.characters import Characters
 from human_model import build_human
 from human_poses import apply_pose, random_pose
@@ -181,9 +180,9 @@ def _count_deformations(deformed: object) -> list[str]:
     calls: list[str] = []
     deform = deformed.deform  # type: ignore[attr-defined]
 
-    def counted(method: str, *args: object) -> None:
-        calls.append(method)
-        deform(method, *args)
+    def counted(deformation: Deformation, *args: object) -> None:
+        calls.append(deformation.method)
+        deform(deformation, *args)
 
     deformed.deform = counted  # type: ignore[attr-defined]
     return calls

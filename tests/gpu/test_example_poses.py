@@ -12,7 +12,7 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.examples import authoring
 from dq_compensation.scene.binding import bind
-from dq_compensation.viewport import gpu_mesh, palette, skinning
+from dq_compensation.viewport import gpu_mesh, pose_palette, skinning
 from dq_compensation.viewport.characters import Characters
 from human_model import build_human, load_human_arrays
 from tests.blender.conftest import Human
@@ -102,7 +102,7 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     frame(30.0)
     on_gpu, mesh = character.deformed.gpu_bytes(), character.deformed.mesh
     uploads: list[str] = []
-    for module in (gpu_mesh, skinning, palette):
+    for module in (gpu_mesh, skinning, pose_palette):
         for name in ("texture_from_array", "empty_texture", "new_uniform_buffer"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda *_, name=name: uploads.append(name))

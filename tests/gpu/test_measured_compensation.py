@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dq_compensation.core.deform import deform
+from dq_compensation.core.compensation import PublishedCompensation
+from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 
 TOLERANCE = 1e-4
@@ -28,8 +29,8 @@ UNEQUAL_SPACES = np.array(
 )
 
 
-def _palette(skeleton: Skeleton, pose: Pose) -> Palette:
-    palette = Palette(skeleton.limb_directions(), LimbJoints.of(skeleton))
+def _palette(skeleton: Skeleton, pose: Pose) -> PosePalette:
+    palette = PosePalette(skeleton.limb_directions(), LimbJoints.of(skeleton))
     palette.update(pose)
     return palette
 
@@ -44,20 +45,12 @@ def test_positions_equal_core(
     measured = MeasuredJoints.of(rest.astype(np.float32), human.influences, human.skeleton)
     painted = np.random.default_rng(7).random(len(rest)).astype(np.float32)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    deformed.set_amounts(measured.amounts * painted, measured)
+    deformation = Deformation("COMPENSATED", human.influences, measured, painted, 0.7)
     inverse = np.linalg.inv(matrix)
     for seed in range(2):
         pose = make_pose(human.skeleton, seed, angle, scale)
-        deformed.deform("COMPENSATED", _palette(human.skeleton, pose), matrix, factor=0.7)
-        expected, _ = deform(
-            "COMPENSATED",
-            rest,
-            None,
-            human.influences,
-            pose,
-            amounts=0.7 * painted * measured.amounts,
-            measured=measured,
-        )
+        deformed.deform(deformation, _palette(human.skeleton, pose), matrix)
+        expected, _ = deform(deformation, rest, None, pose)
         expected = expected @ inverse[:3, :3].T + inverse[:3, 3]
         error = np.abs(deformed.read_positions() - expected).max() / human.size
         assert error <= TOLERANCE, f"{human.name}, {pose_name}: {error:.2e}"
@@ -69,15 +62,15 @@ def test_it_moves_what_it_should(humans: dict[str, Any], make_pose: Callable[...
     measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
     palette = _palette(human.skeleton, make_pose(human.skeleton, 0, 0.6))
-    deformed.deform("DUAL_QUATERNION", palette)
+    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
     plain = deformed.read_positions()
-    deformed.set_amounts(measured.amounts, measured)
-    deformed.deform("COMPENSATED", palette)
+    deformed.deform(Deformation("COMPENSATED", human.influences, measured), palette)
     moved = np.linalg.norm(deformed.read_positions() - plain, axis=1)
     assert 1e-3 < moved.max() < 0.1
     # And back to a published curve, which needs no joints.
-    deformed.set_amounts(np.zeros(len(plain)))
-    deformed.deform("COMPENSATED", palette)
+    published = PublishedCompensation.of(human.rest, human.influences, human.skeleton)
+    nothing = np.zeros(len(plain))
+    deformed.deform(Deformation("COMPENSATED", human.influences, published, nothing), palette)
     np.testing.assert_array_equal(deformed.read_positions(), plain)
 
 
@@ -101,11 +94,10 @@ def test_more_joints_than_a_uniform_buffer_holds(make_pose: Callable[..., Pose])
     measured = MeasuredJoints.of(points.astype(np.float32), influences, skeleton)
     pose = make_pose(skeleton, 4, 0.3)
     deformed = DeformedMesh(GpuMesh(points.astype(np.float32), influences))
-    deformed.set_amounts(measured.amounts, measured)
-    deformed.deform("COMPENSATED", _palette(skeleton, pose))
-    arguments = (points, None, influences, pose)
-    expected, _ = deform("COMPENSATED", *arguments, amounts=measured.amounts, measured=measured)
-    plain, _ = deform("DUAL_QUATERNION", *arguments)
+    deformation = Deformation("COMPENSATED", influences, measured)
+    deformed.deform(deformation, _palette(skeleton, pose))
+    expected, _ = deform(deformation, points, None, pose)
+    plain, _ = deform(Deformation("DUAL_QUATERNION", influences), points, None, pose)
     assert np.abs(expected - plain).max() > 1e-3
     size = float(np.ptp(expected, axis=0).max())
     assert np.abs(deformed.read_positions() - expected).max() <= TOLERANCE * size
@@ -117,11 +109,10 @@ def test_a_palette_without_joints_is_refused(
     human = humans["cmu_mb"]
     measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    deformed.set_amounts(measured.amounts, measured)
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     palette.update(make_pose(human.skeleton, 0, 0.6))
     with pytest.raises(ValueError, match="without the joints"):
-        deformed.deform("COMPENSATED", palette)
+        deformed.deform(Deformation("COMPENSATED", human.influences, measured), palette)
 
 
 def test_bones_scaled_to_nothing_give_finite_positions(
@@ -132,7 +123,7 @@ def test_bones_scaled_to_nothing_give_finite_positions(
     matrices[5:9, :3, :3] = 0.0
     measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    deformed.set_amounts(measured.amounts, measured)
     pose = Pose.from_matrices(matrices, human.skeleton)
-    deformed.deform("COMPENSATED", _palette(human.skeleton, pose))
+    deformation = Deformation("COMPENSATED", human.influences, measured)
+    deformed.deform(deformation, _palette(human.skeleton, pose))
     assert np.isfinite(deformed.read_positions()).all()

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.core.deform import Deformation
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 
 TOLERANCE = 4e-3
@@ -32,9 +33,11 @@ def test_normals_of_the_human_follow_its_surface(
 ) -> None:
     human = humans["default"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     palette.update(make_pose(human.skeleton, 5, angle))
-    deformed.deform("DUAL_QUATERNION", palette, np.diag([1.0, 2.0, 0.5, 1.0]))
+    deformed.deform(
+        Deformation("DUAL_QUATERNION", human.influences), palette, np.diag([1.0, 2.0, 0.5, 1.0])
+    )
     positions = deformed.read_positions().astype(np.float64)
     expected = human.topology.normals(positions)
     np.testing.assert_allclose(deformed.read_normals(), expected, atol=TOLERANCE)
@@ -71,9 +74,9 @@ def test_normals_respect_sharp_edges_and_flat_faces() -> None:
         np.arange(count), np.zeros(count, int), np.ones(count), count
     )
     deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface))
-    palette = Palette(skeleton.limb_directions())
+    palette = PosePalette(skeleton.limb_directions())
     palette.update(Pose.rest(skeleton))
-    deformed.deform("LINEAR", palette)
+    deformed.deform(Deformation("LINEAR", influences), palette)
     expected = surface.normals(rest.astype(np.float64))
     np.testing.assert_allclose(deformed.read_normals(), expected, atol=TOLERANCE)
 
@@ -86,9 +89,9 @@ def test_faces_without_an_area_have_a_normal() -> None:
     bpy.data.meshes.remove(mesh)
     influences = Influences(np.zeros((4, 1), np.int32), np.zeros((4, 1), np.float32))
     deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface))
-    palette = Palette(np.array([[0.0, 1.0, 0.0]]))
+    palette = PosePalette(np.array([[0.0, 1.0, 0.0]]))
     skeleton = Skeleton(("bone",), np.array([-1], np.int32), np.eye(4)[None], np.ones((1, 3)))
     palette.update(Pose.rest(skeleton))
-    deformed.deform("LINEAR", palette)
+    deformed.deform(Deformation("LINEAR", influences), palette)
     normals = deformed.read_normals()
     np.testing.assert_array_equal(normals, np.tile([0.0, 0.0, 1.0], (surface.group_count, 1)))

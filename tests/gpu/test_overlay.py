@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding import bind
-from dq_compensation.scene.evaluation import Settings
-from dq_compensation.scene.example_capture import support_weights_of
-from dq_compensation.scene.object_settings import Overlay
-from dq_compensation.scene.status import status_of
+from dq_compensation.scene.example_capture import Support, support_weights
+from dq_compensation.scene.object_settings import Overlay, Settings
+from dq_compensation.scene.units import world_millimetres
+from dq_compensation.session.status import status_of
 from dq_compensation.viewport import draw_handler, overlay
 from dq_compensation.viewport.characters import Characters
 from dq_compensation.viewport.colour_scale import (
@@ -29,7 +30,6 @@ from dq_compensation.viewport.colour_scale import (
     AutomaticMaximum,
     step_above,
 )
-from dq_compensation.viewport.draw_handler import millimetres_per_unit
 from dq_compensation.viewport.legend import MAX_LEGENDS, Legend, titled_legends
 from dq_compensation.viewport.overlay import ColouredCharacter, colour_block, reference_settings
 from dq_compensation.viewport.surface import (
@@ -372,8 +372,10 @@ def view_layer_context(
     screens = [a.spaces[0] for s in bpy.data.screens for a in s.areas if a.type == "VIEW_3D"]
     context = SimpleNamespace(
         space_data=SimpleNamespace(
-            shading=screens[0].shading, overlay=SimpleNamespace(show_overlays=True)
+            shading=screens[0].shading,
+            overlay=SimpleNamespace(show_overlays=True, show_xray_bone=False),
         ),
+        mode="OBJECT",
         view_layer=bpy.context.view_layer,
         scene=bpy.context.scene,
         evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
@@ -395,13 +397,27 @@ def _draw_viewport() -> NDArray[np.float32]:
     return _pixels(draw)
 
 
+def test_bone_x_ray_lets_bones_shine_through_the_overlay(
+    view_layer_context: tuple[Scene, SimpleNamespace],
+) -> None:
+    (body, _), context = view_layer_context
+    body.dq_compensation.overlay = "LINEAR"
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    opaque = _draw_viewport()[..., 3]
+    context.mode, context.space_data.overlay.show_xray_bone = "POSE", True
+    seen_through = _draw_viewport()[..., 3]
+    # Only the side towards the eye is drawn: its depth hides the other one.
+    assert np.count_nonzero(opaque) == np.count_nonzero(seen_through) > 100
+    assert np.median(seen_through[seen_through > 0.0]) == pytest.approx(0.5, abs=2e-3)
+
+
 def test_the_overlay_is_there_only_where_it_is_on(
     view_layer_context: tuple[Scene, SimpleNamespace],
 ) -> None:
     (body, _), context = view_layer_context
     assert not _draw_viewport().any()
     body.dq_compensation.overlay = "LINEAR"
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     picture = _draw_viewport()
     assert np.count_nonzero(picture[..., 3]) > 100
     assert draw_handler._session is not None
@@ -428,18 +444,18 @@ def test_a_maximum_that_the_user_has_set_stays(
     body.dq_compensation.overlay = "LINEAR"
     body.dq_compensation.overlay_maximum = 3.5
     monkeypatch.setattr(ColouredCharacter, "read_distances", lambda _: pytest.fail("read back"))
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert _draw_viewport().any()
     assert draw_handler._session is not None
     assert draw_handler._session.legends == [Legend(body.name, "LINEAR", 3.5)]
 
 
-def test_an_error_is_told_once_and_the_next_refresh_tries_again(
+def test_an_error_is_reported_once_and_the_next_refresh_tries_again(
     view_layer_context: tuple[Scene, SimpleNamespace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (body, _), _ = view_layer_context
     body.dq_compensation.overlay = "LINEAR"
-    enabling.check(body, bpy.context.evaluated_depsgraph_get())
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
     tries: list[int] = []
 
     def broken(*_: object) -> None:
@@ -464,9 +480,9 @@ def test_millimetres_follow_the_scene_s_unit_scale(addon: None) -> None:
     before = units.system, units.scale_length
     try:
         units.system, units.scale_length = "METRIC", 0.01
-        assert millimetres_per_unit(bpy.context.scene) == pytest.approx(10.0)
+        assert world_millimetres(bpy.context.scene) == pytest.approx(10.0)
         units.system = "NONE"
-        assert millimetres_per_unit(bpy.context.scene) == 1000.0
+        assert world_millimetres(bpy.context.scene) == 1000.0
     finally:
         units.system, units.scale_length = before
 
@@ -482,12 +498,12 @@ def test_the_support_overlay_shows_the_weights_of_the_support(bent_human: Scene)
     painted = bind(body, depsgraph)
     coloured = ColouredCharacter(character)
     for of, name in ((binding, ""), (painted, "Arm")):
-        expected = support_weights_of(of, "lowerarm01.L", name)
+        expected = support_weights(of, "lowerarm01.L", Support(name))
         assert 0.0 < expected.max() <= 1.0
         coloured.show_weights((name,), lambda weights=expected: weights)
         assert np.array_equal(coloured.read_distances(), expected)
     coloured.show_weights(("Arm",), lambda: pytest.fail("asked for twice"))
-    assert not support_weights_of(binding, "no such bone").any()
+    assert not support_weights(binding, "no such bone").any()
 
 
 def test_legends_of_supports_name_their_bones() -> None:

@@ -12,6 +12,7 @@ from dq_compensation.viewport.shader_sources import (
     ShaderSourceError,
     shader_source,
 )
+from dq_compensation.viewport.shaders import SHARED_CONSTANTS
 
 
 def test_an_included_file_appears_once(tmp_path: Path) -> None:
@@ -33,3 +34,11 @@ def test_every_shader_file_resolves_and_declares_no_bindings(path: Path) -> None
     assert "#include" not in text
     declarations = re.findall(r"^\s*(?:layout|uniform|in|out|#version)\b.*", text, re.MULTILINE)
     assert declarations == [], "bindings are declared in Python, once"
+
+
+@pytest.mark.parametrize("name", SHARED_CONSTANTS)
+def test_a_number_that_core_has_stands_in_no_shader(name: str) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in SHADERS_DIRECTORY.glob("*.glsl")]
+    assert any(re.search(rf"\b{name}\b", text) for text in texts), "no shader uses it"
+    declared = re.compile(rf"\b(?:float|int|uint|#define)\s+{name}\b")
+    assert not any(declared.search(text) for text in texts)

@@ -7,20 +7,21 @@ stay below 4e-5 in the wildest of these poses.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.core.compensation import compensation_amounts
-from dq_compensation.core.deform import METHODS, Method, deform
+from dq_compensation.core.compensation import PublishedCompensation
+from dq_compensation.core.deform import METHODS, Deformation, Method, deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.spherical_joint import JointSets, joint_sets
+from dq_compensation.core.spherical_joint import joint_sets
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 
 TOLERANCE = 1e-4
@@ -38,27 +39,25 @@ def _transformed(points: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[n
     return points.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
 
 
-def _expected(
+def _deformation(
     method: Method,
-    shape: NDArray[Any],
+    rest: NDArray[Any],
     influences: Influences,
     skeleton: Skeleton,
-    pose: Pose,
-    sets: JointSets,
-    amounts: NDArray[Any],
-    matrix: NDArray[np.float64],
+    painted: NDArray[Any] | None = None,
+    factor: float = 1.0,
+) -> Deformation:
+    """A method with what it needs; `rest` in armature space."""
+    compensation = PublishedCompensation.of(rest, influences, skeleton)
+    sets = joint_sets(influences, skeleton)
+    return Deformation(method, influences, compensation, painted, factor, sets)
+
+
+def _expected(
+    deformation: Deformation, shape: NDArray[Any], pose: Pose, matrix: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Object space in, object space out, through float64 `core`."""
-    moved, _ = deform(
-        method,
-        _transformed(shape, matrix),
-        None,
-        influences,
-        pose,
-        limb_directions=skeleton.limb_directions(),
-        amounts=amounts,
-        sets=sets,
-    )
+    moved, _ = deform(deformation, _transformed(shape, matrix), None, pose)
     return _transformed(moved, np.linalg.inv(matrix))
 
 
@@ -71,28 +70,21 @@ def test_positions_equal_core_for_every_method_and_rig(
     matrix = UNEQUAL_SPACES
     rest_in_armature = _transformed(human.rest, matrix)
     painted = rng.random(len(human.rest)).astype(np.float32)
-    amounts = painted * compensation_amounts(rest_in_armature, human.influences, human.skeleton)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, sets=human.sets))
-    deformed.set_amounts(amounts)
-    palette = Palette(human.skeleton.limb_directions())
+    rest = (rest_in_armature, human.influences, human.skeleton)
+    deformations = [_deformation(method, *rest, painted, 0.7) for method in METHODS]
+    palette = PosePalette(human.skeleton.limb_directions())
     for seed in range(2):
         pose = make_pose(human.skeleton, seed, angle, scale)
         assert pose.any_scaled == (scale > 0.0)
         palette.update(pose)
-        for method in METHODS:
-            deformed.deform(method, palette, matrix, factor=0.7)
-            expected = _expected(
-                method,
-                human.rest,
-                human.influences,
-                human.skeleton,
-                pose,
-                human.sets,
-                0.7 * amounts,
-                matrix,
-            )
+        for deformation in deformations:
+            deformed.deform(deformation, palette, matrix)
+            expected = _expected(deformation, human.rest, pose, matrix)
             error = np.abs(deformed.read_positions() - expected).max() / human.size
-            assert error <= TOLERANCE, f"{method}, {human.name}, {pose_name}: {error:.2e}"
+            assert error <= TOLERANCE, (
+                f"{deformation.method}, {human.name}, {pose_name}: {error:.2e}"
+            )
 
 
 def test_compensation_moves_what_it_should(
@@ -101,19 +93,17 @@ def test_compensation_moves_what_it_should(
     """The comparison with core would also pass if neither compensated."""
     human = humans["default"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     palette.update(make_pose(human.skeleton, 0, 0.6))
-    deformed.deform("DUAL_QUATERNION", palette)
+    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
     plain = deformed.read_positions()
-    deformed.deform("COMPENSATED", palette)
+    compensated = _deformation("COMPENSATED", human.rest, human.influences, human.skeleton)
+    deformed.deform(replace(compensated, factor=0.0), palette)
     np.testing.assert_array_equal(deformed.read_positions(), plain)
-    deformed.set_amounts(compensation_amounts(human.rest, human.influences, human.skeleton))
-    deformed.deform("COMPENSATED", palette, factor=0.0)
-    np.testing.assert_array_equal(deformed.read_positions(), plain)
-    deformed.deform("COMPENSATED", palette)
+    deformed.deform(compensated, palette)
     full = np.linalg.norm(deformed.read_positions() - plain, axis=1)
     assert 1e-3 < full.max() < 0.1
-    deformed.deform("COMPENSATED", palette, factor=0.5)
+    deformed.deform(replace(compensated, factor=0.5), palette)
     half = np.linalg.norm(deformed.read_positions() - plain, axis=1)
     np.testing.assert_allclose(half, full / 2, atol=2e-6)
 
@@ -128,9 +118,10 @@ def test_shape_keys_come_before_skinning_and_only_when_they_change(
     offsets[rng.random(offsets.shape[:2]) < 0.7] = 0.0
     offsets[2] = 0.0
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, shape_offsets=offsets))
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     pose = make_pose(human.skeleton, 1, 0.6)
     palette.update(pose)
+    linear = Deformation("LINEAR", human.influences)
     for values, changes in (
         (np.zeros(5, np.float32), False),
         (np.array([0.5, -0.7, 1.0, 1.8, 0.0], np.float32), True),
@@ -138,9 +129,9 @@ def test_shape_keys_come_before_skinning_and_only_when_they_change(
     ):
         assert deformed.set_shape_key_values(values) == changes
         assert not deformed.set_shape_key_values(values)
-        deformed.deform("LINEAR", palette)
+        deformed.deform(linear, palette)
         shape = human.rest + np.einsum("k,kni->ni", values, offsets)
-        expected, _ = deform("LINEAR", shape.astype(np.float64), None, human.influences, pose)
+        expected, _ = deform(linear, shape.astype(np.float64), None, pose)
         error = np.abs(deformed.read_positions() - expected).max() / human.size
         assert error <= TOLERANCE, f"{values}: {error:.2e}"
     with pytest.raises(ValueError, match="3 shape key values for 5 keys"):
@@ -172,16 +163,15 @@ def test_any_number_of_bones_and_influences(
     assert influences.width == 20
     rest = rng.random((count, 3)).astype(np.float32)
     sets = joint_sets(influences, skeleton)
-    amounts = compensation_amounts(rest, influences, skeleton)
+    deformation = _deformation(method, rest, influences, skeleton)
     # Small turns, since a thousand of them add up along the chain.
     pose = make_pose(skeleton, 4, 0.05, scale / 10)
     assert pose.any_scaled == (scale > 0.0)
     deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets))
-    deformed.set_amounts(amounts)
-    palette = Palette(skeleton.limb_directions())
+    palette = PosePalette(skeleton.limb_directions())
     palette.update(pose)
-    deformed.deform(method, palette)
-    expected = _expected(method, rest, influences, skeleton, pose, sets, amounts, np.eye(4))
+    deformed.deform(deformation, palette)
+    expected = _expected(deformation, rest, pose, np.eye(4))
     size = max(1.0, float(np.ptp(expected, axis=0).max()))
     error = np.abs(deformed.read_positions() - expected).max() / size
     assert error <= TOLERANCE, f"{error:.2e}"
@@ -195,9 +185,9 @@ def test_vertices_without_bones_stay(method: Method, make_pose: Callable[..., Po
         np.array([1, 3]), np.array([0, 1]), np.array([1.0, 0.5]), 5
     )
     deformed = DeformedMesh(GpuMesh(rest, influences, sets=joint_sets(influences, skeleton)))
-    palette = Palette(skeleton.limb_directions())
+    palette = PosePalette(skeleton.limb_directions())
     palette.update(make_pose(skeleton, 0, 1.0))
-    deformed.deform(method, palette, UNEQUAL_SPACES)
+    deformed.deform(_deformation(method, rest, influences, skeleton), palette, UNEQUAL_SPACES)
     result = deformed.read_positions()
     np.testing.assert_array_equal(result[[0, 2, 4]], rest[[0, 2, 4]])
     assert (np.abs(result[[1, 3]] - rest[[1, 3]]).max(axis=1) > 0.01).all()
@@ -214,10 +204,9 @@ def test_meshes_of_no_and_of_one_vertex(
         np.zeros(count, int), np.zeros(count, int), np.ones(count), count
     )
     deformed = DeformedMesh(GpuMesh(rest, influences, sets=joint_sets(influences, skeleton)))
-    deformed.set_amounts(np.zeros(count))
-    palette = Palette(skeleton.limb_directions())
+    palette = PosePalette(skeleton.limb_directions())
     palette.update(make_pose(skeleton, 0, 1.0))
-    deformed.deform(method, palette)
+    deformed.deform(_deformation(method, rest, influences, skeleton), palette)
     assert deformed.read_positions().shape == (count, 3)
     assert deformed.read_normals().shape == (0, 3)
 
@@ -231,13 +220,13 @@ def test_bones_scaled_to_nothing_give_finite_positions(
     matrices = pose.matrices.copy()
     matrices[5:9, :3, :3] = 0.0
     matrices[9, :3, 0] = 0.0
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     palette.update(Pose.from_matrices(matrices, human.skeleton))
     deformed = DeformedMesh(
         GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
     )
-    deformed.set_amounts(np.full(len(human.rest), 0.1))
-    deformed.deform(method, palette)
+    deformation = _deformation(method, human.rest, human.influences, human.skeleton)
+    deformed.deform(deformation, palette)
     assert np.isfinite(deformed.read_positions()).all()
     normals = deformed.read_normals()
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1.0, atol=2e-3)
@@ -247,11 +236,12 @@ def test_an_object_scaled_to_nothing_is_refused(
     humans: dict[str, Any], make_pose: Callable[..., Pose]
 ) -> None:
     human = humans["cmu_mb"]
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     palette.update(make_pose(human.skeleton, 0, 0.5))
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
+    linear = Deformation("LINEAR", human.influences)
     with pytest.raises(ValueError, match="scaled to nothing"):
-        deformed.deform("LINEAR", palette, np.diag([0.0, 1.0, 1.0, 1.0]))
+        deformed.deform(linear, palette, np.diag([0.0, 1.0, 1.0, 1.0]))
 
 
 def test_two_objects_of_one_armature_share_its_palette(
@@ -260,26 +250,23 @@ def test_two_objects_of_one_armature_share_its_palette(
     """Each with a method of its own, over several frames."""
     human = humans["game_engine"]
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     first, second = DeformedMesh(mesh), DeformedMesh(mesh)
+    deformations = (
+        Deformation("LINEAR", human.influences),
+        Deformation("SPHERICAL_JOINT", human.influences, sets=human.sets),
+    )
     for frame in range(3):
         pose = make_pose(human.skeleton, frame, 0.6, 0.2 if frame == 1 else 0.0)
         palette.update(pose)
-        first.deform("LINEAR", palette)
-        second.deform("SPHERICAL_JOINT", palette)
-        for deformed, method in ((first, "LINEAR"), (second, "SPHERICAL_JOINT")):
-            expected, _ = deform(
-                method,
-                human.rest.astype(np.float64),
-                None,
-                human.influences,
-                pose,
-                sets=human.sets,
-            )
+        for deformed, deformation in zip((first, second), deformations, strict=True):
+            deformed.deform(deformation, palette)
+        for deformed, deformation in zip((first, second), deformations, strict=True):
+            expected, _ = deform(deformation, human.rest.astype(np.float64), None, pose)
             assert np.abs(deformed.read_positions() - expected).max() / human.size <= TOLERANCE
 
 
 def test_a_pose_of_another_skeleton_is_refused(make_pose: Callable[..., Pose]) -> None:
-    palette = Palette(_chain(3).limb_directions())
+    palette = PosePalette(_chain(3).limb_directions())
     with pytest.raises(ValueError, match="a pose of 2 bones for 3"):
         palette.update(make_pose(_chain(2), 0, 0.1))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import gpu
 import numpy as np
 import pytest
 
+from dq_compensation.core.compensation import PublishedCompensation
+from dq_compensation.core.deform import Deformation
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 
 WARM_UP, FRAMES = 200, 1000
@@ -48,23 +50,21 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
         count,
     )
     offsets = rng.random((2, count, 3)).astype(np.float32)
-    deformed = DeformedMesh(
-        GpuMesh(
-            rng.random((count, 3)),
-            influences,
-            sets=joint_sets(influences, skeleton),
-            shape_offsets=offsets,
-        )
+    positions, sets = rng.random((count, 3)), joint_sets(influences, skeleton)
+    deformed = DeformedMesh(GpuMesh(positions, influences, sets=sets, shape_offsets=offsets))
+    compensation = PublishedCompensation.of(positions, influences, skeleton)
+    deformations = (
+        Deformation("COMPENSATED", influences, compensation),
+        Deformation("SPHERICAL_JOINT", influences, sets=sets),
     )
-    deformed.set_amounts(rng.random(count))
-    palette = Palette(skeleton.limb_directions())
+    palette = PosePalette(skeleton.limb_directions())
     poses = [make_pose(skeleton, 0, 0.05), make_pose(skeleton, 1, 0.05)]
 
     def frame(number: int) -> None:
         palette.update(poses[number % 2])
         deformed.set_shape_key_values(np.array([number % 7, 0.5]))
-        method: Any = ("COMPENSATED", "SPHERICAL_JOINT")[number // 2 % 2]
-        deformed.deform(method, palette, factor=0.5 + 0.5 * (number % 3))
+        deformation = deformations[number // 2 % 2]
+        deformed.deform(replace(deformation, factor=0.5 + 0.5 * (number % 3)), palette)
 
     for number in range(WARM_UP):
         frame(number)

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.core.deform import Deformation
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.topology import topology
 from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.palette import Palette
+from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.surface import (
     StudioLight,
@@ -115,9 +116,9 @@ def test_the_silhouette_is_that_of_the_deformed_human(
 ) -> None:
     human = humans["cmu_mb"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     palette.update(make_pose(human.skeleton, 2, 0.5))
-    deformed.deform("DUAL_QUATERNION", palette)
+    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
     picture = Canvas(FRONT, projection).draw(deformed)
     drawn = picture[:, :, 3] > 0.0
     points = np.column_stack((deformed.read_positions(), np.ones(len(human.rest))))
@@ -143,9 +144,9 @@ def _static(mesh: bpy.types.Mesh) -> DeformedMesh:
     influences = Influences(np.zeros((count, 1), np.int32), np.zeros((count, 1), np.float32))
     deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface))
     skeleton = Skeleton(("bone",), np.array([-1], np.int32), np.eye(4)[None], np.ones((1, 3)))
-    palette = Palette(skeleton.limb_directions())
+    palette = PosePalette(skeleton.limb_directions())
     palette.update(Pose.rest(skeleton))
-    deformed.deform("LINEAR", palette)
+    deformed.deform(Deformation("LINEAR", influences), palette)
     return deformed
 
 
@@ -289,9 +290,9 @@ def test_it_looks_like_solid_shading(
     """Against Blender's own engine for Solid mode: within 2 of 255 on almost every pixel."""
     human = humans["cmu_mb"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = Palette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton.limb_directions())
     palette.update(make_pose(human.skeleton, 2, 0.5))
-    deformed.deform("DUAL_QUATERNION", palette)
+    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
     preferences = bpy.context.preferences.system
     lamps = [
         StudioLight(

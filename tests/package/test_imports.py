@@ -1,4 +1,8 @@
-"""Who may import whom: ui -> checks -> lifecycle -> viewport, modifier, bake -> scene -> core."""
+"""Who may import whom, from the top down.
+
+ui -> setup_check, examples -> bake -> lifecycle -> viewport, modifier -> session -> scene ->
+analysis -> core.
+"""
 
 import ast
 import sys
@@ -17,17 +21,19 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # rest are below all.
 LAYERS: dict[str, int] = {
     "core": 0,
-    "scene": 1,
-    "viewport": 2,
-    "modifier": 2,
-    "bake": 2,
-    "lifecycle": 3,
-    "checks": 4,
-    "examples": 4,
-    "ui": 5,
+    "analysis": 1,
+    "scene": 2,
+    "session": 3,
+    "viewport": 4,
+    "modifier": 4,
+    "lifecycle": 5,
+    "bake": 6,
+    "setup_check": 7,
+    "examples": 7,
+    "ui": 8,
 }
-TOP = 6
-BELOW_ALL = frozenset({"registration", "wording"})
+TOP = 9
+BELOW_ALL = frozenset({"registration", "wording", "errors"})
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -74,11 +80,11 @@ def test_imports_go_one_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((PACKAGE / "checks" / "fixes").glob("*.py")), ids=lambda path: path.stem
+    "path", sorted((PACKAGE / "setup_check" / "fixes").glob("*.py")), ids=lambda path: path.stem
 )
 def test_what_carries_fixes_out_knows_no_check(path: Path) -> None:
     targets = {resolved(path, level, name)[:2] for level, name in imports_of(path) if level}
-    within = {name for folder, name in targets if folder == "checks"}
+    within = {name for folder, name in targets if folder == "setup_check"}
     assert within <= {"fixes", "issue", "subject"}
 
 
@@ -90,15 +96,20 @@ def test_the_package_is_imported_relatively(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    sorted((PACKAGE / "core").rglob("*.py")),
+    [path for folder in ("core", "analysis") for path in sorted((PACKAGE / folder).rglob("*.py"))],
     ids=lambda path: path.relative_to(PACKAGE).as_posix(),
 )
-def test_core_needs_numpy_and_the_standard_library_only(path: Path) -> None:
+def test_mathematics_needs_numpy_and_the_standard_library_only(path: Path) -> None:
     absolute = {name[0] for level, name in imports_of(path) if level == 0}
     assert absolute <= sys.stdlib_module_names | {"numpy"}
 
 
 def test_every_layer_is_where_the_rules_expect_it() -> None:
-    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert folders <= set(LAYERS), "a new folder needs its layer here"
     assert {"core", "scene", "viewport", "ui"} <= folders
+
+
+def test_no_file_name_stands_twice() -> None:
+    names = [path.name for path in FILES if path.name != "__init__.py"]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -6,7 +6,6 @@ from types import ModuleType
 import pytest
 
 import dq_compensation
-from dq_compensation import registration
 
 
 class FakeModule(ModuleType):
@@ -118,17 +117,70 @@ def test_unregistering_goes_on_past_a_failure_and_then_raises_it(
     assert calls[-1] == "unregister first"
 
 
-def test_classes_of_one_module_are_rolled_back_too() -> None:
-    registered: list[str] = []
+@pytest.fixture
+def blender_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module in the place of the add-on's own that declares one class and one handler."""
+    bpy = pytest.importorskip("bpy")
 
-    def register_class(name: str) -> None:
-        if name == "broken":
-            raise ValueError(name)
-        registered.append(name)
+    class Declared(bpy.types.PropertyGroup):  # type: ignore[misc, name-defined]
+        pass
 
-    with pytest.raises(ValueError, match="broken"):
-        registration.apply_in_order(("one", "two", "broken"), register_class, registered.remove)
-    assert registered == []
+    def on_undo(*_args: object) -> None:
+        pass
+
+    module = ModuleType("declaring")
+    module.CLASSES = (Declared,)  # type: ignore[attr-defined]
+    module.HANDLERS = (("undo_post", on_undo),)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "dq_compensation.declaring", module)
+    monkeypatch.setattr(dq_compensation, "MODULE_NAMES", (".declaring",))
+    return module
+
+
+def what_blender_knows(module: ModuleType) -> tuple[bool, int]:
+    """Whether the module's class is registered, and how often its handler is."""
+    import bpy
+
+    handler = module.HANDLERS[0][1]
+    return module.CLASSES[0].is_registered, bpy.app.handlers.undo_post.count(handler)
+
+
+def test_registers_what_a_module_declares(blender_module: ModuleType) -> None:
+    dq_compensation.register()
+    try:
+        assert what_blender_knows(blender_module) == (True, 1)
+        handler = blender_module.HANDLERS[0][1]
+        assert hasattr(handler, "_bpy_persistent"), "it would be lost when a file is loaded"
+    finally:
+        dq_compensation.unregister()
+    assert what_blender_knows(blender_module) == (False, 0)
+
+
+@pytest.mark.parametrize("broken", ["CLASSES", "HANDLERS", "register"])
+def test_rolls_back_within_a_module(
+    monkeypatch: pytest.MonkeyPatch, blender_module: ModuleType, broken: str
+) -> None:
+    import bpy
+
+    class Undrawn(bpy.types.Panel):
+        """Cannot be registered: it has no ``draw``."""
+
+        bl_space_type = "VIEW_3D"
+        bl_region_type = "UI"
+
+    def fail() -> None:
+        raise RuntimeError("cannot register")
+
+    values = {"register": fail, "CLASSES": (Undrawn,), "HANDLERS": (("no_such_event", fail),)}
+    declared = getattr(blender_module, broken, ())
+    value = values[broken]
+    if isinstance(value, tuple):
+        value = (*declared, *value)
+    changed = ModuleType("changed")
+    changed.__dict__.update(vars(blender_module) | {broken: value})
+    monkeypatch.setitem(sys.modules, "dq_compensation.declaring", changed)
+    with pytest.raises((RuntimeError, AttributeError)):
+        dq_compensation.register()
+    assert what_blender_knows(blender_module) == (False, 0)
 
 
 def test_real_modules_roll_back_in_blender(monkeypatch: pytest.MonkeyPatch) -> None:

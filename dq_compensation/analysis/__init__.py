@@ -1,0 +1,1 @@
+"""Analysis of weights, bones and poses for checks, painting and baking, in numpy alone."""

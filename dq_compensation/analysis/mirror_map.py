@@ -1,0 +1,140 @@
+"""Finds the counterpart of each vertex on the other side of X = 0."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# SplitMix64 (Steele, Lea, Flood 2014): numbers that differ a little become hashes that differ much.
+_MIX_STEPS = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))
+# The cells of the grid for the first look, in parts of the tolerance.
+_FINE = 0.02
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def partners_by_position(positions: NDArray[np.floating], tolerance: float) -> NDArray[np.intp]:
+    """The vertex on the other side of X = 0 of each vertex: the nearest to its mirror image.
+
+    Args:
+        positions: shape (n, 3).
+        tolerance: how far from the mirror image it may be, above 0.
+
+    Returns:
+        shape (n,); -1 where there is none, the vertex itself in the middle.
+    """
+    points = np.asarray(positions, np.float64)
+    images = points * (-1.0, 1.0, 1.0)
+    partners = _partners_in_same_cell(points, images, _FINE * tolerance)
+    left = np.flatnonzero(partners < 0)
+    if len(left):
+        partners[left] = _nearest(points, images[left], tolerance)
+    return partners
+
+
+def _partners_in_same_cell(
+    points: NDArray[np.float64], images: NDArray[np.float64], size: float
+) -> NDArray[np.intp]:
+    """A point in the cell of each image in a grid; -1 where there is none. Both (n, 3).
+
+    Most meshes are symmetric to the last bit: in a grid far finer than the tolerance nearly all
+    find their partner, and none finds another one's.
+    """
+    if not len(points):
+        return np.full(0, -1, np.intp)
+    lowest = np.minimum(points.min(axis=0), images.min(axis=0))
+    # Half a cell off, so that what lies on the plane does not lie on the border of two cells.
+    cells, wanted = (
+        np.floor((each - lowest) / size + 0.5).astype(np.int64) for each in (points, images)
+    )
+    sizes = np.maximum(cells.max(axis=0), wanted.max(axis=0)) + 1
+    keys, wanted_keys = _cell_keys(cells, sizes), _cell_keys(wanted, sizes)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    places = np.minimum(np.searchsorted(keys, wanted_keys), len(keys) - 1)
+    return np.where(keys[places] == wanted_keys, order[places], -1)
+
+
+def _nearest(
+    points: NDArray[np.float64], images: NDArray[np.float64], tolerance: float
+) -> NDArray[np.intp]:
+    """The nearest of the points (n, 3) to each image (k, 3) within the tolerance, or -1."""
+    partners = np.full(len(images), -1, np.intp)
+    # Within the tolerance of an image lie at most 8 cells twice as large, from its low corner on.
+    lowest = np.minimum(points.min(axis=0), images.min(axis=0)) - tolerance
+    cells = np.floor((points - lowest) / (2.0 * tolerance)).astype(np.int64)
+    corners = np.floor((images - tolerance - lowest) / (2.0 * tolerance)).astype(np.int64)
+    sizes = np.maximum(cells.max(axis=0), corners.max(axis=0)) + 2
+    keys = _cell_keys(cells, sizes)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    best = np.full(len(images), tolerance**2)
+    for corner in np.ndindex(2, 2, 2):
+        wanted = _cell_keys(corners + corner, sizes)
+        places = np.searchsorted(keys, wanted, side="left")
+        ends = np.searchsorted(keys, wanted, side="right")
+        rows = np.flatnonzero(places < ends)
+        while len(rows):
+            candidates = order[places[rows]]
+            squares = np.sum((points[candidates] - images[rows]) ** 2, axis=1)
+            nearer = squares <= best[rows]
+            best[rows[nearer]] = squares[nearer]
+            partners[rows[nearer]] = candidates[nearer]
+            places[rows] += 1
+            rows = rows[places[rows] < ends[rows]]
+    return partners
+
+
+def partners_by_topology(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.intp]:
+    """The counterpart of each vertex by the connections of the mesh.
+
+    Colour refinement (Weisfeiler and Leman 1968): vertices of the same number of neighbours get the
+    same colour, then those whose neighbours have the same colours, until no more colours come up.
+    Two vertices that are left with one colour are each other's partners; positions do not matter.
+
+    Args:
+        edges: shape (e, 2), vertices.
+
+    Returns:
+        shape (n,); -1 where more than two vertices look the same, the vertex itself where none
+        other does.
+    """
+    if not vertex_count:
+        return np.zeros(0, np.intp)
+    both_ways = np.concatenate((edges, edges[:, ::-1])).astype(np.intp)
+    both_ways = both_ways[np.argsort(both_ways[:, 0], kind="stable")]
+    degrees = np.bincount(both_ways[:, 0], minlength=vertex_count)
+    connected = np.flatnonzero(degrees)
+    starts = (np.cumsum(degrees) - degrees)[connected]
+    neighbours = both_ways[:, 1]
+    colours = degrees.astype(np.uint64)
+    known = 0
+    while True:
+        _, inverse, counts = np.unique(colours, return_inverse=True, return_counts=True)
+        if len(counts) == known:
+            break
+        known = len(counts)
+        sums = np.zeros(vertex_count, np.uint64)
+        if len(connected):
+            sums[connected] = np.add.reduceat(_mixed(colours)[neighbours], starts)
+        colours = _mixed(_mixed(colours) + _GOLDEN * sums)
+    partners = np.full(vertex_count, -1, np.intp)
+    by_colour = np.argsort(inverse, kind="stable")
+    firsts = np.cumsum(counts) - counts
+    alone = by_colour[firsts[counts == 1]]
+    partners[alone] = alone
+    one, other = by_colour[firsts[counts == 2]], by_colour[firsts[counts == 2] + 1]
+    partners[one], partners[other] = other, one
+    return partners
+
+
+def _cell_keys(cells: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One number for each cell, shape (n,), of its three."""
+    return (cells[:, 0] * sizes[1] + cells[:, 1]) * sizes[2] + cells[:, 2]
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    mixed = numbers + _GOLDEN
+    for shift, factor in _MIX_STEPS:
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * factor
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,160 @@
+"""The reports of a bake, for the status line and the panel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import bpy
+
+from ..scene.mesh import mesh_of
+from ..wording import counted
+from .verification import Deviation
+
+# The last report of each object by its session_uid, and the keys that it is about.
+_reports: dict[int, tuple[str, tuple[str, ...]]] = {}
+
+
+@dataclass(frozen=True)
+class KeyReport:
+    """The result of baking shape keys onto one object.
+
+    Attributes:
+        onto_name: the object that has the keys; the character itself or its copy.
+        unreached: how many vertices stay off in some pose; see `PoseOffsets`.
+    """
+
+    object_name: str
+    onto_name: str
+    key_names: tuple[str, ...]
+    unreached: int
+
+    def sentence(self) -> str:
+        """For the status line and the panel."""
+        raise NotImplementedError
+
+    @property
+    def _onto(self) -> str:
+        return "" if self.onto_name == self.object_name else f" onto {self.onto_name}"
+
+    @property
+    def _ending(self) -> str:
+        """The end of every report."""
+        text = ""
+        if self.unreached:
+            vertices = counted(self.unreached, "vertex")
+            stay = "stays" if self.unreached == 1 else "stay"
+            text = f" {vertices} {stay} off: the Armature modifier collapses the mesh there."
+        if self._onto:
+            text += f" {self.object_name} is hidden; Alt H in Object Mode shows it."
+        return text
+
+
+@dataclass(frozen=True)
+class PoseReport(KeyReport):
+    """The result of baking a pose onto one object.
+
+    Attributes:
+        deviation: Blender's own modifier with the keys from our deformation.
+    """
+
+    deviation: Deviation
+
+    def sentence(self) -> str:
+        """See `KeyReport`."""
+        baked = f"Baked the pose of {self.object_name}{self._onto} to {self.key_names[0]}"
+        return f"{baked}: {_largest_error(self.deviation)}.{self._ending}"
+
+
+@dataclass(frozen=True)
+class RangeReport(KeyReport):
+    """The result of baking a range of frames onto one object.
+
+    Attributes:
+        separate: why glTF does not export bones and keys as one animation; None where it does.
+        deviation: Blender's own modifier with the keys from our deformation.
+    """
+
+    frames: int
+    separate: str | None = None
+    deviation: Deviation = field(default_factory=Deviation)
+
+    def sentence(self) -> str:
+        """See `KeyReport`."""
+        frames, keys = counted(self.frames, "frame"), counted(len(self.key_names), "shape key")
+        baked = f"Baked {frames} of {self.object_name}{self._onto} to {keys}"
+        separate = f" {self.separate}" if self.separate else ""
+        return f"{baked}: {_largest_error(self.deviation)}.{self._ending}{separate}"
+
+
+def _largest_error(deviation: Deviation) -> str:
+    if not deviation.poses:
+        return "the result was not checked"
+    poses = "" if deviation.poses == 1 else f" ({deviation.poses} frames checked)"
+    return f"largest error {deviation.largest:.3g} mm{poses}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far Blender's own Armature modifier is from our deformation in a test motion.
+
+    Attributes:
+        before, after: without and with the keys, one bone at a time, between the poses of the keys.
+        before_at_once, after_at_once: all of the bones turned together, at random in their ranges.
+    """
+
+    before: Deviation = field(default_factory=Deviation)
+    after: Deviation = field(default_factory=Deviation)
+    before_at_once: Deviation = field(default_factory=Deviation)
+    after_at_once: Deviation = field(default_factory=Deviation)
+
+
+@dataclass(frozen=True)
+class CorrectiveReport(KeyReport):
+    """The result of baking correctives onto one object.
+
+    Attributes:
+        bones: how many bones the keys follow.
+        verdict: Blender's own modifier without and with the keys from our deformation.
+    """
+
+    bones: int
+    verdict: Verdict = field(default_factory=Verdict)
+
+    def sentence(self) -> str:
+        """See `KeyReport`."""
+        if not self.key_names:
+            return f"{self.object_name} needs no correctives of these bones: nothing was baked."
+        bones = counted(self.bones, "bone")
+        keys = counted(len(self.key_names), "corrective")
+        verdict = self.verdict
+        return (
+            f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
+            + _comparison("In {poses} poses in between", verdict.before, verdict.after)
+            + _comparison(
+                "With all of them turned at once", verdict.before_at_once, verdict.after_at_once
+            )
+            + self._ending
+        )
+
+
+def _comparison(where: str, before: Deviation, after: Deviation) -> str:
+    if not after.poses:
+        return ""
+    return (
+        f" {where.format(poses=after.poses)} the largest error is {after.largest:.3g} mm instead "
+        f"of {before.largest:.3g} (rms {after.rms:.2g} instead of {before.rms:.2g})."
+    )
+
+
+def last_report(obj: bpy.types.Object) -> str | None:
+    """The last report about an object, as long as the keys that it is about are there."""
+    text, names = _reports.get(obj.session_uid, ("", ()))
+    key = mesh_of(obj).shape_keys
+    if names and (key is None or names[0] not in key.key_blocks):
+        return None
+    return text or None
+
+
+def remember(obj: bpy.types.Object, text: str, names: tuple[str, ...] = ()) -> None:
+    """Keep the report about an object, and about these shape keys, for `last_report`."""
+    _reports[obj.session_uid] = (text, names)

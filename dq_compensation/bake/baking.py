@@ -1,0 +1,209 @@
+"""Bakes characters to shape keys for a pose or a range of frames, and to point caches.
+
+Generators, so that a modal operator and a script can run them: they yield the progress and return
+the reports. Closed before they have begun to write, they leave everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+from ..core.rest_offsets import Target
+from ..errors import UserError
+from ..scene.key_animation import action_refusal, driven_refusal, separate_action
+from ..scene.key_writing import keys_refusal
+from ..scene.mesh import mesh_of
+from ..wording import counted
+from .acting_keys import acting_keys_refusal
+from .bake_reports import RangeReport, remember
+from .bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
+from .frames import Gathered, frames_of_range, gather, needed_bytes, verify, write
+from .key_names import frame_names, keys_of_pattern
+from .point_cache import CacheFormat, write_cache
+from .pose_key import bake_pose, pose_key_refusal
+from .shape_key_bake import CharacterBake, Progress, bake_characters, with_progress
+from .source import Source
+
+# The gathered offsets, the keys, Blender's evaluated copy of the keys, and the undo step.
+_COPIES_IN_MEMORY = 4
+
+# A bake that needs more bytes of memory has to be allowed to.
+MUCH_MEMORY = 1e9
+
+# The part of a bake's time that the frames take; the rest is the check.
+_READING = 0.9
+
+
+@dataclass(frozen=True)
+class RangeOptions:
+    """How a range of frames is baked.
+
+    Attributes:
+        first, last, step: frames; the last one is always baked.
+        target: what deforms the baked object.
+        pattern: of the keys' names, with {frame}.
+        tolerance: millimetres within which a frame is left to interpolation; 0 keeps every frame.
+        overwrite: whether keys of earlier bakes with this pattern are replaced.
+    """
+
+    first: int
+    last: int
+    step: int = 1
+    target: Target = "LINEAR"
+    pattern: str = "Frame {frame:04d}"
+    tolerance: float = 0.0
+    onto: BakeOnto = "THIS"
+    overwrite: bool = True
+
+    @property
+    def frames(self) -> tuple[int, ...]:
+        """The frames, rising.
+
+        Raises:
+            UserError: the range is empty.
+        """
+        return frames_of_range(self.first, self.last, self.step)
+
+
+def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int:
+    """About how many bytes a bake takes at its largest.
+
+    Raises:
+        UserError: the range is empty.
+    """
+    count = sum(len(mesh_of(obj).vertices) for obj in objects)
+    return _COPIES_IN_MEMORY * needed_bytes(count, len(options.frames))
+
+
+def bake_range(
+    objects: list[bpy.types.Object], options: RangeOptions
+) -> Generator[Progress, None, list[RangeReport]]:
+    """Bake a range of frames of several characters; see `bake_characters`.
+
+    Args:
+        objects: mesh objects, enabled or not.
+
+    Raises:
+        UserError: one of them cannot be baked; nothing has changed then.
+    """
+    frames = options.frames
+    frame_names(options.pattern, frames)
+    replaced = [
+        keys_of_pattern(obj, options.pattern) if options.overwrite else [] for obj in objects
+    ]
+    for obj, names in zip(objects, replaced, strict=True):
+        reason = driven_refusal(obj, names) or acting_keys_refusal(obj, frames, names)
+        if reason is None and options.onto == "THIS":
+            reason = keys_refusal(obj) or action_refusal(obj)
+        if reason is not None:
+            raise UserError(reason)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    sources = [
+        Source.of(obj, depsgraph, options.target, frozenset(names))
+        for obj, names in zip(objects, replaced, strict=True)
+    ]
+    bakes = [_range_bake(source, options) for source in sources]
+    return (yield from bake_characters(bakes, options.target, options.onto, _READING))
+
+
+def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered, RangeReport]:
+    """The steps that bake the frames of one character."""
+    scene, frames = bpy.context.scene, options.frames
+
+    def report(obj: bpy.types.Object, found: Gathered, names: tuple[str, ...]) -> RangeReport:
+        unreached = int(np.count_nonzero(found.unreached))
+        separate = separate_action(obj)
+        return RangeReport(source.obj.name, obj.name, names, unreached, len(frames), separate)
+
+    def check(obj: bpy.types.Object, report: RangeReport) -> Generator[float, None, RangeReport]:
+        found = yield from verify(obj, source, scene, frames)
+        return replace(report, deviation=found)
+
+    return CharacterBake(
+        source,
+        len(frames),
+        partial(gather, source, scene, frames),
+        partial(
+            write, pattern=options.pattern, tolerance=options.tolerance, overwrite=options.overwrite
+        ),
+        report,
+        check,
+    )
+
+
+def bake_current_pose(
+    objects: list[bpy.types.Object],
+    name: str,
+    target: Target = "LINEAR",
+    *,
+    onto: BakeOnto = "THIS",
+    overwrite: bool = False,
+) -> list[str]:
+    """Bake the current pose of several characters to one shape key each.
+
+    Args:
+        objects: mesh objects, enabled or not. They stay as they are but for the key, at 0.
+        target: what the Armature modifier does where the key is used; a copy is set to it.
+        overwrite: whether a key of that name is replaced.
+
+    Returns:
+        a sentence for each of them.
+
+    Raises:
+        UserError: one of them cannot be baked; nothing has changed then.
+    """
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for obj in objects:
+        reason = pose_key_refusal(obj, name, onto, overwrite=overwrite)
+        reason = reason or acting_keys_refusal(obj, [bpy.context.scene.frame_current_final])
+        if reason is not None:
+            raise UserError(reason)
+        Source.of(obj, depsgraph, target).wanted(depsgraph)
+    messages: list[str] = []
+    with bake_targets(objects, onto) as copies:
+        for obj, copy in zip(objects, copies, strict=True):
+            report = bake_pose(obj, copy, name, target, overwrite=overwrite)
+            messages.append(report.sentence())
+            remember(copy, messages[-1], report.key_names)
+    if onto == "COPY":
+        for obj, copy in zip(objects, copies, strict=True):
+            let_armature_deform(copy, target)
+            show_copy(obj, copy)
+    return messages
+
+
+def bake_cache(
+    objects: list[bpy.types.Object], options: RangeOptions, path: Path, cache_format: CacheFormat
+) -> Generator[Progress, None, list[str]]:
+    """Write a point cache of each character; the paths that were written are returned as sentences.
+
+    Args:
+        objects: mesh objects, enabled or not. Of several each gets a file with its name added.
+        options: the range; the rest does not count.
+        path: of the file; its folder exists.
+
+    Raises:
+        UserError: one of them cannot be baked, or a file cannot be written.
+    """
+    frames = options.frames
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for obj in objects:
+        if (reason := acting_keys_refusal(obj, frames)) is not None:
+            raise UserError(reason)
+    sources = [Source.of(obj, depsgraph) for obj in objects]
+    messages: list[str] = []
+    for number, source in enumerate(sources):
+        name = bpy.path.clean_name(source.obj.name)
+        file = path if len(sources) == 1 else path.with_name(f"{path.stem} {name}{path.suffix}")
+        steps = write_cache(source, bpy.context.scene, frames, file, cache_format)
+        start, length = number / len(sources), 1.0 / len(sources)
+        yield from with_progress(steps, f"Writing {file.name}", start, length)
+        messages.append(f"Wrote {counted(len(frames), 'frame')} of {source.obj.name} to {file}.")
+        remember(source.obj, messages[-1])
+    return messages

@@ -1,0 +1,177 @@
+"""Bakes corrective shape keys of characters, from the options to the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import bpy
+import numpy as np
+
+from ..analysis.corrective_joints import CorrectiveJoint
+from ..core.rest_offsets import Target
+from ..errors import UserError
+from ..scene.key_writing import keys_refusal
+from .action_poses import action_joints
+from .bake_reports import CorrectiveReport
+from .bake_targets import BakeOnto
+from .baking import MUCH_MEMORY
+from .corrective_poses import (
+    Directions,
+    chosen_joints,
+    deforming_names,
+    joints_that_matter,
+    with_mirrored,
+)
+from .correctives import GatheredJoint, correctives_refusal, gather, verify, write
+from .example_joints import example_joints
+from .frames import needed_bytes
+from .shape_key_bake import CharacterBake, Progress, bake_characters
+from .source import Source
+
+# The part of a bake's time that the poses take; the rest is the check.
+_READING = 0.6
+
+# Offsets, keys, Blender's evaluated copy of them, the undo step, and the two copies for the check.
+_COPIES_IN_MEMORY = 6
+
+REFUSAL_NO_JOINT = (
+    "{obj} has no joint at which vertices follow two deforming bones, so nothing can be corrected."
+)
+REFUSAL_MEMORY = (
+    "{count} shape keys need about {size:.1f} GB of memory. Choose fewer bones or angles, or turn "
+    "on Allow over 1 GB of Memory."
+)
+
+
+@dataclass(frozen=True)
+class CorrectiveOptions:
+    """How correctives are baked.
+
+    Attributes:
+        bones: names; none of them: all joints that matter.
+        directions: about which axes the bones are bent, or ACTION: as the armature's action has it,
+            or EXAMPLES: the example poses of the object, whatever the other choices of poses are.
+        angles: of the bends, degrees above 0; not for ACTION.
+        twists: angles of twist, degrees above 0, both ways; not for ACTION.
+        both_ways: whether bones that bend about one axis are bent backwards as well.
+        mirror: whether the other side's bones get keys as well.
+        target: what deforms the baked object.
+        pattern: of the keys' names, with {bone} and {angle}.
+        tolerance: millimetres; poses in which no vertex needs a longer offset get no key.
+        overwrite: whether the correctives that the bones have are replaced.
+        much_memory: whether to go on where it takes more than `MUCH_MEMORY` bytes.
+    """
+
+    bones: tuple[str, ...] = ()
+    directions: Directions | Literal["ACTION", "EXAMPLES"] = "LIMBS"
+    angles: tuple[float, ...] = (45.0, 90.0)
+    twists: tuple[float, ...] = ()
+    both_ways: bool = False
+    mirror: bool = False
+    target: Target = "LINEAR"
+    pattern: str = "{bone} {angle}"
+    tolerance: float = 0.1
+    onto: BakeOnto = "THIS"
+    overwrite: bool = True
+    much_memory: bool = False
+
+
+def bake_correctives(
+    objects: Sequence[bpy.types.Object], options: CorrectiveOptions
+) -> Generator[Progress, None, list[CorrectiveReport]]:
+    """Bake correctives of several characters; see `bake_characters`.
+
+    Args:
+        objects: mesh objects, enabled or not.
+
+    Raises:
+        UserError: one of them cannot be baked; nothing has changed then.
+    """
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    sources = [Source.of(obj, depsgraph, options.target) for obj in objects]
+    joints = [_joints(source, options) for source in sources]
+    _require_bakeable(sources, joints, options)
+    bakes = [
+        _corrective_bake(source, found, options)
+        for source, found in zip(sources, joints, strict=True)
+    ]
+    return (yield from bake_characters(bakes, options.target, options.onto, _READING))
+
+
+def _corrective_bake(
+    source: Source, joints: list[CorrectiveJoint], options: CorrectiveOptions
+) -> CharacterBake[list[GatheredJoint], CorrectiveReport]:
+    """The steps that bake the correctives of one character."""
+
+    def report(
+        obj: bpy.types.Object, found: list[GatheredJoint], names: tuple[str, ...]
+    ) -> CorrectiveReport:
+        bones = {one.joint.bone for one in found if any(each is not None for each in one.offsets)}
+        unreached = int(np.count_nonzero(np.logical_or.reduce([one.unreached for one in found])))
+        return CorrectiveReport(source.obj.name, obj.name, names, unreached, len(bones))
+
+    def check(
+        obj: bpy.types.Object, report: CorrectiveReport
+    ) -> Generator[float, None, CorrectiveReport]:
+        found = yield from verify(obj, source, joints, report.key_names, bpy.context.scene)
+        return replace(report, verdict=found)
+
+    return CharacterBake(
+        source,
+        sum(len(joint.poses) for joint in joints),
+        partial(gather, source, joints, options.tolerance),
+        partial(write, pattern=options.pattern, overwrite=options.overwrite),
+        report,
+        check,
+    )
+
+
+def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]:
+    """The joints of a character and their poses, by the options.
+
+    Raises:
+        UserError: there are none.
+    """
+    if options.directions == "EXAMPLES":
+        return example_joints(source.obj, source.binding)
+    names = list(options.bones) or joints_that_matter(source.binding)
+    if not names:
+        raise UserError(REFUSAL_NO_JOINT.format(obj=source.obj.name))
+    if options.mirror:
+        names = with_mirrored(names, source.binding.skeleton)
+    names = deforming_names(source.obj, names)
+    if options.directions == "ACTION":
+        return action_joints(source.obj, source.binding, names, bpy.context.scene)
+    return chosen_joints(
+        source.binding,
+        names,
+        directions=options.directions,
+        angles=options.angles,
+        twists=options.twists,
+        both_ways=options.both_ways,
+    )
+
+
+def _require_bakeable(
+    sources: Sequence[Source],
+    joints: Sequence[Sequence[CorrectiveJoint]],
+    options: CorrectiveOptions,
+) -> None:
+    """Raise `UserError` where one of the objects cannot be baked like this."""
+    count = size = 0
+    for source, found in zip(sources, joints, strict=True):
+        overwrite = options.overwrite
+        reason = correctives_refusal(source.obj, found, options.pattern, overwrite=overwrite)
+        # A copy can have the keys whatever keeps them from the object.
+        if reason is None and options.onto == "THIS":
+            reason = keys_refusal(source.obj)
+        if reason is not None:
+            raise UserError(reason)
+        poses = sum(len(joint.poses) for joint in found)
+        count += poses
+        size += _COPIES_IN_MEMORY * needed_bytes(source.vertex_count, poses)
+    if size > MUCH_MEMORY and not options.much_memory:
+        raise UserError(REFUSAL_MEMORY.format(count=count, size=size / 1e9))

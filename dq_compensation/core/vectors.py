@@ -1,0 +1,64 @@
+"""Vector operations on the rows of arrays of shape (n, 3)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = TypeVar("Float", bound=np.floating)
+
+
+def dots(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[Any]:
+    """The dot product of each row with the same row of the other array: (n, k) to (n,)."""
+    return np.einsum("ni,ni->n", first, second)
+
+
+def cross(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The cross product over the last axis, several times faster than `numpy.cross`."""
+    x1, y1, z1 = first[..., 0], first[..., 1], first[..., 2]
+    x2, y2, z2 = second[..., 0], second[..., 1], second[..., 2]
+    return np.stack((y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2), axis=-1)
+
+
+def unit_or(
+    vectors: NDArray[Float], otherwise: NDArray[np.floating] | float, shortest: float = 0.0
+) -> NDArray[Float]:
+    """Normalised rows of (n, k).
+
+    Args:
+        vectors: shape (n, k).
+        otherwise: what stands in for rows that are too short.
+        shortest: the length from which a row is normalised; at least the smallest normal number.
+    """
+    lengths = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))[..., None]
+    exists = lengths >= max(shortest, float(np.finfo(vectors.dtype).tiny))
+    one = lengths.dtype.type(1.0)
+    other = np.asarray(otherwise, vectors.dtype)
+    return np.where(exists, vectors / np.where(exists, lengths, one), other)
+
+
+def two_across(
+    directions: NDArray[np.floating],
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Two unit vectors at right angles to each of the unit vectors (n, 3), and to each other."""
+    least = np.eye(3)[np.abs(directions).argmin(axis=1)]
+    one = unit_or(np.cross(directions, least), 0.0)
+    return one, np.cross(directions, one)
+
+
+def transformed_points(matrix: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[Any]:
+    """Points (n, 3) transformed by an affine matrix (4, 4)."""
+    return points @ matrix[:3, :3].T + matrix[:3, 3]
+
+
+def extent(points: NDArray[np.floating]) -> float:
+    """The longest side of the points' box, along the axes; 0 without points."""
+    return float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
+
+
+def smooth_step(values: NDArray[np.floating], start: float, end: float) -> NDArray[np.floating]:
+    """0 up to `start`, 1 from `end`, smooth between: 3 t^2 - 2 t^3."""
+    t = np.clip((values - start) / (end - start), 0.0, 1.0)
+    return t * t * (3.0 - 2.0 * t)

@@ -1,0 +1,17 @@
+"""The errors whose message is shown to the user: it names the cause and says what to do.
+
+Operators and panels catch `UserError`. Another class is needed only where some code catches that
+very class. This module is plain Python, so that `core` can use it.
+"""
+
+
+class UserError(ValueError):
+    """Why something cannot be done, and what to do instead; nothing has changed yet."""
+
+
+class BindingError(UserError):
+    """Why an object cannot be deformed."""
+
+
+class PoseError(UserError):
+    """Why no vertex can follow a pose; the message names the bones."""

@@ -1,0 +1,118 @@
+"""Takes a bone to one of its example poses."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from ..core.dual_quaternion import (
+    concatenate_quaternions,
+    matrices_from_quaternions,
+    quaternion_conjugate,
+)
+from ..core.example_poses import ExampleError
+from ..core.pose import Pose
+from ..scene.binding import bind
+from ..scene.object_settings import Settings
+from ..scene.setup import rig_of
+from ..scene.stored_examples import example_bone, example_items, example_placement
+
+# Which of them counts is the bone's rotation mode.
+_ROTATIONS = ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
+
+
+def go_to_pose(
+    obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph
+) -> tuple[str, float]:
+    """Turn the bone of an example to its stored rotation relative to its parent.
+
+    The parents stay as they are. Only the rotation of the bone's own pose changes, in its rotation
+    mode; the bone's constraints act on it as ever.
+
+    Returns:
+        the name of the bone, and how many radians its direction is from the example's now: more
+        than a little where constraints, drivers or locks hold the bone.
+
+    Raises:
+        ExampleError: the bone or the armature cannot be posed; nothing has changed.
+        BindingError, PoseError: the object cannot be deformed.
+    """
+    binding = bind(obj, depsgraph)
+    skeleton, rig = binding.skeleton, rig_of(obj)
+    item = example_items(obj)[index]
+    if item.bone not in skeleton.names:
+        raise ExampleError(f"{rig.name} has no bone {item.bone} any more.")
+    if rig.library is not None and rig.override_library is None:
+        raise ExampleError(
+            f"{rig.name} is linked from another file. Make a library override of it to pose it."
+        )
+    bone = skeleton.names.index(item.bone)
+    example = example_bone(bone, [item], skeleton)
+    pose = Pose.from_matrices(binding.pose_matrices(rig.evaluated_get(depsgraph)), skeleton)
+    parent = int(skeleton.parents[bone])
+    turned = example.rotations[0]
+    if parent >= 0:
+        turned = concatenate_quaternions(pose.rotations[parent], turned)
+    # From how the bone has turned now to how it should: about its posed head, in armature space.
+    change = concatenate_quaternions(turned, quaternion_conjugate(pose.rotations[bone]))
+    pose_bone = rig.pose.bones[item.bone]
+    _turn(pose_bone, matrices_from_quaternions(change))
+    bpy.context.view_layer.update()
+    return item.bone, radians_from_pose(obj, index)
+
+
+def _turn(pose_bone: bpy.types.PoseBone, rotation: NDArray[np.floating]) -> None:
+    """Turn a bone about its posed head by a rotation (3, 3) in armature space."""
+    location, scale = pose_bone.location[:], pose_bone.scale[:]
+    posed = np.array(pose_bone.matrix, np.float64)
+    posed[:3, :3] = rotation @ posed[:3, :3]
+    pose_bone.matrix = Matrix(posed.tolist())
+    # Only the rotation was asked for; what the matrix says of the rest is rounding.
+    pose_bone.location, pose_bone.scale = location, scale
+
+
+@contextmanager
+def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -> Generator[float]:
+    """Go to the pose of an example; where something fails there, the bone turns back.
+
+    Yields:
+        what `go_to_pose` says of how far the bone is from it.
+
+    Raises:
+        ExampleError, BindingError, PoseError: as of `go_to_pose`.
+    """
+    pose_bone = rig_of(obj).pose.bones.get(example_items(obj)[index].bone)
+    before = {name: tuple(getattr(pose_bone, name)) for name in _ROTATIONS} if pose_bone else {}
+    try:
+        yield go_to_pose(obj, index, depsgraph)[1]
+    except BaseException:
+        for name, value in before.items():
+            setattr(pose_bone, name, value)
+        raise
+
+
+def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
+    """How far the bone of an example is from its pose now.
+
+    Raises:
+        ExampleError: the bone is not there any more.
+        BindingError, PoseError: the object cannot be deformed.
+    """
+    item = example_items(obj)[index]
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    binding = bind(obj, depsgraph)
+    armature = rig_of(obj).evaluated_get(depsgraph)
+    skeleton = binding.skeleton
+    if item.bone not in skeleton.names:
+        raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
+    pose = Pose.from_matrices(binding.pose_matrices(armature), skeleton)
+    bone = skeleton.names.index(item.bone)
+    direction, rotation = example_placement(bone, pose, skeleton, Settings.of(obj).limb_axis)
+    if item.twists:
+        return 2.0 * float(np.arccos(min(1.0, abs(float(np.dot(rotation, item.rotation))))))
+    return float(np.arccos(np.clip(np.dot(direction, item.direction), -1.0, 1.0)))

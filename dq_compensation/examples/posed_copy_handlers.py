@@ -1,0 +1,156 @@
+"""Follows posed copies: leaving the mode applies the shape, and a lost one shows its character.
+
+The handlers only take notes. A moment later a timer applies what was left, with an undo step of
+its own. A shape that cannot be applied stays in its copy, and the panel says why; it is not tried
+again by itself. After an undo nothing is applied by itself either: the user wanted to go back.
+"""
+
+from __future__ import annotations
+
+import bpy
+
+from ..errors import UserError
+from ..scene.object_settings import settings_of
+from ..scene.own_objects import is_posed_copy
+from ..scene.posed_copies import posed_copy_of, show_again
+from ..session.delayed_call import DelayedCall
+from ..session.enabled_objects import enabled_objects
+from ..session.status import status_of, tag_redraw
+from .apply_shape import apply_copy
+
+# Seconds from leaving the mode to applying.
+APPLY_AFTER = 0.1
+_MODES = frozenset({"SCULPT", "EDIT"})
+
+# The session_uid and the name of the copy that is being shaped.
+_shaped: tuple[int, str] | None = None
+# The session_uid of the copies whose mode was left.
+_left: set[int] = set()
+_failures: dict[int, UserError] = {}
+
+
+def failure_of(copy: bpy.types.Object) -> UserError | None:
+    """Why the shape of a posed copy could not be applied, or None."""
+    return _failures.get(copy.session_uid)
+
+
+def note_failure(copy: bpy.types.Object, error: UserError) -> None:
+    """Keep for the panel why the shape of a posed copy could not be applied."""
+    _failures[copy.session_uid] = error
+
+
+def observe() -> None:
+    """Note which copy is being shaped, and whether that has ended; quick."""
+    global _shaped
+    if _shaped is not None:
+        copy = bpy.data.objects.get(_shaped[1])
+        if copy is None or copy.session_uid != _shaped[0]:
+            _shaped = None
+        elif copy.mode == "OBJECT":
+            _left.add(_shaped[0])
+            _shaped = None
+    active = bpy.context.view_layer.objects.active
+    if active is not None and active.mode in _MODES and is_posed_copy(active):
+        _shaped = (active.session_uid, active.name)
+        _failures.pop(active.session_uid, None)
+
+
+def follow() -> None:
+    """Apply the copies whose mode was left; show the characters whose copies are gone."""
+    left = set(_left)
+    _left.clear()
+    if left:
+        for copy in [obj for obj in bpy.data.objects if obj.session_uid in left]:
+            if copy.mode == "OBJECT":
+                _apply(copy)
+    for obj in _characters_with_copies():
+        if posed_copy_of(obj) is None:
+            show_again(obj)
+
+
+def _apply(copy: bpy.types.Object) -> None:
+    uid = copy.session_uid
+    window = _window_with(copy)
+    try:
+        if window is None:
+            apply_copy(copy)
+            bpy.ops.ed.undo_push(message="Apply Example")
+        else:
+            with bpy.context.temp_override(window=window):
+                apply_copy(copy)
+                bpy.ops.ed.undo_push(message="Apply Example")
+    except UserError as error:
+        _failures[uid] = error
+    else:
+        _failures.pop(uid, None)
+
+
+def _window_with(obj: bpy.types.Object) -> bpy.types.Window | None:
+    """A window that shows the view layer of an object; None without windows."""
+    for window in bpy.context.window_manager.windows:
+        if window.view_layer.objects.get(obj.name) == obj:
+            return window
+    return None
+
+
+def _characters_with_copies() -> list[bpy.types.Object]:
+    return [
+        obj
+        for obj in enabled_objects()
+        if obj.library is None and settings_of(obj).native.hidden_for_copy
+    ]
+
+
+def _on_depsgraph_update(*_args: object) -> None:
+    observe()
+    if _left or _characters_with_copies():
+        _delayed_follow.request()
+
+
+def _after_undo(*_args: object) -> None:
+    take_for_granted()
+    for obj in enabled_objects():
+        # What was applied last may not be there any more.
+        status_of(obj).example_result = None
+    if _characters_with_copies():
+        _delayed_follow.request()
+
+
+def _after_load(*_args: object) -> None:
+    _failures.clear()
+    take_for_granted()
+    if _characters_with_copies():
+        _delayed_follow.request()
+
+
+def take_for_granted() -> None:
+    """Take the current state as the reference: no mode was left."""
+    global _shaped
+    _shaped = None
+    observe()
+    _left.clear()
+
+
+def _follow_and_redraw() -> None:
+    follow()
+    tag_redraw()
+
+
+_delayed_follow = DelayedCall(_follow_and_redraw, APPLY_AFTER, "REST")
+
+
+HANDLERS = (
+    ("depsgraph_update_post", _on_depsgraph_update),
+    ("undo_post", _after_undo),
+    ("redo_post", _after_undo),
+    ("load_post", _after_load),
+)
+
+
+def unregister() -> None:
+    """Stop following; an open copy stays open."""
+    global _shaped
+    _delayed_follow.cancel()
+    _shaped = None
+    _left.clear()
+    _failures.clear()

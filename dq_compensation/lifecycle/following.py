@@ -1,0 +1,227 @@
+"""Calls `reconcile` when something has changed: after an evaluation, before the picture is drawn.
+
+Blender evaluates a second time what handlers of `depsgraph_update_post` and `frame_change_post`
+have written, without calling them again. What takes long waits while something is dragged or
+painted: a timer looks again then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import bpy
+
+from ..modifier.factor_driver import keep_factor, release_factor
+from ..modifier.installation import remove_unused
+from ..modifier.modifier_inputs import get_input
+from ..modifier.node_tree import mark_if_edited
+from ..modifier.palette_object import armature_of_palette, keep_palettes_apart
+from ..modifier.stack import our_modifier
+from ..scene.object_settings import settings_of
+from ..scene.own_objects import is_palette
+from ..scene.setup import find_rig
+from ..session.bindings import bindings
+from ..session.enabled_objects import enabled_objects, forget
+from ..session.new_data import forget_new, is_new
+from ..session.status import any_status, fail, forget_statuses, is_drawn, keep_statuses, tag_redraw
+from .native_display import restore, show_to_camera
+from .reconcile import State, follow_native_display, reconcile
+
+# Seconds until what was moving is looked at again.
+CHECK_AGAIN_AFTER = 0.3
+
+# The session_uid of every mesh that was edited since its objects were reconciled.
+_edited: set[int] = set()
+# Of every object that something was left for later for.
+_waiting: set[int] = set()
+# Of every mesh that we have just written: Blender reports that as an edit, too.
+_written: set[int] = set()
+
+
+def follow(depsgraph: bpy.types.Depsgraph, *, playing: bool = False, patient: bool = True) -> None:
+    """Reconcile every enabled object that something in an evaluation belongs to.
+
+    Args:
+        playing: the frame has changed, and only what animation does not change counts.
+        patient: see `reconcile`.
+    """
+    if playing and not any(map(depsgraph.id_type_updated, ("MESH", "ARMATURE", "SCENE"))):
+        return
+    named, everything = _named(depsgraph, playing=playing)
+    if not patient:
+        named |= _waiting
+    objects = [obj for obj in enabled_objects() if everything or named & set(_uids(obj))]
+    _reconcile(objects, depsgraph, patient=patient)
+
+
+def _named(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> tuple[set[int], bool]:
+    """The session_uid of what an evaluation names, and whether all objects may be concerned."""
+    named: set[int] = set()
+    everything = edited_tree = False
+    for update in depsgraph.updates:
+        changed = update.id.original
+        match changed:
+            case bpy.types.Mesh():
+                # Animated shape keys come without the shading flag; edits and sliders with it.
+                if update.is_updated_shading and changed.session_uid not in _written:
+                    mesh_edited(changed.session_uid)
+                    named.add(changed.session_uid)
+            case bpy.types.Object() if not playing:
+                # A palette object is evaluated with every pose: it stands for its own armature.
+                rig = armature_of_palette(changed) if is_palette(changed) else changed
+                everything |= rig is None
+                named.add((rig or changed).session_uid)
+            case bpy.types.Armature():
+                named.add(changed.session_uid)
+            case bpy.types.NodeTree():
+                edited_tree |= "DQ Compensation" in changed.name and not _written
+            case bpy.types.Scene():
+                # Dependencies were sorted out anew: objects or modifiers have come or gone.
+                everything = True
+                forget()
+    if edited_tree:
+        _mark_edited_trees()
+    return named, everything or edited_tree
+
+
+def _mark_edited_trees() -> None:
+    modifiers = [our_modifier(obj) for obj in enabled_objects()]
+    for tree in {nodes.node_group for nodes in modifiers if nodes is not None}:
+        if tree is not None and tree.library is None:
+            mark_if_edited(tree)
+
+
+def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
+    """Reconcile every enabled object.
+
+    Returns:
+        whether one of them is still on the move and should be looked at again.
+    """
+    enabled = enabled_objects()
+    uids = {obj.session_uid for obj in enabled}
+    if keep_statuses(uids):
+        remove_unused()
+    bindings.keep_only(uids)
+    keep_palettes_apart()
+    _edited.intersection_update(obj.data.session_uid for obj in enabled if obj.data is not None)
+    written, waits = _reconcile(enabled, depsgraph, patient=patient)
+    flush(written)
+    return waits
+
+
+def check_now() -> float | None:
+    """Reconcile every enabled object, redraw, and say after how many seconds to come again."""
+    if not enabled_objects() and not any_status():
+        return None
+    waits = check_all(bpy.context.evaluated_depsgraph_get())
+    tag_redraw()
+    return CHECK_AGAIN_AFTER if waits else None
+
+
+def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **options: bool) -> None:
+    """`reconcile` for operators: Blender has evaluated the changes when this returns."""
+    if reconcile(obj, depsgraph, **options).state is State.OUT_OF_DATE:
+        flush([obj])
+
+
+def flush(objects: list[bpy.types.Object]) -> None:
+    """Let Blender evaluate our own changes, without taking them for edits by the user."""
+    if not objects:
+        return
+    _written.update(obj.data.session_uid for obj in objects if obj.data is not None)
+    try:
+        bpy.context.view_layer.update()
+    finally:
+        _written.clear()
+
+
+def mesh_edited(uid: int) -> None:
+    """Note that a mesh has been edited: it is read again when its objects are reconciled."""
+    _edited.add(uid)
+
+
+def follow_modes() -> None:
+    """Bring the native display of every enabled object in line with its mode."""
+    for obj in enabled_objects():
+        hidden = settings_of(obj).native.hidden
+        if obj.library is None and (obj.mode != "OBJECT" if hidden else is_drawn(obj)):
+            follow_native_display(obj)
+
+
+def restore_all() -> None:
+    """Put back the native display of every enabled object, and leave it right without us."""
+    for obj in enabled_objects():
+        if obj.library is None:
+            restore(obj)
+            if (ours := our_modifier(obj)) is not None:
+                keep_factor(obj, ours)
+
+
+def show_all_to_camera() -> None:
+    """Let final renders see every enabled object."""
+    for obj in enabled_objects():
+        if obj.library is None:
+            show_to_camera(obj)
+
+
+def part_from_new_data() -> None:
+    """Before an undo: remove the modifiers that use data-blocks which the older step may not have.
+
+    They come back with what is reconciled after it.
+    """
+    for obj in enabled_objects():
+        ours = our_modifier(obj) if obj.library is None else None
+        if ours is not None and (is_new(ours.node_group) or is_new(get_input(ours, "Palette"))):
+            release_factor(obj)
+            obj.modifiers.remove(ours)
+            # What the step reads anew is as it was then; what it keeps in memory has this.
+            settings_of(obj).native.parted = True
+    forget_new()
+
+
+def forget_all() -> None:
+    """Forget everything about the file: another file is loaded."""
+    forget_statuses()
+    forget_new()
+    bindings.clear()
+    _edited.clear()
+    _waiting.clear()
+    forget()
+
+
+def _reconcile(
+    objects: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, *, patient: bool
+) -> tuple[list[bpy.types.Object], bool]:
+    """Reconcile objects; an error of one does not stop the others.
+
+    Returns:
+        those that something was written for, and whether something was left for later.
+    """
+    written: list[bpy.types.Object] = []
+    meshes: set[int] = set()
+    waiting: set[int] = set()
+    for obj in objects:
+        uid = obj.data.session_uid if obj.data is not None else 0
+        meshes.add(uid)
+        try:
+            found = reconcile(obj, depsgraph, edited=uid in _edited, patient=patient)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still reconciled
+            fail(obj, error)
+            continue
+        if found.waits:
+            waiting.add(uid)
+            _waiting.add(obj.session_uid)
+            continue
+        _waiting.discard(obj.session_uid)
+        if found.state is State.OUT_OF_DATE:
+            written.append(obj)
+    _edited.difference_update(meshes - waiting)
+    return written, bool(waiting)
+
+
+def _uids(obj: bpy.types.Object) -> Iterator[int]:
+    """The session_uid of every data-block that an object's deformation depends on."""
+    rig = find_rig(obj)
+    for data in (obj, obj.data, rig, rig.data if rig is not None else None):
+        if data is not None:
+            yield data.session_uid

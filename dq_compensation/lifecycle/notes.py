@@ -1,0 +1,43 @@
+"""The notes on an enabled object in the panel: what its deformation leaves out."""
+
+from __future__ import annotations
+
+import bpy
+
+from ..modifier.made_for import has_moved
+from ..modifier.stack import our_modifier
+from ..scene.object_settings import Settings, settings_of
+from ..scene.setup import notes
+from ..session.status import status_of
+from .replacement import is_fixed
+
+
+def find_notes(obj: bpy.types.Object) -> list[str]:
+    """The features of an enabled object that do not show in our deformation; for the panel."""
+    settings = settings_of(obj)
+    native = settings.native
+    # In the other modes, as while painting, the modifier's own result shows.
+    drawn = settings.display == "GPU" and obj.mode == "OBJECT"
+    ours = our_modifier(obj)
+    found = notes(
+        obj,
+        replaced_modifier="" if native.passing else native.replaced_modifier,
+        own_modifier=ours.name if ours is not None else "",
+        drawn=drawn,
+    )
+    acting = Settings.of(obj)
+    if is_fixed(obj) and has_moved(obj, acting):
+        found.append(
+            f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
+            "compensation stays as it was in the linked file."
+        )
+    binding = status_of(obj).binding
+    if binding is not None and acting.by_example:
+        found.extend(binding.examples(settings.limb_axis).problems)
+    group = settings.vertex_group
+    if group and group not in obj.vertex_groups and acting.acts("vertex_group"):
+        found.append(f"{obj.name} has no vertex group {group}; the compensation acts fully.")
+    group = settings.blend_group
+    if group and group not in obj.vertex_groups and acting.acts("blend_group"):
+        found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
+    return found

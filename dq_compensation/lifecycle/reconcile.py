@@ -1,0 +1,213 @@
+"""Keeps the deformation of enabled objects up to date: `reconcile` looks, then updates.
+
+An enabled object is deformed by a node modifier right after its Armature modifier, which is hidden.
+The modifier reads attributes of the mesh (weights, joints), the posed bones from the *palette*
+object, and a few inputs. All of that was written once, for the mesh, weights, bones and settings of
+one moment, and Blender does not tell it when one of them changes. So:
+
+- What it was made for is kept in the file as digests, one for each part (`modifier.made_for`).
+- `look` compares them with what there is now. The structure (names, counts, bones, settings, the
+  modifier's own parts) is compared every time, in a fraction of a millisecond. The content
+  (vertices, weights) has to be read: only where Blender has reported an edit of the mesh, and once
+  in every session.
+- `reconcile` acts on what it found. OUT_OF_DATE: it writes everything again. BLOCKED: it gives the
+  object back to the Armature modifier until the reason is gone. PASSING: a modifier before ours
+  adds vertices, so ours lets the mesh pass and the Armature modifier is shown. MISSING: the user
+  has applied or removed our modifier; only *Refresh* adds it again. Then it hides or shows
+  Blender's own surface, for the GPU display.
+- `lifecycle.following` calls it when Blender has evaluated an edit, before the picture is drawn.
+
+The panel, Setup Check, Refresh and the drawing all read what it leaves in `session.status`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+import bpy
+
+from ..errors import BindingError
+from ..modifier.made_for import PLACE, changed_parts
+from ..modifier.stack import installation_refusal, misfit_problem, our_modifier
+from ..scene.binding import Binding
+from ..scene.object_settings import Settings, settings_of
+from ..scene.setup import deformation_refusal, pose_refusal
+from ..session.bindings import bindings
+from ..session.status import is_drawn, status_of
+from ..viewport.camera_rays import hidden_from_camera_rays
+from ..viewport.capability import drawing_refusal
+from .movement import is_being_edited, is_still_moving, key_values
+from .native_display import hide, restore
+from .notes import find_notes
+from .replacement import is_fixed, let_pass, put_armature_modifier_back, replace_armature_modifier
+
+MODIFIER_MISSING = (
+    "The modifier DQ Compensation of {obj} was applied or removed. Press Refresh to add it again, "
+    "or Disable to go back to the Armature modifier."
+)
+DEFORMED_MEANWHILE = "Until then the Armature modifier deforms it."
+
+
+class State(Enum):
+    """The states of an enabled object."""
+
+    CURRENT = auto()
+    OUT_OF_DATE = auto()
+    PASSING = auto()
+    MISSING = auto()
+    BLOCKED = auto()
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of `look`.
+
+    Attributes:
+        reason: why it is not deformed by us, a sentence for the panel.
+        parts: what has changed since the modifier was made, by the names that riggers know.
+        waits: whether something was left for later.
+    """
+
+    state: State
+    reason: str | None = None
+    parts: tuple[str, ...] = ()
+    waits: bool = False
+
+
+def look(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, binding: Binding | None = None
+) -> Found:
+    """Find the state of an enabled object. Changes nothing.
+
+    Args:
+        binding: of the object as it is now; without it, vertices and weights are taken on trust.
+    """
+    if reason := deformation_refusal(obj):
+        return Found(State.BLOCKED, reason)
+    if reason := None if _is_linked(obj) else installation_refusal(obj):
+        shown = settings_of(obj).display == "MODIFIER"
+        return Found(State.BLOCKED, f"{reason} {DEFORMED_MEANWHILE}" if shown else reason)
+    ours, native = our_modifier(obj), settings_of(obj).native
+    if ours is None and native.replaced_modifier and not native.parted:
+        return Found(State.MISSING, MODIFIER_MISSING.format(obj=obj.name))
+    parts = _changed_parts(obj, binding) if ours is not None else ()
+    if parts or (obj.library is None and (ours is None or not native.replaced_modifier)):
+        return Found(State.OUT_OF_DATE, parts=parts)
+    reason = misfit_problem(obj, depsgraph) if obj.library is None else None
+    return Found(State.PASSING, reason) if reason else Found(State.CURRENT)
+
+
+def _is_linked(obj: bpy.types.Object) -> bool:
+    """Whether an object, or the mesh that its modifier reads, can only be shown as it is."""
+    return obj.library is not None or is_fixed(obj)
+
+
+def _changed_parts(obj: bpy.types.Object, binding: Binding | None) -> tuple[str, ...]:
+    if obj.library is not None:
+        return ()
+    if is_fixed(obj):
+        # Its mesh cannot be written; that it has moved is a note.
+        found = changed_parts(obj, Settings.of(obj))
+        return tuple(part for part in found if part != PLACE)
+    return changed_parts(obj, Settings.of(obj), binding)
+
+
+def reconcile(
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    *,
+    edited: bool = False,
+    patient: bool = False,
+) -> Found:
+    """Bring the node modifier, the status and the native display of an enabled object up to date.
+
+    Args:
+        edited: its mesh or weights may have changed.
+        patient: while something of it is dragged or painted, leave what takes long for later.
+
+    Returns:
+        what was found before.
+    """
+    status = status_of(obj)
+    waits = patient and edited and is_being_edited(obj)
+    deep = (edited and not waits) or not status.compared
+    if deep:
+        bindings.discard(obj.session_uid)
+    try:
+        found = look(obj, depsgraph, bindings.get(obj, depsgraph) if deep else None)
+        status.compared = True
+        still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)
+        if found.state is State.OUT_OF_DATE and not still_moving:
+            _bring_up_to_date(obj, depsgraph, found)
+    except BindingError as error:
+        found, still_moving = Found(State.BLOCKED, str(error)), False
+    extra = _give_way(obj, found)
+    status.problem = None if extra else found.reason
+    _read(obj, depsgraph, found, deep=deep)
+    status.pose_problem = pose_refusal(obj) if status.problem is None else None
+    status.notes = find_notes(obj) + extra
+    status.key_values = key_values(obj)
+    if obj.library is None:
+        follow_native_display(obj)
+    return replace(found, waits=waits or still_moving)
+
+
+def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found) -> None:
+    """Write everything again that deforms an object."""
+    if PLACE in found.parts:
+        bindings.discard(obj.session_uid)
+    binding = bindings.get(obj, depsgraph)
+    if not settings_of(obj).native.replaced_modifier:
+        # What is hidden now is not how the user had it.
+        restore(obj)
+    replace_armature_modifier(obj, binding)
+    settings_of(obj).native.parted = False
+
+
+def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
+    """Let the Armature modifier deform an object that we cannot deform.
+
+    Returns:
+        what to note where that concerns renders only.
+    """
+    if obj.library is not None:
+        return []
+    if found.state is not State.BLOCKED:
+        if our_modifier(obj) is not None:
+            let_pass(obj, passing=found.state is State.PASSING)
+        return []
+    # In Edit Mode the modifier stays as it was when it began.
+    if obj.mode != "EDIT":
+        put_armature_modifier_back(obj)
+    if settings_of(obj).display == "GPU" and deformation_refusal(obj) is None:
+        return [f"Renders show the Armature modifier's result. {found.reason}"]
+    return []
+
+
+def _read(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found, *, deep: bool
+) -> None:
+    """Bind an object where something needs it: our drawing, its examples, or an edit."""
+    status, settings = status_of(obj), settings_of(obj)
+    drawn = settings.display == "GPU" or settings.overlay != "NONE" or has_examples(obj)
+    try:
+        if status.problem is not None and found.state is not State.PASSING:
+            status.binding = None
+        elif deep or drawn:
+            status.binding = bindings.get(obj, depsgraph)
+    except BindingError as error:
+        status.binding, status.problem = None, str(error)
+
+
+def has_examples(obj: bpy.types.Object) -> bool:
+    """Whether an object is deformed by example, and has any."""
+    return Settings.of(obj).by_example and len(settings_of(obj).examples) > 0
+
+
+def follow_native_display(obj: bpy.types.Object) -> None:
+    """Hide the native surface of an enabled object where we draw it, and only there."""
+    if drawing_refusal() is None and is_drawn(obj):
+        hide(obj, from_camera_rays=hidden_from_camera_rays())
+    else:
+        restore(obj)

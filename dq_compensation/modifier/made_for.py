@@ -1,0 +1,141 @@
+"""Remembers in the file the state that the node modifier of an object was made for.
+
+Two records of digests, each in the data-block with what was made, so that undo and copying keep
+them together: the mesh has what its attributes were written from (`scene.content`: vertices,
+weights, example shapes), the object what its modifier depends on besides, the modifier's own parts
+included. A part whose digest is another one now has changed, or was edited by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import bpy
+import numpy as np
+
+from ..core.vectors import extent
+from ..scene.armature import object_to_armature, place_rounding, same_place
+from ..scene.binding import Binding
+from ..scene.content import Digests, digest, structure_of
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import Settings
+from ..scene.setup import find_rig
+from .attribute_names import PREFIX
+from .factor_driver import is_driven
+from .modifier_inputs import get_inputs
+from .node_tree import NODES_PROPERTY, TREE_PROPERTY
+from .palette_object import is_intact
+from .stack import is_in_place, our_modifier
+
+# Custom properties, of the mesh and of the object.
+CONTENT_PROPERTY = "dq_compensation_written_from"
+STATE_PROPERTY = "dq_compensation_made_for"
+# Of the object, in files of earlier versions.
+_FORMER_PROPERTIES = (
+    "dq_compensation_modifier_state",
+    "dq_compensation_modifier_place",
+    "dq_compensation_measure",
+)
+
+PLACE = "place by the armature"
+
+
+def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
+    """Remember the state that the modifier of an object has just been made for."""
+    forget(obj)
+    record: dict[str, object] = dict(_state(obj, settings))
+    if settings.compensates:
+        record["measured by"] = measuring_of(settings)
+        record["place"] = binding.object_to_armature.ravel().tolist()
+        record["extent"] = extent(binding.rest)
+    obj[STATE_PROPERTY] = json.dumps(record)
+    mesh = mesh_of(obj)
+    if _record(mesh, CONTENT_PROPERTY) != binding.content:
+        mesh[CONTENT_PROPERTY] = json.dumps(binding.content)
+
+
+def forget(obj: bpy.types.Object) -> None:
+    """Remove the record of an object."""
+    for name in (STATE_PROPERTY, *_FORMER_PROPERTIES):
+        if name in obj:
+            del obj[name]
+
+
+def forget_content(mesh: bpy.types.Mesh) -> None:
+    """Remove the record of a mesh."""
+    if CONTENT_PROPERTY in mesh:
+        del mesh[CONTENT_PROPERTY]
+
+
+def changed_parts(
+    obj: bpy.types.Object, settings: Settings, binding: Binding | None = None
+) -> tuple[str, ...]:
+    """The parts that have changed since the modifier was made, by their names for riggers.
+
+    Args:
+        obj: the original mesh object; it has the modifier.
+        binding: of the object as it is now; without it, vertices and weights are taken on trust.
+    """
+    known = _record(obj, STATE_PROPERTY)
+    if not known and mesh_of(obj).library is not None:
+        return ()  # made by an earlier version, in a file that cannot be written
+    found = [name for name, value in _state(obj, settings).items() if known.get(name) != value]
+    if has_moved(obj, settings):
+        found.append(PLACE)
+    if binding is not None:
+        written = _record(mesh_of(obj), CONTENT_PROPERTY)
+        found += [name for name, value in binding.content.items() if written.get(name) != value]
+    return tuple(found)
+
+
+def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
+    """Whether an object has moved by its armature since its compensation was measured."""
+    known, rig = _record(obj, STATE_PROPERTY), find_rig(obj)
+    if not settings.compensates or "place" not in known or rig is None:
+        return False
+    before = np.reshape(known["place"], (4, 4))
+    now = object_to_armature(obj, rig)
+    return not same_place(before, now, known["extent"], place_rounding(obj, rig))
+
+
+def measuring_of(settings: Settings) -> str:
+    """The settings of the measurement, the same for all objects that share a mesh."""
+    return f"{settings.curve} {settings.limb_axis}"
+
+
+def measured_by(obj: bpy.types.Object) -> str | None:
+    """How the compensation of an object was measured; None without any."""
+    return _record(obj, STATE_PROPERTY).get("measured by")
+
+
+def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
+    """The digests of all that the modifier depends on but for what the mesh's record has."""
+    found = structure_of(obj)
+    found["settings"] = digest(
+        (settings.acting_method, settings.curve, settings.limb_axis),
+        (settings.vertex_group, settings.blend_group, settings.by_example),
+    )
+    modifier, rig = our_modifier(obj), find_rig(obj)
+    if modifier is None or rig is None:
+        return found
+    tree = cast("bpy.types.NodeTree", modifier.node_group)
+    inputs = get_inputs(modifier)
+    palette = inputs.pop("Palette", None)
+    inputs.pop("Factor", None)  # it is driven
+    intact = palette is not None and is_intact(palette, rig)
+    attributes = [
+        (a.name, a.data_type) for a in mesh_of(obj).attributes if a.name.startswith(PREFIX)
+    ]
+    return found | {
+        "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
+        "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
+        "place in the stack": digest(is_in_place(obj)),
+        "posed bones": digest(intact),
+        "attributes": digest(sorted(attributes)),
+    }
+
+
+def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:
+    found = owner.get(name)
+    return json.loads(found) if isinstance(found, str) else {}

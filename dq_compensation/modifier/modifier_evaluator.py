@@ -1,0 +1,63 @@
+"""The node modifier as an evaluator: the deformed vertices, without touching the user's scene."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BindingError
+from ..scene.binding import Binding
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import Settings
+from ..scene.setup import armature_modifier
+from ..scene.temporary_copy import temporary_copy
+from .installation import install, uninstall
+from .stack import our_modifier
+
+
+def evaluate_by_modifier(
+    obj: bpy.types.Object, binding: Binding, settings: Settings
+) -> NDArray[np.float32]:
+    """Deform an object by the node modifier, in the state of the current view layer.
+
+    A copy of the object and its mesh gets the modifier and is looked at in the current view layer;
+    it is gone when this returns. The object itself may have another method, or none.
+
+    Returns:
+        shape (n, 3), float32, object space, before the modifiers that follow the Armature modifier.
+
+    Raises:
+        BindingError: the node modifier cannot be added, or it found another mesh than was bound.
+    """
+    with temporary_copy(obj) as copy:
+        for modifier in _not_ours_to_show(copy):
+            copy.modifiers.remove(modifier)
+        armature = armature_modifier(copy)
+        if armature is not None:
+            armature.show_viewport = False
+        try:
+            nodes = install(copy, binding, settings)
+            nodes.show_viewport = True
+            bpy.context.view_layer.update()
+            depsgraph = bpy.context.evaluated_depsgraph_get()
+            mesh = mesh_of(copy.evaluated_get(depsgraph))
+            if len(mesh.vertices) != binding.vertex_count:
+                raise BindingError(f"The mesh of {obj.name} has changed. Press Refresh.")
+            positions = np.empty(3 * len(mesh.vertices), np.float32)
+            position: Any = mesh.attributes["position"]
+            position.data.foreach_get("vector", positions)
+        finally:
+            uninstall(copy)
+    return positions.reshape(-1, 3)
+
+
+def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The copied node modifiers, and all modifiers after the Armature modifier."""
+    armature = armature_modifier(copy)
+    modifiers = list(copy.modifiers)
+    after = modifiers[modifiers.index(cast("bpy.types.Modifier", armature)) + 1 :]
+    ours = our_modifier(copy)
+    return after if ours is None or ours in after else [*after, ours]

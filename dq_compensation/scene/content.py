@@ -1,0 +1,85 @@
+"""Digests of the input of a deformation: they show whether a result is still up to date.
+
+*Structure* is cheap: names, counts, the Armature modifier, the bones at rest. No vertex is read.
+*Content* is deep: the arrays that binding has read. Each part has a digest of its own, so that a
+difference has a name. Digests say the same in every session: they are kept in the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from .armature import armature_of
+from .attributes import read_property
+from .mesh import mesh_of
+from .setup import armature_modifier
+from .shape_key_offsets import shape_key_signature
+from .stored_examples import example_items
+
+Digests = dict[str, str]
+
+
+def digest(*values: object) -> str:
+    """A short text that is equal for equal values: arrays by their bytes, all else as it prints."""
+    found = hashlib.blake2b(digest_size=10)
+    for value in values:
+        if isinstance(value, np.ndarray):
+            found.update(str(value.shape).encode())
+            found.update(np.ascontiguousarray(value))
+        else:
+            found.update(repr(value).encode())
+    return found.hexdigest()
+
+
+def structure_of(obj: bpy.types.Object) -> Digests:
+    """The digests that are cheap to make, by the name that a rigger knows the part by."""
+    mesh, modifier = mesh_of(obj), armature_modifier(obj)
+    counts = (len(mesh.vertices), len(mesh.edges), len(mesh.polygons), len(mesh.loops))
+    found = {
+        "mesh": digest(counts),
+        "vertex groups": digest(obj.vertex_groups.keys()),
+        "shape keys": digest(shape_key_signature(mesh)),
+        "example poses": digest(example_items(obj)),
+    }
+    if modifier is not None and modifier.object is not None:
+        mask = (modifier.vertex_group, modifier.invert_vertex_group)
+        found["Armature modifier"] = digest(modifier.name, modifier.use_vertex_groups, mask)
+        found["bones"] = bones_digest(modifier.object)
+    return found
+
+
+def bones_digest(armature: bpy.types.Object) -> str:
+    """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails."""
+    bones = armature_of(armature).bones
+    parents = [bone.parent for bone in bones]
+    return digest(
+        bones.keys(),
+        [parent.name if parent is not None else "" for parent in parents],
+        read_property(bones, "use_deform", np.bool_),
+        read_property(bones, "bbone_segments", np.int32),
+        read_property(bones, "matrix_local", np.float32, (16,)),
+        read_property(bones, "tail_local", np.float32, (3,)),
+    )
+
+
+def content_of(
+    rest: NDArray[np.float32],
+    weights: tuple[NDArray[np.generic] | None, ...],
+    example_shapes: NDArray[np.float32] | None,
+) -> Digests:
+    """The digests of everything that was read from the mesh.
+
+    Args:
+        rest: shape (n, 3); the basis shape.
+        weights: the arrays that say how much each bone moves each vertex.
+        example_shapes: shape (N, n, 3), the offsets of the example poses; None without.
+    """
+    return {
+        "vertices": digest(rest),
+        "weights": digest(*weights),
+        "example shapes": digest(example_shapes),
+    }

@@ -1,0 +1,1 @@
+"""The state of the current session in Python; nothing here is saved in the file."""

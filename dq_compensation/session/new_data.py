@@ -1,0 +1,27 @@
+"""The new trees and palette objects that an undo step may not have.
+
+Undo keeps an object in memory as it is where two steps have it alike; but it frees every data-block
+that the older step does not have. What is made between two steps, as when weights were painted and
+a check follows, would leave the object with a pointer to nothing: Blender crashes.
+"""
+
+from __future__ import annotations
+
+import bpy
+
+_uids: set[int] = set()
+
+
+def remember_new(data: bpy.types.ID) -> None:
+    """Note a data-block that was made just now."""
+    _uids.add(data.session_uid)
+
+
+def is_new(data: bpy.types.ID | None) -> bool:
+    """Whether a data-block was made since the last undo, redo or load."""
+    return data is not None and data.session_uid in _uids
+
+
+def forget_new() -> None:
+    """Forget all of them: the restored step has the data-blocks, or they are gone."""
+    _uids.clear()

@@ -1,0 +1,159 @@
+"""The status of each enabled object, and the check that brings it up to date."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scene.binding import Binding
+from ..scene.object_settings import settings_of
+from .delayed_call import DelayedCall
+
+_log = logging.getLogger(__name__)
+
+# Seconds from the last change to the check: long enough to check once for a burst of changes, and
+# never while a bone is being dragged; short enough to look immediate.
+CHECK_AFTER = 0.1
+
+FAILED = "{what} failed: {error}. Press Refresh to try again; the console says more."
+
+
+@dataclass
+class Status:
+    """The status of one enabled object.
+
+    Attributes:
+        binding: the last one that was true; None before the first and after a failure.
+        compared: whether what was read from the mesh has been compared with what the modifier was
+            made from, in this session.
+        problem: why the object is not deformed by us, a sentence for the panel.
+        failure: an error of drawing it; it is not tried again before a refresh.
+        pose_problem: why the picture does not follow the pose.
+        overlay_failure: an error of colouring it; it is not tried again before a refresh.
+        overlay_maximum: the upper end of the colours as drawn last, in millimetres; 0 before.
+        notes: what our deformation leaves out.
+        example_values: how much of each example pose acts now, 0 to 1, in the order of the list;
+            -1 for one that cannot act. Empty before the first look.
+        example_result: what came of the shape that was applied last, a sentence for the panel.
+        key_values: shape (m,), the shape keys' values at the last check.
+        last_place: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
+    """
+
+    binding: Binding | None = None
+    compared: bool = False
+    problem: str | None = None
+    failure: str | None = None
+    pose_problem: str | None = None
+    overlay_failure: str | None = None
+    overlay_maximum: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    example_values: tuple[float, ...] = ()
+    example_result: str | None = None
+    key_values: NDArray[np.float32] | None = None
+    last_place: NDArray[np.float64] | None = None
+
+
+# By session_uid, so that no reference to Blender's data outlives an undo.
+_statuses: dict[int, Status] = {}
+_check: Callable[[], float | None] | None = None
+
+
+def status_of(obj: bpy.types.Object) -> Status:
+    """The status of an object; an empty one if it has none."""
+    return _statuses.setdefault(obj.session_uid, Status())
+
+
+def any_status() -> bool:
+    """Whether any object has a status."""
+    return bool(_statuses)
+
+
+def keep_statuses(object_uids: set[int]) -> bool:
+    """Drop the status of all other objects; returns whether there were any."""
+    others = _statuses.keys() - object_uids
+    for uid in others:
+        del _statuses[uid]
+    return bool(others)
+
+
+def forget_status(obj: bpy.types.Object) -> None:
+    """Drop the status of an object."""
+    _statuses.pop(obj.session_uid, None)
+
+
+def forget_statuses() -> None:
+    """Drop the status of every object."""
+    _statuses.clear()
+
+
+def is_drawn(obj: bpy.types.Object) -> bool:
+    """Whether we draw an enabled object: GPU display, Object Mode, nothing wrong, not linked."""
+    return settings_of(obj).display == "GPU" and obj.library is None and _is_sound(obj)
+
+
+def is_coloured(obj: bpy.types.Object) -> bool:
+    """Whether an enabled object gets the overlay: it is on, Object Mode, nothing wrong."""
+    is_on = settings_of(obj).overlay != "NONE"
+    return is_on and _is_sound(obj) and status_of(obj).overlay_failure is None
+
+
+def _is_sound(obj: bpy.types.Object) -> bool:
+    """Whether an enabled object is in Object Mode, bound, and nothing is wrong with it."""
+    status = status_of(obj)
+    wrong = status.failure or status.problem
+    return obj.mode == "OBJECT" and status.binding is not None and wrong is None
+
+
+def fail(obj: bpy.types.Object, error: Exception) -> None:
+    """Leave an object alone after an error; the panel says so."""
+    status_of(obj).failure = _logged(f"Deforming {obj.name}", error)
+
+
+def fail_overlay(obj: bpy.types.Object, error: Exception) -> None:
+    """Leave an object without its overlay after an error; the panel says so."""
+    status_of(obj).overlay_failure = _logged(f"The overlay of {obj.name}", error)
+
+
+def _logged(what: str, error: Exception) -> str:
+    _log.exception("%s failed", what)
+    return FAILED.format(what=what, error=str(error).rstrip("."))
+
+
+def set_check(check: Callable[[], float | None] | None) -> None:
+    """Set the function that `check_soon` calls. It returns the seconds to the next call, or None.
+
+    None takes it back, with a check that is due.
+    """
+    global _check
+    _delayed_check.cancel()
+    _check = check
+
+
+def check_soon(seconds: float = CHECK_AFTER) -> None:
+    """Check every enabled object when nothing has changed for so many seconds."""
+    _delayed_check.request(seconds)
+
+
+def seconds_since_change() -> float:
+    """How long ago `check_soon` was called."""
+    return _delayed_check.seconds_since_request()
+
+
+def _run_check() -> float | None:
+    return _check() if _check is not None else None
+
+
+_delayed_check = DelayedCall(_run_check, CHECK_AFTER, "QUIET")
+
+
+def tag_redraw() -> None:
+    """Ask every 3D viewport and its sidebar to draw again."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                area.tag_redraw()

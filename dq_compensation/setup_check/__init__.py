@@ -1,0 +1,1 @@
+"""Setup Check: finds what spoils a deformation, and fixes it."""

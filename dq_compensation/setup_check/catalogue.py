@@ -1,0 +1,90 @@
+"""All checks, in the order in which their findings are listed and fixed."""
+
+from __future__ import annotations
+
+import logging
+
+import bpy
+
+from .checks import (
+    armature_modifier,
+    baked_keys,
+    bone_features,
+    bone_groups,
+    bone_hierarchy,
+    bone_orientation,
+    bone_scale,
+    example_supports,
+    mirrored_weights,
+    object_scale,
+    parenting,
+    shape_keys,
+    shared_joints,
+    stale_binding,
+    tiny_influences,
+    topology_modifiers,
+    unweighted_vertices,
+    weight_sums,
+    weight_transition,
+)
+from .issue import Check, Issue
+from .subject import Subject
+
+CHECKS: tuple[Check, ...] = (
+    bone_scale.CHECK,
+    object_scale.CHECK,
+    parenting.CHECK,
+    bone_orientation.CHECK,
+    bone_hierarchy.CHECK,
+    armature_modifier.CHECK,
+    unweighted_vertices.CHECK,
+    weight_sums.CHECK,
+    bone_groups.CHECK,
+    tiny_influences.CHECK,
+    shared_joints.CHECK,
+    example_supports.CHECK,
+    weight_transition.CHECK,
+    bone_features.CHECK,
+    shape_keys.CHECK,
+    baked_keys.CHECK,
+    stale_binding.CHECK,
+    topology_modifiers.CHECK,
+    mirrored_weights.CHECK,
+)
+
+# The key of the issue that stands for a check that could not be made.
+FAILED = "failed"
+
+_log = logging.getLogger(__name__)
+_ORDER = ("ERROR", "WARNING", "INFORMATION")
+
+
+def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
+    """The issues of a character, the worst first.
+
+    A check that fails becomes an issue itself: the others are still made.
+
+    Args:
+        obj: a mesh object, enabled or not, original.
+    """
+    subject = Subject(obj, depsgraph)
+    found = [issue for check in CHECKS for issue in found_by(check, subject)]
+    return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
+
+
+def check_named(name: str) -> Check | None:
+    """The check of that name; None when there is none."""
+    return next((check for check in CHECKS if check.name == name), None)
+
+
+def found_by(check: Check, subject: Subject) -> list[Issue]:
+    """The issues of one check; an issue of its failure where it fails."""
+    try:
+        return check.find(subject)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are made
+        _log.exception("The check %s of %s failed", check.name, subject.obj.name)
+        message = (
+            f"{subject.obj.name} could not be checked for {check.name.replace('_', ' ')}: "
+            f"{str(error).rstrip('.')}. The console says more."
+        )
+        return [Issue(check.name, FAILED, "WARNING", message)]

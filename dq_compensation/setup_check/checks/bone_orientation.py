@@ -1,0 +1,140 @@
+"""Check: the bones that deform point along their limbs, or the Limb Axis setting makes up for it.
+
+FBX and glTF files of other programs often have bones whose Y lies across the limb. With Limb Axis
+Automatic the limb of a bone runs to its children, whatever its Y; a bone without children has only
+its own Y.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.limb_axes import LimbAxes
+from ...scene.object_settings import Settings, setting_label, settings_of
+from ...wording import counted, listed
+from ..fixes.reorient import reorient_bones
+from ..fixes.requirements import require_armature
+from ..issue import Check, Fix, FixError, Issue
+from ..subject import Subject
+
+_REORIENT = "reorient_bones"
+_QUESTION = (
+    "{bones} of {armature} are turned at rest, for every mesh that it deforms: {names}. Their pose "
+    "channels and all keys in its actions are rewritten so that the motion stays; numbers in the "
+    "channels, Euler orders and locks change with the axes. A channel whose keys are not at the "
+    "same frames is keyed on every frame. The compensated shape changes where the limb was taken "
+    "for another direction."
+)
+
+
+def find(subject: Subject) -> list[Issue]:
+    """Bones whose limb the setting does not follow; else, as information, bones that are off."""
+    axes = limb_axes_of(subject)
+    if axes is None or subject.armature is None or not Settings.of(subject.obj).acts("limb_axis"):
+        return []
+    setting = settings_of(subject.obj).limb_axis
+    off, ends_off, turned = axes.off(setting), axes.ends_off(setting), axes.y_off()
+    reorient = (_reorient_fix(axes, subject.armature.name),) if turned.any() else ()
+    wrong = off | ends_off
+    if wrong.any():
+        best = axes.best_axis()
+        fewer = (axes.off(best) | axes.ends_off(best)).sum() < wrong.sum()
+        fixes = (_set_axis_fix(subject, best, axes, wrong), *reorient) if fewer else reorient
+        severity = "ERROR" if wrong.sum() * 2 > axes.concerned.sum() else "WARNING"
+        message = _message(subject, axes, off, ends_off)
+        names = _names(axes, wrong)
+        return [Issue(CHECK.name, "limb_axis", severity, message, names, fixes=fixes)]
+    if setting != "AUTO" or not turned.any():
+        return []
+    names = _names(axes, turned)
+    verb = "does not point along its limb" if len(names) == 1 else "do not point along their limbs"
+    message = (
+        f"{counted(len(names), 'bone')} of {subject.armature.name} {verb}: {listed(names)}. Limb "
+        f"Axis {setting_label(subject.obj, 'limb_axis')} takes the limbs from the hierarchy, so "
+        "the deformation is right."
+    )
+    return [Issue(CHECK.name, "own_axes", "INFORMATION", message, names, fixes=reorient)]
+
+
+def limb_axes_of(subject: Subject) -> LimbAxes | None:
+    """How the bones that deform the mesh point; None without an armature."""
+    if subject.skeleton is None:
+        return None
+    return LimbAxes.of(subject.skeleton, subject.used_bones)
+
+
+def _set_axis_fix(subject: Subject, axis: str, axes: LimbAxes, wrong: NDArray[np.bool_]) -> Fix:
+    label = setting_label(subject.obj, "limb_axis", axis)
+    return Fix(
+        "set_limb_axis",
+        f"Limb Axis {label}",
+        f"Set Limb Axis to {label}, which follows the limbs best; no bone is changed",
+        f"Limb Axis of {subject.obj.name} is set from {setting_label(subject.obj, 'limb_axis')} to "
+        f"{label}. The compensated shape changes where joints bend, above all at "
+        f"{listed(_names(axes, wrong), 6)}.",
+    )
+
+
+def _reorient_fix(axes: LimbAxes, armature: str) -> Fix:
+    names = _names(axes, axes.y_off())
+    bones = counted(len(names), "bone")
+    return Fix(
+        _REORIENT,
+        "Reorient Bones",
+        f"Turn {bones} at rest so that Y runs along the limb: {listed(names)}. Heads, pose and "
+        "animation stay",
+        _QUESTION.format(bones=bones, armature=armature, names=listed(names, 6)),
+    )
+
+
+def _message(
+    subject: Subject, axes: LimbAxes, off: NDArray[np.bool_], ends_off: NDArray[np.bool_]
+) -> str:
+    label = setting_label(subject.obj, "limb_axis")
+    parts = []
+    if off.any():
+        names = _names(axes, off)
+        parts.append(
+            f"Limb Axis {label} does not point along the limb of {counted(len(names), 'bone')} "
+            f"({listed(names)}): compensation goes the wrong way there."
+        )
+    if ends_off.any():
+        names = _names(axes, ends_off)
+        used = "Y" if settings_of(subject.obj).limb_axis == "AUTO" else label
+        runs = f"runs along {axes.own_axis}" if axes.own_axis is not None else "runs elsewhere"
+        parts.append(
+            f"{counted(len(names), 'bone')} at the ends of limbs ({listed(names)}): Limb Axis "
+            f"{label} follows their {used} axis, but in this armature the limb {runs}."
+        )
+    return " ".join(parts)
+
+
+def _names(axes: LimbAxes, bones: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(axes.skeleton.names[int(bone)] for bone in np.flatnonzero(bones))
+
+
+def _require_axes(subject: Subject) -> LimbAxes:
+    axes = limb_axes_of(subject)
+    if axes is None:
+        raise FixError(f"{subject.obj.name} has no armature any more.")
+    return axes
+
+
+def _set_limb_axis(subject: Subject, issue: Issue) -> str:
+    """Set Limb Axis to the one that follows the most limbs."""
+    best = _require_axes(subject).best_axis()
+    before = setting_label(subject.obj, "limb_axis")
+    settings_of(subject.obj).limb_axis = best
+    return (
+        f"Limb Axis is {setting_label(subject.obj, 'limb_axis')} now, it was {before}: "
+        f"{counted(len(issue.bones), 'bone')}"
+    )
+
+
+def _reorient(subject: Subject, _issue: Issue) -> str:
+    axes = _require_axes(subject)
+    return reorient_bones(require_armature(subject), axes, axes.y_off())
+
+
+CHECK = Check("bone_orientation", find, {"set_limb_axis": _set_limb_axis, _REORIENT: _reorient})

@@ -1,0 +1,91 @@
+"""Check: the weights of left and right bones are mirror images of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.mirror_map import partners_by_position
+from ...core.vectors import extent
+from ...scene.bone_names import flipped_name
+from ...wording import counted, listed
+from ..fixes.weight_changes import DeformingWeights, deforming_weights
+from ..issue import Check, Issue
+from ..subject import Subject
+
+# In parts of the object's size: how far a vertex may be from the mirror image of its partner.
+_TOLERANCE = 1e-3
+# Below this share of vertices with a partner the mesh is not meant to be symmetric.
+_SYMMETRIC = 0.95
+# Differences of weights up to here nobody sees.
+_UNSEEN = 0.01
+
+
+def find(subject: Subject) -> list[Issue]:
+    """One issue for all pairs of vertex groups that differ."""
+    mirrored_group = _mirrored_groups(subject)
+    if not (mirrored_group >= 0).any():
+        return []
+    size = extent(subject.rest)
+    partners = partners_by_position(subject.rest, _TOLERANCE * size)
+    if not len(partners) or (partners >= 0).mean() < _SYMMETRIC:
+        return []
+    deforming = deforming_weights(subject)
+    rows, differences = _differing_rows(deforming, mirrored_group, partners)
+    if not len(rows):
+        return []
+    obj, names = subject.obj, subject.group_names
+    worst = np.zeros(len(names))
+    groups, different = deforming.groups[rows], deforming.vertices[rows]
+    np.maximum.at(worst, np.minimum(groups, mirrored_group[groups]), differences)
+    offenders = [int(group) for group in np.argsort(-worst, kind="stable") if worst[group] > 0.0]
+    pairs = [f"{names[g]} / {names[mirrored_group[g]]} ({worst[g]:.2f})" for g in offenders]
+    bones = [name for g in offenders for name in (names[g], names[mirrored_group[g]])]
+    vertices = np.unique(np.concatenate((different, partners[different])))
+    message = (
+        f"The two sides of {obj.name} are weighted differently on "
+        f"{counted(len(vertices), 'vertex')}; largest differences: {listed(pairs)}. "
+        "If you do not want that, use Symmetrize or Mirror in Weight Paint."
+    )
+    return [
+        Issue(CHECK.name, "sides", "INFORMATION", message, tuple(bones), vertices.astype(np.int32))
+    ]
+
+
+def _differing_rows(
+    deforming: DeformingWeights, mirrored_group: NDArray[np.integer], partners: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Compare every weight with that of the partner vertex in the mirrored group; none is 0.
+
+    Returns:
+        the rows of `deforming` that differ, and by how much; shapes (d,).
+    """
+    count = len(mirrored_group)
+    of_pairs = np.flatnonzero(mirrored_group[deforming.groups] >= 0)
+    vertices, groups = deforming.vertices[of_pairs], deforming.groups[of_pairs]
+    weights = deforming.weights[of_pairs]
+    keys = vertices.astype(np.int64) * count + groups
+    order = np.argsort(keys, kind="stable")
+    keys, sorted_weights = keys[order], weights[order]
+    has_partner = partners[vertices] >= 0
+    others = partners[vertices].astype(np.int64) * count + mirrored_group[groups]
+    places = np.minimum(np.searchsorted(keys, others), max(len(keys) - 1, 0))
+    on_other_side = np.where(keys[places] == others, sorted_weights[places], 0.0)
+    differences = np.where(has_partner, np.abs(weights - on_other_side), 0.0)
+    differs = differences > _UNSEEN
+    return of_pairs[differs], differences[differs]
+
+
+def _mirrored_groups(subject: Subject) -> NDArray[np.integer]:
+    """For each vertex group that of the other side; -1 where bones do not come in such a pair."""
+    names = subject.group_names
+    place = {name: index for index, name in enumerate(names)}
+    found = np.full(len(names), -1, np.int32)
+    for index, name in enumerate(names):
+        other = flipped_name(name)
+        if other != name and {name, other} <= subject.deforming_bones and other in place:
+            found[index] = place[other]
+    return found
+
+
+CHECK = Check("mirrored_weights", find)

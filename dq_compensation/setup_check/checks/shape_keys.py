@@ -1,0 +1,264 @@
+"""Check: the shape keys are relative, fit the mesh, and are on only on purpose.
+
+What cannot be seen: whether a corrective key was sculpted for linear or for dual quaternion
+skinning, and whether a value was set on purpose. Keys that are relative to another one than the
+basis are fine, and so are modifiers that deform after ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy  # before bmesh, which the bpy wheel brings along
+
+# isort: split
+import bmesh
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.vectors import extent
+from ...scene.animation_curves import animated_paths
+from ...scene.attributes import read_property
+from ...scene.mesh import mesh_of, other_users, read_positions
+from ...wording import counted, listed
+from ..evidence.posed_keys import posed_keys
+from ..fixes.requirements import require_editable
+from ..issue import Check, Fix, FixError, Issue
+from ..subject import Subject
+
+_NAME = "shape_keys"
+_ABSOLUTE, _MISMATCHED, _UNSET = "absolute", "mismatched", "unset_values"
+_PINNED, _POSED = "pinned", "posed"
+# Of the size of the mesh: a key that moves nothing further has no effect.
+_NO_EFFECT = 1e-7
+
+
+def find(subject: Subject) -> list[Issue]:
+    """The problems of the shape keys of a mesh."""
+    obj = subject.obj
+    keys = mesh_of(obj).shape_keys
+    if keys is None or not len(keys.key_blocks):
+        return []
+    count = len(mesh_of(obj).vertices)
+    wrong = [block.name for block in keys.key_blocks if len(block.points) != count]
+    # In Edit Mode the mesh is behind: its keys grow with it when it is left.
+    if wrong and obj.mode != "EDIT":
+        return [_mismatched_issue(obj, wrong)]
+    if not keys.use_relative:
+        return [_absolute_issue(obj, keys)]
+    found = [issue for issue in (_unset_issue(subject, keys), _pinned_issue(obj)) if issue]
+    if subject.influences is not None and len(subject.influences.weights) == count:
+        posed = posed_keys(keys, subject.influences, subject.rest)
+        if posed:
+            found.append(_posed_issue(obj, posed))
+    return found
+
+
+def _mismatched_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
+    count = len(mesh_of(obj).vertices)
+    message = (
+        f"Shape keys of {obj.name} have another number of points than its {count} vertices and do "
+        f"not act: {listed(names)}."
+    )
+    fix = Fix(
+        "fit_keys",
+        "Fit Keys to Mesh",
+        "Give these keys a point for each vertex; missing points come from the mesh",
+        f"{obj.name} may look different: {counted(len(names), 'key')} will act again on "
+        "the vertices that they know by number.",
+    )
+    return Issue(_NAME, _MISMATCHED, "ERROR", message, fixes=(fix,))
+
+
+def _absolute_issue(obj: bpy.types.Object, keys: bpy.types.Key) -> Issue:
+    animated = animated_paths(keys).get("eval_time")
+    questions = []
+    if animated is not None:
+        questions.append(
+            f"The shape of {obj.name} is animated by {animated} and will stay as it is now."
+        )
+    if _shares(keys) is None:
+        questions.append(f"The shape of {obj.name} will look different.")
+    message = (
+        f"The shape keys of {obj.name} are absolute, one after the other in time. DQ Compensation "
+        "follows relative ones."
+    )
+    fix = Fix(
+        "make_relative",
+        "Make Relative",
+        "Turn on Relative and set the values of the keys so that the current shape stays",
+        " ".join(questions),
+    )
+    return Issue(_NAME, _ABSOLUTE, "ERROR", message, fixes=(fix,))
+
+
+def _unset_issue(subject: Subject, keys: bpy.types.Key) -> Issue | None:
+    """Keys that are fully on though nothing drives them: new keys start so from Blender 5 on."""
+    obj = subject.obj
+    unset = _unset_keys(keys)
+    if not unset:
+        return None
+    names = [block.name for block in unset]
+    size = extent(subject.rest)
+    acting = [block.name for block in unset if _largest_offset(block) > _NO_EFFECT * size]
+    others = other_users(mesh_of(obj))
+    with_it = f", and so will {counted(others, 'object')} with the same mesh" if others else ""
+    question = f"{obj.name} will look different{with_it}: off: {listed(acting)}."
+    message = (
+        f"Shape keys of {obj.name} are fully on, and nothing animates them: {listed(names)}. New "
+        "keys start with the value 1 from Blender 5.0 on."
+    )
+    fix = Fix(
+        "clear_values", "Set to 0", "Set the value of these keys to 0", question if acting else ""
+    )
+    return Issue(_NAME, _UNSET, "INFORMATION", message, fixes=(fix,))
+
+
+def _unset_keys(keys: bpy.types.Key) -> list[bpy.types.ShapeKey]:
+    animated = animated_paths(keys)
+    return [
+        block
+        for block in keys.key_blocks
+        if block != keys.reference_key
+        and not block.mute
+        and abs(block.value - 1.0) < 1e-6
+        and block.path_from_id("value") not in animated
+    ]
+
+
+def _pinned_issue(obj: bpy.types.Object) -> Issue | None:
+    block = obj.active_shape_key
+    if not obj.show_only_shape_key or block is None:
+        return None
+    message = (
+        f"Only the shape key {block.name} of {obj.name} is shown: the values, drivers and keys of "
+        "the others do nothing."
+    )
+    fix = Fix(
+        "unpin",
+        "Show All Keys",
+        "Turn off Shape Key Lock",
+        f"{obj.name} will look different: its shape keys act by their values.",
+    )
+    return Issue(_NAME, _PINNED, "INFORMATION", message, fixes=(fix,))
+
+
+def _posed_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
+    message = (
+        f"Shape keys of {obj.name} turn whole limbs: {listed(names)}. They seem to hold a pose, "
+        "as Save as Shape Key of an Armature modifier makes them; keys act before the armature, "
+        "so in that pose the limbs turn twice. Keep them off, or store only the difference."
+    )
+    return Issue(_NAME, _POSED, "WARNING", message)
+
+
+def _points(block: bpy.types.ShapeKey) -> NDArray[np.float32]:
+    return read_property(block.points, "co", np.float32, (3,))
+
+
+def _largest_offset(block: bpy.types.ShapeKey) -> float:
+    before = _points(block.relative_key)
+    return float(np.abs(_points(block) - before).max(initial=0.0))
+
+
+def _shares(keys: bpy.types.Key) -> dict[str, float] | None:
+    """The keys that make up the shape of absolute keys now; the shares sum to 1.
+
+    None where keys are not joined by straight lines, or relative ones would mask them by a group.
+    """
+    blocks = sorted(keys.key_blocks, key=lambda block: block.frame)
+    if any(block.interpolation != "KEY_LINEAR" or block.vertex_group for block in blocks):
+        return None
+    frames = np.array([block.frame for block in blocks])
+    after = int(np.searchsorted(frames, keys.eval_time))
+    if after in {0, len(blocks)}:
+        return {blocks[min(after, len(blocks) - 1)].name: 1.0}
+    span = frames[after] - frames[after - 1]
+    share = float((keys.eval_time - frames[after - 1]) / span) if span > 0.0 else 1.0
+    return {blocks[after - 1].name: 1.0 - share, blocks[after].name: share}
+
+
+def _keys(subject: Subject) -> bpy.types.Key:
+    """The shape keys of a mesh that can be changed now.
+
+    Raises:
+        FixError: it is linked, in Edit Mode, or has none any more.
+    """
+    require_editable(subject.obj)
+    keys = mesh_of(subject.obj).shape_keys
+    if keys is None:
+        raise FixError(f"{subject.obj.name} has no shape keys any more.")
+    return keys
+
+
+def _make_relative(subject: Subject, _issue: Issue) -> str:
+    keys = _keys(subject)
+    shares = _shares(keys) or {}
+    keys.use_relative = True
+    for block in keys.key_blocks:
+        block.value = 0.0
+    for name, share in shares.items():
+        block = keys.key_blocks[name]
+        block.relative_key, block.mute = keys.reference_key, False
+        block.value = share
+    on = [name for name, share in shares.items() if share > 0.0]
+    return (
+        f"Made {counted(len(keys.key_blocks), 'shape key')} of {subject.obj.name} relative; on: "
+        f"{listed(on) or 'none'}."
+    )
+
+
+def _clear_values(subject: Subject, _issue: Issue) -> str:
+    keys = _keys(subject)
+    names = [block.name for block in _unset_keys(keys)]
+    for name in names:
+        keys.key_blocks[name].value = 0.0
+    return f"Set {counted(len(names), 'shape key')} of {subject.obj.name} to 0: {listed(names)}."
+
+
+def _fit_keys(subject: Subject, _issue: Issue) -> str:
+    """Give each key as many points as there are vertices.
+
+    Blender itself does so when Edit Mode is left, and leaves the new points to chance.
+    """
+    obj = subject.obj
+    keys = _keys(subject)
+    mesh = mesh_of(obj)
+    positions = read_positions(mesh)
+    points = {block.name: _points(block) for block in keys.key_blocks}
+    wrong = [name for name, known in points.items() if len(known) != len(positions)]
+    if not len(positions):
+        raise FixError(f"{obj.name} has no vertices. Remove its shape keys.")
+    resized = bmesh.new()
+    try:
+        resized.from_mesh(mesh)
+        resized.to_mesh(mesh)
+    finally:
+        resized.free()
+    for name, known in points.items():
+        fitted = positions.copy()
+        kept = min(len(known), len(fitted))
+        fitted[:kept] = known[:kept]
+        keys.key_blocks[name].points.foreach_set("co", fitted.reshape(-1))
+    places: Any = mesh.attributes["position"]
+    places.data.foreach_set("vector", positions.reshape(-1))
+    mesh.update()
+    return f"Gave {counted(len(wrong), 'shape key')} of {obj.name} {len(positions)} points."
+
+
+def _unpin(subject: Subject, _issue: Issue) -> str:
+    _keys(subject)
+    subject.obj.show_only_shape_key = False
+    return f"The shape keys of {subject.obj.name} act by their values."
+
+
+CHECK = Check(
+    _NAME,
+    find,
+    {
+        "make_relative": _make_relative,
+        "clear_values": _clear_values,
+        "fit_keys": _fit_keys,
+        "unpin": _unpin,
+    },
+)

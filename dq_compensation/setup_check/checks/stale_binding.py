@@ -1,0 +1,80 @@
+"""Check: the deformation of an enabled character is up to date with its mesh and armature.
+
+It follows edits by itself. It can fall behind after a failure, while something is dragged, and when
+scripts change what Blender does not report.
+"""
+
+from __future__ import annotations
+
+import bpy
+
+from ...errors import BindingError
+from ...lifecycle import enabling
+from ...lifecycle.reconcile import Found, State, look
+from ...scene.binding import bind
+from ...scene.object_settings import settings_of
+from ...session.status import status_of
+from ..issue import Check, Fix, FixError, Issue
+from ..subject import Subject
+
+NAME = "stale_binding"
+
+
+def find(subject: Subject) -> list[Issue]:
+    """The outdated parts of an enabled character's deformation."""
+    obj = subject.obj
+    # The panel, and the check of what is wrong, say what cannot be deformed at all.
+    if not settings_of(obj).is_enabled or obj.library is not None or enabling.refusal(obj):
+        return []
+    if status_of(obj).failure:
+        return [_issue("failed", f"Deforming {obj.name} has failed. {status_of(obj).failure}")]
+    try:
+        found = look(obj, subject.depsgraph, bind(obj, subject.depsgraph))
+    except BindingError:
+        return []
+    return _issues_of(obj, found)
+
+
+def _issues_of(obj: bpy.types.Object, found: Found) -> list[Issue]:
+    if found.state is State.MISSING:
+        return [_modifier_missing(obj)]
+    if found.state is State.PASSING:
+        return [Issue(NAME, "passing", "ERROR", str(found.reason))]
+    if found.state is State.OUT_OF_DATE:
+        what = ", ".join(found.parts) or "modifiers"
+        message = f"{obj.name} has an outdated deformation. Changed since: {what}."
+        return [_issue("stale", message)]
+    return []
+
+
+def _issue(key: str, message: str) -> Issue:
+    fix = Fix("refresh", "Refresh", "Read the mesh, its weights and its armature again")
+    return Issue(NAME, key, "ERROR", message, fixes=(fix,))
+
+
+def _modifier_missing(obj: bpy.types.Object) -> Issue:
+    name = obj.name
+    fix = Fix(
+        "refresh",
+        "Add It Again",
+        "Add the modifier again and read the mesh, its weights and its armature",
+        f"Adds the modifier DQ Compensation to {name} again. If it was applied, the pose is in "
+        "the mesh already and acts twice: undo Apply instead.",
+    )
+    message = f"The modifier DQ Compensation of {name} was applied or removed: nothing deforms it."
+    return Issue(NAME, "taken_away", "ERROR", message, fixes=(fix,))
+
+
+def _refresh(subject: Subject, _issue: Issue) -> str:
+    obj = subject.obj
+    if reason := enabling.refusal(obj):
+        raise FixError(reason)
+    try:
+        binding = enabling.refresh(obj, subject.depsgraph)
+    except BindingError as error:
+        raise FixError(str(error)) from error
+    bones = len(set(binding.influences.bones[binding.influences.weights > 0.0].tolist()))
+    return f"{obj.name}: {binding.vertex_count} vertices follow {bones} bones"
+
+
+CHECK = Check(NAME, find, {"refresh": _refresh})

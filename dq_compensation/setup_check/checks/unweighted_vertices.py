@@ -1,0 +1,208 @@
+"""Check: every vertex follows a bone. Others stay behind when the character moves."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+from mathutils.kdtree import KDTree
+from numpy.typing import NDArray
+
+from ...analysis.weight_spreading import (
+    averaged_weights,
+    islands,
+    spread_weights,
+    strongest_weights,
+)
+from ...scene.weights_writing import write_rows
+from ...wording import counted
+from ..fixes.weight_changes import (
+    DeformingWeights,
+    deforming_weights,
+    require_writable,
+    sharing_question,
+)
+from ..issue import Check, Fix, FixError, Issue
+from ..subject import Subject
+
+# How often the weights of a loose part, taken vertex by vertex from elsewhere, are averaged.
+_LOOSE_ROUNDS = 12
+
+
+def find(subject: Subject) -> list[Issue]:
+    """One issue for the vertices beside weighted ones, one for parts without any weights."""
+    if not subject.deforming_bones:
+        return []
+    deforming = deforming_weights(subject)
+    unweighted = ~deforming.moved & _in_modifier_mask(subject)
+    if not unweighted.any():
+        return []
+    obj = subject.obj
+    if not deforming.moved.any():
+        message = (
+            f"No vertex of {obj.name} has a weight on a deforming bone: nothing moves. "
+            "Weight paint it, or use Ctrl P, With Automatic Weights."
+        )
+        return [
+            Issue(
+                CHECK.name,
+                "all",
+                "ERROR",
+                message,
+                vertices=np.flatnonzero(unweighted).astype(np.int32),
+            )
+        ]
+    parts = islands(subject.edges, len(unweighted))
+    has_weights = np.zeros(len(unweighted), np.bool_)
+    has_weights[parts[deforming.moved]] = True
+    beside = has_weights[parts]
+    found = []
+    torn = np.flatnonzero(unweighted & beside).astype(np.int32)
+    if len(torn):
+        message = (
+            f"{counted(len(torn), 'vertex')} of {obj.name} "
+            f"{_have(torn)} no weight on a deforming bone. They stay behind when the "
+            "character moves, and the surface tears."
+        )
+        fix = Fix(
+            "weight_from_neighbours",
+            "Weight From Neighbours",
+            "Gives these vertices weights that continue those of the surface around them",
+            _question(obj, torn),
+        )
+        found.append(Issue(CHECK.name, "torn", "ERROR", message, vertices=torn, fixes=(fix,)))
+    loose = np.flatnonzero(unweighted & ~beside).astype(np.int32)
+    if len(loose):
+        count = len(np.unique(parts[loose]))
+        message = (
+            f"{counted(count, 'separate part')} of {obj.name}, "
+            f"{counted(len(loose), 'vertex')} in all, {_have(np.arange(count))} no weight on a "
+            "deforming bone and will not move with the character."
+        )
+        fix = Fix(
+            "weight_from_nearest",
+            "Weight From Nearest",
+            "Gives these parts the weights of the surface that is nearest to them",
+            _question(obj, loose),
+        )
+        found.append(Issue(CHECK.name, "loose", "WARNING", message, vertices=loose, fixes=(fix,)))
+    return found
+
+
+def weight_from_neighbours(subject: Subject, issue: Issue) -> str:
+    """Continue the weights of the surface into the vertices of an issue."""
+    deforming = deforming_weights(subject)
+    unweighted = np.zeros(len(deforming.sums), np.bool_)
+    unweighted[issue.vertices] = True
+    edges = subject.edges[unweighted[subject.edges].any(axis=1)]
+    near = np.unique(edges)
+    groups, weights = _normalised_rows(deforming, near)
+    local_edges = np.searchsorted(near, edges)
+    result, filled = spread_weights(
+        weights, deforming.moved[near], local_edges, subject.rest[near].astype(np.float64)
+    )
+    wanted = unweighted[near] & filled
+    return _write(subject, deforming, near[wanted], groups, result[wanted])
+
+
+def weight_from_nearest(subject: Subject, issue: Issue) -> str:
+    """Give each vertex of an issue the weights of the nearest weighted one, evened out a little."""
+    deforming = deforming_weights(subject)
+    weighted = np.flatnonzero(deforming.moved)
+    tree = KDTree(len(weighted))
+    for index, position in enumerate(subject.rest[weighted].tolist()):
+        tree.insert(position, index)
+    tree.balance()
+    places = [tree.find(position)[1] for position in subject.rest[issue.vertices].tolist()]
+    sources = weighted[np.array(places, np.intp)]
+    from_sources, row_of = np.unique(sources, return_inverse=True)
+    groups, weights = _normalised_rows(deforming, from_sources)
+    weights = weights[row_of.reshape(-1)]
+    is_loose = np.zeros(len(deforming.sums), np.bool_)
+    is_loose[issue.vertices] = True
+    edges = subject.edges[is_loose[subject.edges].all(axis=1)]
+    weights = averaged_weights(
+        weights,
+        np.searchsorted(issue.vertices, edges),
+        subject.rest[issue.vertices].astype(np.float64),
+        _LOOSE_ROUNDS,
+    )
+    return _write(subject, deforming, issue.vertices, groups, weights)
+
+
+def _in_modifier_mask(subject: Subject) -> NDArray[np.bool_]:
+    """Shape (n,): where the Armature modifier acts; all, without a vertex group of its own."""
+    modifier = subject.modifier
+    everywhere = np.ones(subject.weights.vertex_count, np.bool_)
+    if modifier is None or modifier.vertex_group not in subject.group_names:
+        return everywhere
+    mask = subject.weights.of_group(subject.group_names.index(modifier.vertex_group))
+    return mask < 1.0 if modifier.invert_vertex_group else mask > 0.0
+
+
+def _normalised_rows(
+    deforming: DeformingWeights, vertices: NDArray[np.integer]
+) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
+    """The groups (g,) that move any of these vertices, and weights (k, g) with a sum of 1 each.
+
+    Args:
+        vertices: shape (k,), rising. Rows of vertices that nothing moves are 0.
+    """
+    place = np.full(len(deforming.sums), -1, np.intp)
+    place[vertices] = np.arange(len(vertices))
+    keep = (place[deforming.vertices] >= 0) & deforming.moved[deforming.vertices]
+    of_vertices, of_groups = deforming.vertices[keep], deforming.groups[keep]
+    groups, columns = np.unique(of_groups, return_inverse=True)
+    weights = np.zeros((len(vertices), len(groups)))
+    shares = deforming.weights[keep] / deforming.sums[of_vertices]
+    weights[place[of_vertices], columns.reshape(-1)] = shares
+    return groups.astype(np.int32), weights
+
+
+def _write(
+    subject: Subject,
+    deforming: DeformingWeights,
+    vertices: NDArray[np.integer],
+    groups: NDArray[np.int32],
+    weights: NDArray[np.floating],
+) -> str:
+    """Write the strongest of the weights (k, g); what the vertices had in these groups goes."""
+    if not len(vertices):
+        raise FixError(
+            f"No vertex of {subject.obj.name} can be given weights: no weighted vertex is near."
+        )
+    most = int(np.bincount(deforming.vertices, deforming.weights > 0.0).max())
+    weights = strongest_weights(weights, most)
+    rows, columns = np.nonzero(weights)
+    names = [subject.group_names[group] for group in np.unique(groups[columns])]
+    is_target = np.zeros(len(deforming.sums), np.bool_)
+    is_target[vertices] = True
+    old = np.flatnonzero(is_target[deforming.vertices])
+    old_groups = deforming.groups[old]
+    old_names = [subject.group_names[group] for group in np.unique(old_groups)]
+    require_writable(subject.obj, [*names, *old_names])
+    write_rows(subject.obj, deforming.vertices[old], old_groups, np.zeros(len(old)))
+    write_rows(subject.obj, vertices[rows], groups[columns], weights[rows, columns])
+    return (
+        f"Gave {counted(len(vertices), 'vertex')} of {subject.obj.name} weights in "
+        f"{counted(len(names), 'vertex group')}."
+    )
+
+
+def _question(obj: bpy.types.Object, vertices: NDArray[np.int32]) -> str:
+    them = "It moves" if len(vertices) == 1 else "They move"
+    return sharing_question(
+        obj,
+        f"{counted(len(vertices), 'vertex')} of {obj.name} will get weights. {them} "
+        "with the character then, which changes the look of every pose but the rest pose.",
+    )
+
+
+def _have(things: NDArray[np.integer]) -> str:
+    return "has" if len(things) == 1 else "have"
+
+
+CHECK = Check(
+    "unweighted_vertices",
+    find,
+    {"weight_from_neighbours": weight_from_neighbours, "weight_from_nearest": weight_from_nearest},
+)

@@ -1,0 +1,109 @@
+"""Check: weights add up to 1. Others are right in Blender, wrong in some other programs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scene.weights_writing import write_rows
+from ...wording import counted
+from ..fixes.weight_changes import (
+    DeformingWeights,
+    deforming_weights,
+    require_writable,
+    sharing_question,
+)
+from ..issue import Check, Fix, Issue
+from ..subject import Subject
+
+# Game engines keep weights in 8 bits, which lose smaller differences.
+_TOLERANCE = 1e-3
+# From here on a program that does not divide by the sum shows a vertex visibly in a wrong place.
+_VISIBLE = 0.02
+
+
+def find(subject: Subject) -> list[Issue]:
+    """One issue for all vertices whose deforming weights are off."""
+    if not subject.deforming_bones:
+        return []
+    deforming = deforming_weights(subject)
+    vertices = _off(deforming)
+    if not len(vertices):
+        return []
+    obj, sums = subject.obj, deforming.sums[vertices]
+    worst = float(np.abs(sums - 1.0).max())
+    do_not = "does not" if len(vertices) == 1 else "do not"
+    message = (
+        f"The weights of {counted(len(vertices), 'vertex')} of {obj.name} {do_not} add "
+        f"up to 1 (from {sums.min():.3f} to {sums.max():.3f}). Blender divides by the sum, as "
+        "we do; some exporters and engines do not."
+    )
+    fix = Fix(
+        "normalize",
+        "Normalize",
+        "Divides the weights of the deforming bones by their sum; other vertex groups "
+        "stay, and so does the look",
+        sharing_question(obj),
+    )
+    return [
+        Issue(
+            CHECK.name,
+            "sums",
+            "WARNING" if worst > _VISIBLE else "INFORMATION",
+            message,
+            vertices=vertices,
+            fixes=(fix,),
+        )
+    ]
+
+
+def normalize(subject: Subject, issue: Issue) -> str:
+    """Divide the deforming weights of the vertices of an issue by their sums."""
+    deforming = deforming_weights(subject)
+    count = write_normalized(subject, deforming, issue.vertices)
+    return (
+        f"Normalized {counted(count, 'weight')} of {counted(len(issue.vertices), 'vertex')} of "
+        f"{subject.obj.name}."
+    )
+
+
+def write_normalized(
+    subject: Subject,
+    deforming: DeformingWeights,
+    vertices: NDArray[np.integer],
+    leave_out: NDArray[np.bool_] | None = None,
+) -> int:
+    """Write the deforming weights of some vertices with a sum of 1; returns how many.
+
+    Args:
+        vertices: which; those that nothing moves stay as they are.
+        leave_out: shape (m,), rows of `deforming` that are taken out of their groups.
+
+    Raises:
+        FixError: groups are locked, or the mesh cannot be written. Nothing has changed then.
+    """
+    chosen = np.zeros(len(deforming.sums), np.bool_)
+    chosen[vertices] = True
+    rows = np.flatnonzero((chosen & deforming.moved)[deforming.vertices])
+    weights = deforming.weights[rows]
+    if leave_out is not None:
+        weights = np.where(leave_out[rows], 0.0, weights)
+    of_vertices, groups = deforming.vertices[rows], deforming.groups[rows]
+    sums = np.bincount(of_vertices, weights=weights, minlength=len(deforming.sums))
+    weights = np.minimum(weights / sums[of_vertices], 1.0)
+    before = subject.weights.weights[deforming.rows[rows]]
+    # A weight of 0 that stays 0 is still taken out; others only where float32 can tell.
+    changed = (weights.astype(np.float32) != before) | (weights == 0.0)
+    rows, of_vertices, groups = rows[changed], of_vertices[changed], groups[changed]
+    names = [subject.group_names[group] for group in np.unique(groups)]
+    require_writable(subject.obj, names)
+    write_rows(subject.obj, of_vertices, groups, weights[changed])
+    return len(rows)
+
+
+def _off(deforming: DeformingWeights) -> NDArray[np.int32]:
+    off = deforming.moved & (np.abs(deforming.sums - 1.0) > _TOLERANCE)
+    return np.flatnonzero(off).astype(np.int32)
+
+
+CHECK = Check("weight_sums", find, {"normalize": normalize})

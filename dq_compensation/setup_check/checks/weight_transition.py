@@ -1,0 +1,172 @@
+"""Check: weights change at the joint, over the length that the compensation curve is made for.
+
+The model is a straight, round limb that is as thick on both sides of the joint: a finger, an arm, a
+leg. Joints at which a bone branches off (shoulder blades, hips) are not measured, nor are those of
+bones that are short for the thickness of the body (spines, palms).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...analysis.transition_reshaping import BEST_WIDTH, Reshaped
+from ...scene.object_settings import Settings, setting_label, settings_of
+from ...scene.weights_writing import write_rows
+from ...wording import counted, listed
+from ..evidence.transition_offenders import MeasuredTransitions, Offender
+from ..fixes.weight_changes import require_writable, sharing_question
+from ..issue import Check, Fix, FixError, Issue
+from ..subject import Subject
+
+# More pairs of joints than this are counted, not listed.
+_MOST_LISTED = 6
+
+
+def find(subject: Subject) -> list[Issue]:
+    """One issue for each joint, left and right in one, and one for joints outside of the skin."""
+    measured = MeasuredTransitions.of(subject)
+    if measured is None:
+        return []
+    found = _outside(subject, measured)
+    compensates = Settings.of(subject.obj).compensates
+    offenders = measured.offenders() if compensates else []
+    found.extend(_issue(subject, measured, offender) for offender in offenders[:_MOST_LISTED])
+    more = [joint for offender in offenders[_MOST_LISTED:] for joint in offender.joints]
+    if more:
+        bones = tuple(measured.names[joint] for joint in more)
+        message = (
+            f"{counted(len(more), 'more joint')} of {subject.obj.name} with weights that do "
+            f"not fit: {listed(bones)}. They are listed when the worse ones are fixed."
+        )
+        found.append(Issue(CHECK.name, "more", "INFORMATION", message, bones))
+    return found
+
+
+def reshape(subject: Subject, issue: Issue) -> str:
+    """Let the weights at the joints of an issue change at the joint, over the best length."""
+    measured = MeasuredTransitions.of(subject)
+    offenders = measured.offenders() if measured is not None else []
+    offender = next((offender for offender in offenders if offender.key == issue.key), None)
+    plan = offender.plan(measured) if offender is not None and measured is not None else None
+    if plan is None or measured is None:
+        raise FixError(
+            f"The weights of {subject.obj.name} have changed since it was checked. Check again."
+        )
+    groups = subject.group_names
+    places = {name: index for index, name in enumerate(groups)}
+    require_writable(subject.obj, [name for joint in plan for name in measured.pair(joint)])
+    for joint, reshaped in plan.items():
+        parent, child = (places[name] for name in measured.pair(joint))
+        of_parent, of_child = subject.weights.of_group(parent), subject.weights.of_group(child)
+        together = np.clip(of_parent + of_child, 0.0, None)[reshaped.vertices].astype(np.float64)
+        of_child_now = np.minimum(together * reshaped.shares, 1.0)
+        of_parent_now = np.clip(together - of_child_now, 0.0, 1.0)
+        count = len(reshaped.vertices)
+        write_rows(
+            subject.obj,
+            np.tile(reshaped.vertices, 2),
+            np.repeat((parent, child), count),
+            np.concatenate((of_parent_now, of_child_now)),
+        )
+    changed = sum(len(reshaped.vertices) for reshaped in plan.values())
+    joints = [
+        f"from {' to '.join(measured.pair(joint))} over {measured.reach(joint, new.width)}"
+        for joint, new in plan.items()
+    ]
+    vertices = counted(changed, "vertex")
+    return f"Changed the weights of {vertices} of {subject.obj.name}: {' and '.join(joints)} now."
+
+
+def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) -> Issue:
+    obj = subject.obj
+    plan = offender.plan(measured)
+    pairs = [measured.pair(joint) for joint in offender.joints]
+    result = "bulges" if offender.error > 0.0 else "is pressed in"
+    fixes: tuple[Fix, ...] = ()
+    advice = " Other bones have weights there, too: paint them by hand."
+    vertices = np.zeros(0, np.int32)
+    if plan is not None:
+        advice = ""
+        changed = [reshaped.vertices for reshaped in plan.values()]
+        vertices = np.unique(np.concatenate(changed)).astype(np.int32)
+        fixes = (
+            Fix(
+                "reshape",
+                "Fit Weights to Joint",
+                "Let the weights change from one bone to the other at the joint, over the length "
+                "that the curve is made for. The sum of the two bones' weights stays at every "
+                "vertex, and so do all other groups",
+                _question(subject, measured, plan),
+            ),
+        )
+    message = (
+        f"The weights of {obj.name} change "
+        f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. Bent "
+        f"by 90 degrees, the outside {result} by about {abs(offender.error):.0f} % of the limb's "
+        f"radius with the curve {setting_label(obj, 'curve')}.{advice} Ignore this where bones "
+        "only twist."
+    )
+    return Issue(
+        CHECK.name,
+        offender.key,
+        "INFORMATION" if settings_of(obj).curve == "MEASURED" else "WARNING",
+        message,
+        tuple(dict.fromkeys(name for pair in pairs for name in pair)),
+        vertices,
+        fixes=fixes,
+    )
+
+
+def _question(subject: Subject, measured: MeasuredTransitions, plan: dict[int, Reshaped]) -> str:
+    changed = sum(len(reshaped.vertices) for reshaped in plan.values())
+    widths, shifts = measured.transitions.widths, measured.transitions.shifts
+    steps = [
+        f"{measured.names[joint]}: over {measured.reach(joint, widths[joint])} -> "
+        f"{measured.reach(joint, new.width)}, middle {measured.length(joint, abs(shifts[joint]))} "
+        f"-> {measured.length(joint, abs(new.shift))} from the joint"
+        for joint, new in plan.items()
+    ]
+    return sharing_question(
+        subject.obj,
+        f"Changes the weights of {counted(changed, 'vertex')} of {subject.obj.name}. "
+        f"{'; '.join(steps)}. The look changes in every pose that bends there.",
+    )
+
+
+def _described(measured: MeasuredTransitions, joint: int) -> str:
+    """``from arm to hand over 9 cm (5 cm would fit), 2 cm from the joint towards arm``."""
+    pair = measured.pair(joint)
+    width, shift = measured.transitions.widths[joint], measured.transitions.shifts[joint]
+    text = (
+        f"from {' to '.join(pair)} over {measured.reach(joint, width)} "
+        f"({measured.reach(joint, BEST_WIDTH)} would fit)"
+    )
+    if abs(shift) < 0.1:
+        return f"{text}, at the joint"
+    away = measured.length(joint, abs(shift))
+    return f"{text}, {away} from the joint towards {pair[int(shift > 0.0)]}"
+
+
+def _outside(subject: Subject, measured: MeasuredTransitions) -> list[Issue]:
+    """One issue for all joints that lie outside of the skin that they bend."""
+    joints = np.flatnonzero(measured.misplaced)
+    if not len(joints) or subject.armature is None:
+        return []
+    transitions = measured.transitions
+    distances = np.hypot(transitions.offsets, transitions.shifts)[joints]
+    worst = np.argsort(-distances, kind="stable")
+    names = [measured.names[joint] for joint in joints[worst]]
+    places = [
+        f"{measured.names[joint]} ({measured.length(joint, distance)})"
+        for joint, distance in zip(joints[worst].tolist(), distances[worst], strict=True)
+    ]
+    lies = "joint lies" if len(joints) == 1 else "joints lie"
+    message = (
+        f"{len(joints)} {lies} outside of the limb of {subject.obj.name}, far "
+        f"from where the weights of {subject.armature.name} change: {listed(places)}. "
+        "Move the heads of these bones into the middle of the limb, at the crease."
+    )
+    return [Issue(CHECK.name, "outside", "INFORMATION", message, tuple(names))]
+
+
+CHECK = Check("weight_transition", find, {"reshape": reshape})

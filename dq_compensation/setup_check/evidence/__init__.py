@@ -1,0 +1,1 @@
+"""Evidence that several checks look at."""

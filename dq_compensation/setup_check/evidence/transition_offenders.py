@@ -1,0 +1,206 @@
+"""Joints at which the weights change so that compensation falls short, and better weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.transition_errors import expected_error
+from ...analysis.transition_measurement import (
+    TransitionJoints,
+    Transitions,
+    measure_transitions,
+    quantile_of_share,
+    thickness_ratio,
+)
+from ...analysis.transition_reshaping import Reshaped, reshape_transition
+from ...scene.bone_names import flipped_name
+from ...scene.object_settings import settings_of
+from ...scene.units import object_millimetres
+from ..subject import Subject
+
+# Errors up to here, in % of the limb's radius, are not worth a warning.
+_UNSEEN = 3.0
+# A joint with an error brings in that of the other side when it is nearly as bad, so that a
+# symmetric character stays symmetric: limits are wider by this factor, half of the error counts.
+_WIDER = 1.2
+# The fewest vertices that make a measurement.
+_FEWEST = 8
+# The length of the shorter bone, in radii, from which on a limb is long enough for the model.
+_LONG = 1.5
+# The distance of the joint from the middle of the limb, in radii: beyond it is outside the skin.
+_OUTSIDE = 1.0
+# How far along the limb the weights may cross over from the joint before the joint itself, and not
+# the weights, must be in the wrong place; in radii.
+_FAR = 1.5
+# How much the vertices may scatter about the model, in radii.
+_SCATTERED = 0.22
+# How far the plane in which they cross over may be tilted: 0.4 is 22 degrees. Necks and chins have
+# more; fingers, elbows and knees up to 0.35.
+_TILTED = 0.4
+# What is right, and what a fix has to come to: the width, and the distance from the joint.
+_RIGHT_WIDTHS, _RIGHT_SHIFT = (0.5, 0.8), 0.15
+# How much thicker one side of the joint may be than the other.
+_EVEN = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTransitions:
+    """The transitions of a character.
+
+    Attributes:
+        positions: shape (n, 3), armature space, at rest.
+        sound: shape (B,), bool; whether enough was measured for the model.
+        nearly_sound: the same with wider limits, for the other side of a sound joint.
+    """
+
+    subject: Subject
+    names: tuple[str, ...]
+    positions: NDArray[np.float64]
+    joints: TransitionJoints
+    transitions: Transitions
+    sound: NDArray[np.bool_]
+    nearly_sound: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, subject: Subject) -> MeasuredTransitions | None:
+        """None where nothing can be measured."""
+        skeleton, influences = subject.skeleton, subject.influences
+        if skeleton is None or influences is None or not subject.deforming_bones:
+            return None
+        positions = subject.rest_in_armature
+        if positions is None:
+            return None
+        deforms = np.array([name in subject.deforming_bones for name in skeleton.names])
+        axis = settings_of(subject.obj).limb_axis
+        joints = TransitionJoints.of(skeleton, deforms, axis)
+        measured = measure_transitions(positions, influences, joints)
+        sound, nearly_sound = (_sound(joints, measured, wider) for wider in (1.0, _WIDER))
+        return cls(subject, skeleton.names, positions, joints, measured, sound, nearly_sound)
+
+    @property
+    def misplaced(self) -> NDArray[np.bool_]:
+        """Shape (B,): where the joint lies outside of the limb that it bends."""
+        return self.sound & self._outside
+
+    @property
+    def _outside(self) -> NDArray[np.bool_]:
+        far = np.abs(self.transitions.shifts) > _FAR
+        return far | (self.transitions.offsets > _OUTSIDE)
+
+    def pair(self, joint: int) -> tuple[str, str]:
+        """The names of the two bones of a joint, the parent first."""
+        return self.names[int(self.joints.parents[joint])], self.names[joint]
+
+    def offenders(self) -> list[Offender]:
+        """The joints where the curve leaves too much, by pairs of left and right, worst first."""
+        errors = {
+            joint: error
+            for joint in np.flatnonzero(self.sound & ~self._outside).tolist()
+            if (error := self._error(joint))
+        }
+        places = {name: joint for joint, name in enumerate(self.names)}
+        for joint in list(errors):
+            other = places.get(flipped_name(self.names[joint]), joint)
+            if other not in errors and (error := self._error_of_other_side(other)):
+                errors[other] = error
+        pairs: dict[str, list[int]] = {}
+        for joint in sorted(errors):
+            name = self.names[joint]
+            pairs.setdefault(min(name, flipped_name(name)), []).append(joint)
+        offenders = [
+            Offender(key, tuple(joints), max((errors[joint] for joint in joints), key=abs))
+            for key, joints in pairs.items()
+        ]
+        return sorted(offenders, key=lambda offender: -abs(offender.error))
+
+    def length(self, joint: int, radii: float) -> str:
+        """A length that is given in radii of the limb, in the units of the scene."""
+        length = float(radii * self.transitions.radii[joint])
+        scene = bpy.context.scene
+        if self.subject.armature is not None:
+            length *= object_millimetres(self.subject.armature, scene) / 1000.0
+        system = scene.unit_settings.system
+        return bpy.utils.units.to_string(system, "LENGTH", length, precision=2).strip()
+
+    def reach(self, joint: int, width: float) -> str:
+        """The way along the limb on which the child's share rises from 0.1 to 0.9."""
+        return self.length(joint, 2.0 * float(quantile_of_share(np.array(0.9))) * width)
+
+    def _error(self, joint: int) -> float:
+        """The error that the object's curve leaves, in % of the radius; 0 if it is negligible.
+
+        Negative where the surface is pressed in.
+        """
+        width, shift = self._measured(joint)
+        if is_right(width, shift):
+            return 0.0
+        error = expected_error(settings_of(self.subject.obj).curve, width, shift)
+        return error if abs(error) > _UNSEEN and self._is_even(joint, _EVEN) else 0.0
+
+    def _error_of_other_side(self, joint: int) -> float:
+        """The same within the wider limits."""
+        width, shift = self._measured(joint)
+        sound = self.nearly_sound[joint] and not self._outside[joint]
+        if not sound or is_right(width, shift, _WIDER):
+            return 0.0
+        error = expected_error(settings_of(self.subject.obj).curve, width, shift)
+        near = abs(error) > 0.5 * _UNSEEN and self._is_even(joint, _EVEN * _WIDER)
+        return error if near else 0.0
+
+    def _measured(self, joint: int) -> tuple[float, float]:
+        return float(self.transitions.widths[joint]), float(self.transitions.shifts[joint])
+
+    def _is_even(self, joint: int, most: float) -> bool:
+        """Whether neither side of a joint is thicker than the other by more than this factor."""
+        influences = self.subject.influences
+        if influences is None:
+            return False
+        ratio = thickness_ratio(self.positions, influences, self.joints, self.transitions, joint)
+        return 1.0 / most < ratio < most
+
+
+@dataclass(frozen=True)
+class Offender:
+    """A joint, or the same joint on both sides.
+
+    Attributes:
+        key: tells it from others.
+        error: the worse one, % of the radius; negative where the surface is pressed in.
+    """
+
+    key: str
+    joints: tuple[int, ...]
+    error: float
+
+    def plan(self, measured: MeasuredTransitions) -> dict[int, Reshaped] | None:
+        """Better weights by joint; None where other bones have to change as well."""
+        influences = measured.subject.influences
+        if influences is None:
+            return None
+        plan: dict[int, Reshaped] = {}
+        for joint in self.joints:
+            reshaped = reshape_transition(
+                measured.positions, influences, measured.joints, measured.transitions, joint
+            )
+            if not is_right(reshaped.width, reshaped.shift) or not len(reshaped.vertices):
+                return None
+            plan[joint] = reshaped
+        return plan
+
+
+def is_right(width: float, shift: float, narrower: float = 1.0) -> bool:
+    """Whether a transition is as the curves want it; the limits are narrower by this factor."""
+    low, high = _RIGHT_WIDTHS
+    return narrower * low <= width <= high / narrower and narrower * abs(shift) <= _RIGHT_SHIFT
+
+
+def _sound(joints: TransitionJoints, measured: Transitions, wider: float) -> NDArray[np.bool_]:
+    """Shape (B,): whether the model fits; the limits are wider by this factor."""
+    sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
+    sound &= wider * joints.lengths >= _LONG * measured.radii
+    sound &= measured.spreads <= wider * _SCATTERED
+    return sound & (measured.tilts <= wider * _TILTED)

@@ -1,0 +1,147 @@
+"""The findings of the checks for each character, and whether they may be outdated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import bpy
+
+from ..scene.mesh import mesh_of
+from ..scene.setup import find_rig
+from . import catalogue
+from .fingerprint import fingerprint
+from .issue import Issue
+
+
+@dataclass
+class Findings:
+    """The results of one character. They hold names and arrays, no Blender references.
+
+    Attributes:
+        issues: the worst first.
+        watched: the fingerprints of everything that they depend on, by session_uid.
+        touched: what of it Blender has reported as changed; it may be a selection or a pose.
+        outdated: whether something of it is known to have changed since.
+    """
+
+    issues: list[Issue]
+    check_count: int
+    seconds: float
+    watched: dict[int, str]
+    touched: set[int] = field(default_factory=set)
+    outdated: bool = False
+
+    def issue(self, check: str, key: str) -> Issue | None:
+        """The issue of a check that has this key; None when there is none."""
+        return next((one for one in self.issues if (one.check, one.key) == (check, key)), None)
+
+
+# By session_uid of the mesh objects, so that no reference to Blender's data outlives an undo.
+_findings: dict[int, Findings] = {}
+
+
+def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
+    """Check a character now and remember the findings.
+
+    Args:
+        obj: a mesh object, enabled or not, original.
+    """
+    start = time.perf_counter()
+    issues = catalogue.find_issues(obj, depsgraph)
+    seconds = time.perf_counter() - start
+    watched = {uid: fingerprint(block, depsgraph) for uid, block in _watched_blocks(obj).items()}
+    found = Findings(issues, len(catalogue.CHECKS), seconds, watched)
+    _findings[obj.session_uid] = found
+    return found
+
+
+def known(obj: bpy.types.Object) -> Findings | None:
+    """The findings of the last check of a character; None without one."""
+    return _findings.get(obj.session_uid)
+
+
+def mark_touched(uids: Iterable[int]) -> bool:
+    """Note what Blender reports as changed.
+
+    Args:
+        uids: session_uid of objects, meshes, armatures, shape keys or actions.
+
+    Returns:
+        whether a character has to be compared with its findings, by this or from before.
+    """
+    changed = set(uids)
+    for found in _findings.values():
+        found.touched |= changed & found.watched.keys()
+    return any(found.touched or found.outdated for found in _findings.values())
+
+
+def mark_all_touched() -> bool:
+    """Note that anything may have changed; whether there are findings at all."""
+    for found in _findings.values():
+        found.touched |= found.watched.keys()
+    return bool(_findings)
+
+
+def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgraph) -> None:
+    """Mark the findings of a character as outdated if what was touched has really changed.
+
+    Args:
+        obj: the character, and neither it nor its armature in Edit Mode.
+    """
+    blocks = _watched_blocks(obj)
+    found.outdated = (
+        found.outdated
+        or blocks.keys() != found.watched.keys()
+        or any(fingerprint(blocks[uid], depsgraph) != found.watched[uid] for uid in found.touched)
+    )
+    found.touched.clear()
+
+
+def any_known() -> bool:
+    """Whether a character has been checked."""
+    return bool(_findings)
+
+
+def touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
+    """The characters that are touched or outdated; those that are gone are forgotten."""
+    there = {obj.session_uid: obj for obj in bpy.data.objects if obj.session_uid in _findings}
+    for uid in [uid for uid in _findings if uid not in there]:
+        del _findings[uid]
+    for uid, found in _findings.items():
+        if found.touched or found.outdated:
+            yield there[uid], found
+
+
+def forget() -> None:
+    """Drop all results: another file is loaded."""
+    _findings.clear()
+
+
+def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
+    """The data-blocks that the checks depend on, by session_uid; for an action, what it animates.
+
+    The mesh, the armature, their objects with all parents, the shape keys and the actions.
+    """
+    rig = find_rig(obj)
+    objects = [obj, rig] if rig is not None else [obj]
+    found: dict[int, bpy.types.ID] = {}
+    for one in objects:
+        lineage: bpy.types.Object | None = one
+        while lineage is not None and lineage.session_uid not in found:
+            _watch(found, lineage)
+            lineage = lineage.parent
+        if one.data is not None:
+            found[one.data.session_uid] = one.data
+    keys = mesh_of(obj).shape_keys if obj.type == "MESH" else None
+    if keys is not None:
+        _watch(found, keys)
+    return found
+
+
+def _watch(found: dict[int, bpy.types.ID], owner: bpy.types.Object | bpy.types.Key) -> None:
+    found[owner.session_uid] = owner
+    animation = owner.animation_data
+    if animation is not None and animation.action is not None:
+        found[animation.action.session_uid] = owner

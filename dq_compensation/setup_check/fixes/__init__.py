@@ -1,0 +1,1 @@
+"""Carries out fixes, and checks beforehand that they are possible; knows no check."""

@@ -1,0 +1,61 @@
+"""The objects that share an armature and the actions that move them: a fix rewrites them all."""
+
+from __future__ import annotations
+
+import bpy
+
+from ...scene.animation_curves import PlayedAction, played_actions, stored_actions
+from ..issue import FixError
+from .requirements import require_local
+
+
+def objects_with(armature: bpy.types.Armature) -> list[bpy.types.Object]:
+    """The objects of this armature datablock: more than one when it is shared.
+
+    Raises:
+        FixError: one of them, or the datablock, is linked from another file.
+    """
+    owners = [obj for obj in bpy.data.objects if obj.data == armature]
+    for block in (armature, *owners):
+        require_local(block)
+    return owners
+
+
+def actions_of(owners: list[bpy.types.Object]) -> list[tuple[PlayedAction, bpy.types.Object]]:
+    """The actions of these armature objects, each slot once, with an object that plays it.
+
+    Those that are kept in the file without being played count when they fit no other armature.
+
+    Raises:
+        FixError: an action is linked, or other objects play it, too.
+    """
+    found: dict[tuple[int, int], tuple[PlayedAction, bpy.types.Object]] = {}
+    for owner in owners:
+        for played in played_actions(owner) + _stored_for(owner):
+            found.setdefault((played.action.session_uid, played.slot_handle), (played, owner))
+    names = {owner.name for owner in owners}
+    for played, owner in found.values():
+        if not played.is_editable:
+            raise FixError(
+                f"The action {played.action.name} is linked from another file. Fix it there."
+            )
+        others = [name for name in played.other_users(owner) if name not in names]
+        if others:
+            raise FixError(
+                f"The action {played.action.name} also moves {', '.join(others[:3])}. "
+                "Give each its own copy (the number beside the action's name)."
+            )
+    return list(found.values())
+
+
+def _stored_for(owner: bpy.types.Object) -> list[PlayedAction]:
+    """The unused actions that can be of no other armature."""
+    names = {bone.name for bone in owner.pose.bones}
+    others = [
+        other
+        for other in bpy.data.objects
+        if other.type == "ARMATURE" and other.data != owner.data and other.pose is not None
+    ]
+    if any(names & {bone.name for bone in other.pose.bones} for other in others):
+        return []
+    return stored_actions(owner)

@@ -1,0 +1,218 @@
+"""Finds everything that depends on the axes and the length of a bone, and adapts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ...analysis.rest_rotation import RestRotation
+from ...scene.animation_curves import bone_drivers, drivers
+from ...scene.armature import armature_of
+from ...wording import counted, listed
+from ..issue import FixError
+from .bone_channels import VECTOR_CHANNELS
+
+# Constraints whose result does not ask for the axes of the bone that has them (in World Space).
+_FREE_OF_OWN_AXES = frozenset({"ARMATURE", "CHILD_OF", "COPY_LOCATION", "LIMIT_DISTANCE"})
+# Constraints that only ask where the head of their target bone is.
+_ASK_FOR_THE_HEAD = frozenset(
+    {"COPY_LOCATION", "DAMPED_TRACK", "LIMIT_DISTANCE", "LOCKED_TRACK", "STRETCH_TO"}
+)
+# Variables of drivers that change with the axes of a bone, in the spaces in which they do.
+_LOCATION_TYPES = frozenset({"LOC_X", "LOC_Y", "LOC_Z"})
+
+
+def turning_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Why bones cannot be turned: names of bones, each with what holds on to its axes."""
+    yield from _own_reasons(armature, names)
+    yield from _constraint_reasons(armature, names)
+    yield from driver_reasons(armature, names)
+    for obj in bpy.data.objects:
+        for modifier in obj.modifiers:
+            if modifier.type == "UV_WARP":
+                for end in ("from", "to"):
+                    bone = getattr(modifier, f"bone_{end}")
+                    if getattr(modifier, f"object_{end}") == armature and bone in names:
+                        yield bone, f"the modifier {modifier.name} of {obj.name} uses its axes"
+
+
+def require_no_reasons(reasons: list[tuple[str, str]], what: str) -> None:
+    """Check that no bone has a reason against a fix.
+
+    Args:
+        reasons: names of bones, each with its reason; the first reason of a bone is named.
+        what: what these bones cannot do, e.g. `cannot be turned`.
+
+    Raises:
+        FixError: there are reasons.
+    """
+    if reasons:
+        first = dict(reversed(reasons))
+        named = listed([f"{name}: {reason}" for name, reason in first.items()])
+        raise FixError(f"{counted(len(first), 'bone')} {what} ({named}).")
+
+
+def _own_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    bones = armature_of(armature).bones
+    for bone in bones:
+        if bone.name in names or (bone.parent is not None and bone.parent.name in names):
+            usual = bone.use_inherit_rotation and bone.use_local_location
+            if bone.parent is not None and not (usual and bone.inherit_scale == "FULL"):
+                yield bone.name, "its Relations are not the usual ones (Inherit Rotation, Scale)"
+    for name in names:
+        bone, pose_bone = bones[name], armature.pose.bones[name]
+        if bone.bbone_segments > 1:
+            yield name, "it is a bendy bone; set its Segments to 1"
+        if bone.use_envelope_multiply:
+            yield name, "its envelope multiplies weights"
+        limited = ("lock_ik", "use_ik_limit")
+        if any(getattr(pose_bone, f"{kind}_{axis}") for kind in limited for axis in "xyz"):
+            yield name, "it has limits or locks for inverse kinematics"
+    for curve in bone_drivers(armature):
+        if curve.bone in names and curve.channel in VECTOR_CHANNELS | {"rotation_mode": 0}:
+            yield curve.bone, f"a driver moves its {curve.channel}"
+
+
+def _constraint_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    for pose_bone in armature.pose.bones:
+        for constraint in pose_bone.constraints:
+            if constraint.type in {"IK", "SPLINE_IK"}:
+                for bone in ik_chain(pose_bone, constraint):
+                    if bone in names:
+                        yield bone, f"it is in the chain of {constraint.name} of {pose_bone.name}"
+            elif pose_bone.name in names and not _is_free_of_own_axes(constraint):
+                yield pose_bone.name, f"its constraint {constraint.name} works along its axes"
+    for owner, constraint in all_constraints():
+        for target, bone, is_tied in _targets(constraint):
+            if target == armature and bone in names and is_tied:
+                yield bone, f"the constraint {constraint.name} of {owner} looks at its axes"
+
+
+def ik_chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
+    """The names of the bones that inverse kinematics, or Spline IK, of a bone moves."""
+    links = [each.name for each in (bone, *bone.parent_recursive)]
+    if constraint.type == "IK" and not constraint.use_tail:
+        links = links[1:]
+    return links[: constraint.chain_count] if constraint.chain_count else links
+
+
+def _is_free_of_own_axes(constraint: Any) -> bool:
+    return (
+        constraint.type in _FREE_OF_OWN_AXES
+        and constraint.owner_space == "WORLD"
+        and constraint.target_space == "WORLD"
+    )
+
+
+def all_constraints() -> Iterator[tuple[str, Any]]:
+    """The constraints of all objects and pose bones, with the names of their owners."""
+    for obj in bpy.data.objects:
+        for constraint in obj.constraints:
+            yield obj.name, constraint
+        for bone in obj.pose.bones if obj.pose is not None else ():
+            for constraint in bone.constraints:
+                yield f"{bone.name} ({obj.name})", constraint
+
+
+def _targets(constraint: Any) -> Iterator[tuple[bpy.types.Object | None, str, bool]]:
+    """Targets with their bones, and whether more is asked of the bone than where its head is."""
+    if constraint.type == "ARMATURE":  # takes the skinning transforms of its bones, which stay
+        return
+    in_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
+    at_head = getattr(constraint, "head_tail", 0.0) == 0.0
+    tied = not (constraint.type in _ASK_FOR_THE_HEAD and in_world and at_head)
+    yield getattr(constraint, "target", None), getattr(constraint, "subtarget", ""), tied
+    pole = getattr(constraint, "pole_target", None)
+    if pole is not None:  # the place of its head counts
+        yield pole, constraint.pole_subtarget, False
+
+
+def driver_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Drivers anywhere that read channels or rotations of these bones."""
+    channels = tuple(VECTOR_CHANNELS)
+    for owner in _animated():
+        for curve in drivers(owner):
+            for variable in curve.driver.variables:
+                for target in variable.targets:
+                    if target.id != armature:
+                        continue
+                    bone = _read_bone(variable, target, names, channels)
+                    if bone is not None:
+                        yield bone, f"a driver of {owner.name} reads it ({variable.name})"
+
+
+def _read_bone(
+    variable: Any, target: Any, names: set[str], channels: tuple[str, ...]
+) -> str | None:
+    if variable.type == "SINGLE_PROP":
+        for name in names:
+            start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
+            if target.data_path.startswith(start):
+                read = target.data_path[len(start) :]
+                return name if read.startswith(channels) else None
+        return None
+    if target.bone_target not in names or variable.type == "LOC_DIFF":
+        return None
+    in_world = target.transform_space == "WORLD_SPACE"
+    is_place = target.transform_type in _LOCATION_TYPES
+    harmless = variable.type == "TRANSFORMS" and in_world and is_place
+    return None if harmless else target.bone_target
+
+
+def _animated() -> Iterator[Any]:
+    for name in dir(bpy.data):
+        collection = getattr(bpy.data, name)
+        if isinstance(collection, bpy.types.bpy_prop_collection):
+            yield from (
+                each for each in collection if getattr(each, "animation_data", None) is not None
+            )
+
+
+def follow(
+    armature: bpy.types.Object, turns: dict[str, RestRotation], lengths: dict[str, float]
+) -> int:
+    """Move what is tied to turned bones back to where it was: children, hooks, custom shapes.
+
+    Args:
+        armature: the armature object, its rest bones turned.
+        turns: by the names of the bones.
+        lengths: of the bones before, by their names.
+
+    Returns:
+        how many things were tied to the bones.
+    """
+    inverse = {name: Matrix(turn.rotation.T.tolist()).to_4x4() for name, turn in turns.items()}
+    count = 0
+    for obj in bpy.data.objects:
+        if obj.parent == armature and obj.parent_type == "BONE" and obj.parent_bone in turns:
+            name = obj.parent_bone
+            if not armature_of(armature).bones[name].use_relative_parent:
+                # The parent's space starts at the tail.
+                new_tail = Matrix.Translation((0.0, -turns[name].length, 0.0))
+                old_tail = Matrix.Translation((0.0, lengths[name], 0.0))
+                obj.matrix_parent_inverse = (
+                    new_tail @ inverse[name] @ old_tail @ obj.matrix_parent_inverse
+                )
+            count += 1
+        for modifier in obj.modifiers:
+            hook: Any = modifier
+            if hook.type == "HOOK" and hook.object == armature and hook.subtarget in turns:
+                hook.matrix_inverse = inverse[hook.subtarget] @ hook.matrix_inverse
+                count += 1
+    for bone in armature.pose.bones:
+        shown_at = bone.custom_shape_transform or bone
+        if bone.custom_shape is not None and shown_at.name in turns:
+            _turn_shape(bone, turns[shown_at.name])
+            count += 1
+    return count
+
+
+def _turn_shape(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
+    """Show the custom shape where it was."""
+    bone.custom_shape_translation = turn.vectors(np.array(bone.custom_shape_translation)).tolist()
+    rotation = Matrix(turn.rotation.T.tolist()) @ bone.custom_shape_rotation_euler.to_matrix()
+    bone.custom_shape_rotation_euler = rotation.to_euler("XYZ")

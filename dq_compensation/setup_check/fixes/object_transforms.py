@@ -1,0 +1,233 @@
+"""Objects' own transforms: their scale, what animates it, and how children stay where they are."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scene.animation_curves import (
+    animated_paths,
+    drivers,
+    key_points,
+    played_actions,
+    set_values,
+)
+from ...scene.own_objects import is_palette
+from ...wording import listed
+from ..issue import FixError
+from .requirements import require_editable
+
+# Two scales that differ by less are one: what is left of a division in float32.
+SCALE_TOLERANCE = 1e-4
+
+# Constraints that can give an object a scale of theirs, over its own.
+_SCALING_CONSTRAINTS = frozenset(
+    {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME", "COPY_TRANSFORMS", "ACTION"}
+)
+_SCALE_PATHS = ("scale", "delta_scale")
+# These hang on the places of vertices, which stay where they are.
+_VERTEX_PARENTS = frozenset({"VERTEX", "VERTEX_3"})
+
+Matrix = NDArray[np.float64]
+"""Shape (4, 4), applied to columns."""
+
+
+def own_scale(obj: bpy.types.Object) -> NDArray[np.float64]:
+    """Shape (3,): the object's scale times its delta scale."""
+    return np.array(obj.scale, np.float64) * np.array(obj.delta_scale, np.float64)
+
+
+def is_one(scale: NDArray[np.float64]) -> bool:
+    """Whether a scale changes nothing."""
+    return bool(np.abs(scale - 1.0).max() <= SCALE_TOLERANCE)
+
+
+def is_equal(scale: NDArray[np.float64]) -> bool:
+    """Whether a scale is the same along every axis, the signs aside."""
+    size = np.abs(scale)
+    return bool(np.ptp(size) <= SCALE_TOLERANCE * size.max())
+
+
+def is_nothing(scale: NDArray[np.float64]) -> bool:
+    """Whether a scale flattens an axis."""
+    return bool(np.abs(scale).min() < 1e-9)
+
+
+def scaled(scale: NDArray[np.float64]) -> Matrix:
+    """Shape (4, 4): the matrix of a scale."""
+    return np.diag([*scale, 1.0])
+
+
+def local_matrix(obj: bpy.types.Object, parent_inverse: Matrix | None = None) -> Matrix:
+    """An object's transform relative to its parent, without constraints: P B.
+
+    Args:
+        parent_inverse: P to take in place of the object's own.
+    """
+    inverse = np.array(obj.matrix_parent_inverse) if parent_inverse is None else parent_inverse
+    # Without a parent Blender keeps the inverse of the last one and does not use it.
+    if obj.parent is None:
+        inverse = np.eye(4)
+    return inverse @ np.array(obj.matrix_basis, np.float64)
+
+
+def scale_of(matrix: Matrix) -> NDArray[np.float64]:
+    """Shape (3,): how far a matrix stretches its own axes; the first negative if it mirrors."""
+    lengths = np.linalg.norm(matrix[:3, :3], axis=0)
+    if np.linalg.det(matrix[:3, :3]) < 0.0:
+        lengths[0] = -lengths[0]
+    return lengths
+
+
+def scale_words(scale: NDArray[np.float64]) -> str:
+    """For messages: `0.01`, or `1, 2, 1` where the axes differ."""
+    if np.ptp(scale) <= SCALE_TOLERANCE * np.abs(scale).max():
+        return f"{scale[0]:.4g}"
+    return ", ".join(f"{value:.4g}" for value in scale)
+
+
+def require_free_scale(obj: bpy.types.Object) -> None:
+    """Raise unless an object's scale is a plain number of its own that can be cleared.
+
+    Raises:
+        FixError: it is linked, in Edit Mode, driven, constrained, or animated with changing values.
+    """
+    require_editable(obj)
+    scaling = [
+        constraint.name
+        for constraint in obj.constraints
+        if constraint.enabled
+        and (
+            constraint.type in _SCALING_CONSTRAINTS or getattr(constraint, "map_to", "") == "SCALE"
+        )
+    ]
+    if scaling:
+        raise FixError(
+            f"{obj.name} has constraints that can scale it: {listed(scaling)}. "
+            "Apply or remove them first."
+        )
+    if any(curve.data_path in _SCALE_PATHS for curve in drivers(obj)):
+        raise FixError(f"The scale of {obj.name} has a driver. Remove the driver first.")
+    for played in played_actions(obj):
+        for curve in played.curves:
+            if curve.data_path not in _SCALE_PATHS:
+                continue
+            now = getattr(obj, curve.data_path)[curve.array_index]
+            values = key_points(curve)[:, 1]
+            if len(curve.modifiers) or np.abs(values - now).max(initial=0.0) > SCALE_TOLERANCE * (
+                abs(now)
+            ):
+                raise FixError(
+                    f"The scale of {obj.name} is animated by the action {played.action.name}. "
+                    "Remove these keys first."
+                )
+            require_own_action(played.action, played.other_users(obj))
+
+
+def require_own_action(action: bpy.types.Action, other_users: list[str]) -> None:
+    """Raise unless an action can be changed without changing others than its owner.
+
+    Raises:
+        FixError: it is linked, or others play it, too.
+    """
+    if action.library is not None:
+        raise FixError(f"The action {action.name} is linked from another file. Make it local.")
+    if other_users:
+        raise FixError(
+            f"The action {action.name} is also played by {listed(other_users)}. "
+            "Make it a single-user copy first."
+        )
+
+
+def constant_scale_keys(obj: bpy.types.Object) -> int:
+    """How many keys of its own scale an object has."""
+    return sum(
+        len(curve.keyframe_points)
+        for played in played_actions(obj)
+        for curve in played.curves
+        if curve.data_path in _SCALE_PATHS
+    )
+
+
+def clear_scale(obj: bpy.types.Object) -> None:
+    """Set an object's scale to 1, with the keys that hold it where it is."""
+    for played in played_actions(obj):
+        for curve in [c for c in played.curves if c.data_path in _SCALE_PATHS]:
+            set_values(curve, 1.0)
+    obj.scale = (1.0, 1.0, 1.0)
+    obj.delta_scale = (1.0, 1.0, 1.0)
+
+
+def is_animated(obj: bpy.types.Object, *paths: str) -> str | None:
+    """The animation of one of these paths of an object, for messages; None without any."""
+    animated = animated_paths(obj)
+    return next((animated[path] for path in paths if path in animated), None)
+
+
+def require_children_can_follow(obj: bpy.types.Object) -> None:
+    """Raise unless the parent inverse of every child can be written.
+
+    Raises:
+        FixError: a child is linked.
+    """
+    linked = [child.name for child in kept_children(obj) if child.library is not None]
+    if linked:
+        raise FixError(
+            f"Linked objects are parented to {obj.name} and could not be kept in place: "
+            f"{listed(linked)}. Make them local or unparent them first."
+        )
+
+
+def kept_children(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The children that would move when their parent's scale is applied, by name.
+
+    Our own palettes are none of the user's: they are made anew.
+    """
+    return sorted(
+        (
+            child
+            for child in obj.children
+            if child.parent_type not in _VERTEX_PARENTS and not is_palette(child)
+        ),
+        key=lambda child: child.name,
+    )
+
+
+def keep_children(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
+    """Let the children stay where they are after their parent's scale was applied.
+
+    Args:
+        obj: the parent; before, its world matrix was O' `change`, with O' the current one.
+        change: shape (4, 4).
+        bones: shape (4, 4) by the name of the bone: its world matrix was the current one times
+            this; for those that are parented to a bone.
+    """
+    for child in kept_children(obj):
+        factor = change
+        if child.parent_type == "BONE" and child.parent_bone in bones:
+            armature = cast("bpy.types.Armature", obj.data)
+            bone = armature.bones[child.parent_bone]
+            if not bone.use_relative_parent:
+                factor = _from_tail(bones[child.parent_bone], bone.length)
+        set_parent_inverse(child, factor @ np.array(child.matrix_parent_inverse))
+
+
+def _from_tail(factor: Matrix, length: float) -> Matrix:
+    """A factor at a bone's head as one at its tail, where Blender attaches children.
+
+    Args:
+        factor: shape (4, 4).
+        length: of the bone now; it was the length over the stretch of the bone's Y axis.
+    """
+    now, before = np.eye(4), np.eye(4)
+    now[1, 3] = length
+    before[1, 3] = length / np.linalg.norm(factor[:3, 1])
+    return np.linalg.inv(now) @ factor @ before
+
+
+def set_parent_inverse(obj: bpy.types.Object, matrix: Matrix) -> None:
+    """Write an object's parent inverse."""
+    obj.matrix_parent_inverse = matrix.T.tolist()  # Blender takes columns

@@ -1,0 +1,224 @@
+"""Gives bones other parents; the motion of every bone stays what it was on every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from ...scene.animation_curves import PlayedAction
+from ...scene.armature import armature_of
+from ...wording import counted, listed
+from ..issue import FixError
+from .armature_actions import actions_of, objects_with
+from .bone_dependents import require_no_reasons
+from .bone_motion import BoneMotion, curves_by_channel, every_frame, path_of, rotation_channel
+from .parenting_reasons import chain_of, is_led, parenting_reasons
+from .rest_bones import edited_bones
+
+# Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
+# that point against Y come out of Blender up to 6e-5 from square.
+_TOLERANCE = 1e-3
+_LINEAR = 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Rewrite:
+    """The new channels of one bone of one armature object: at keys of an action, or in its pose."""
+
+    owner: bpy.types.Object
+    bone: str
+    played: PlayedAction | None
+    frames: NDArray[np.float64]
+    matrices: NDArray[np.float64]
+
+
+def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
+    """Give bones new parents, keeping where every bone is in the pose and on whole frames.
+
+    A bone that moves itself or whose old or new parents are keyed in an action is keyed there on
+    every frame. A bone that a constraint puts to where another one is keeps its channels.
+
+    Args:
+        parents: the names of the new parents by the names of the bones; no cycles.
+
+    Returns:
+        what was done, with numbers.
+
+    Raises:
+        FixError: the motion of a bone could not be kept; nothing has changed.
+    """
+    owners = objects_with(armature_of(armature))
+    actions = actions_of(owners)
+    driven = {name for name in parents if all(is_led(owner, name) for owner in owners)}
+    moved = {name: parent for name, parent in parents.items() if name not in driven}
+    played = [each for each, _player in actions]
+    reasons = [
+        pair for owner in owners for pair in parenting_reasons(owner, parents, moved, played)
+    ]
+    require_no_reasons(reasons, "cannot get another parent")
+    rewrites = [rewrite for owner in owners for rewrite in _rewrites(owner, moved, actions)]
+    with edited_bones(armature) as bones:
+        for name, parent in parents.items():
+            bone = bones[name]
+            bone.use_connect = False
+            bone.parent = bones[parent]
+            if name in moved:  # their channels are rewritten for the usual inheritance
+                bone.use_inherit_rotation = bone.use_local_location = True
+                bone.inherit_scale = "FULL"
+    for rewrite in rewrites:
+        _write(rewrite)
+    keyed = {(rewrite.bone, rewrite.played.action.name) for rewrite in rewrites if rewrite.played}
+    pairs = listed([f"{child} to {parent}" for child, parent in parents.items()])
+    parts = [f"Parented {counted(len(parents), 'bone')} ({pairs})"]
+    if keyed:
+        names = sorted({action for _bone, action in keyed})
+        count = len({bone for bone, _action in keyed})
+        parts.append(f"{counted(count, 'bone')} keyed on every frame in {listed(names)}")
+    return "; ".join(parts)
+
+
+def _rewrites(
+    owner: bpy.types.Object,
+    moved: dict[str, str],
+    actions: list[tuple[PlayedAction, bpy.types.Object]],
+) -> Iterator[_Rewrite]:
+    """The channels for the new parents, computed while the old ones are in place.
+
+    Raises:
+        FixError: a bone would have to be sheared.
+    """
+    for played, player in actions:
+        if player != owner:
+            continue
+        for name, parent in moved.items():
+            frames = _frames(owner, played, name, parent)
+            if len(frames):
+                motion = BoneMotion(owner, frames, played)
+                yield _rewrite(owner, motion, name, parent, played, frames)
+    now = np.zeros(1)
+    pose = BoneMotion(owner, now, None)
+    for name, parent in moved.items():
+        yield _rewrite(owner, pose, name, parent, None, now)
+
+
+def _rewrite(
+    owner: bpy.types.Object,
+    motion: BoneMotion,
+    name: str,
+    parent: str,
+    played: PlayedAction | None,
+    frames: NDArray[np.float64],
+) -> _Rewrite:
+    """M' = (D_new A)^-1 B: the bone stays where it is, below another parent."""
+    rest = np.array(armature_of(owner).bones[name].matrix_local, np.float64)
+    matrices = np.linalg.solve(motion.skinning(parent) @ rest, motion.pose(name))
+    rotations, _scales = _split(matrices)
+    skew = np.abs(rotations.transpose(0, 2, 1) @ rotations - np.eye(3)).max(initial=0.0)
+    if skew > _TOLERANCE:
+        raise FixError(
+            f"{name} cannot follow {parent}, which has an unequal scale. Clear the scale first."
+        )
+    return _Rewrite(owner, name, played, frames, matrices)
+
+
+def _split(matrices: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rotations (f, 3, 3) and scales (f, 3) of matrices that are not sheared."""
+    scales = np.linalg.norm(matrices[:, :3, :3], axis=1)
+    scales[np.linalg.det(matrices[:, :3, :3]) < 0.0] *= -1.0
+    return matrices[:, :3, :3] / scales[:, None, :], scales
+
+
+def _frames(
+    owner: bpy.types.Object, played: PlayedAction, name: str, parent: str
+) -> NDArray[np.float64]:
+    """Every frame and every key of what moves the bone, before or afterwards, in an action."""
+    moving = chain_of(owner, name, parent)
+    keys = [
+        key.co[0]
+        for (bone, _channel, _index), curve in curves_by_channel(played).items()
+        if bone in moving
+        for key in curve.keyframe_points
+    ]
+    return every_frame(np.array(keys)) if keys else np.zeros(0)
+
+
+def _write(rewrite: _Rewrite) -> None:
+    bone: Any = rewrite.owner.pose.bones[rewrite.bone]
+    rotations, scales = _split(rewrite.matrices)
+    channels = {
+        "location": rewrite.matrices[:, :3, 3],
+        rotation_channel(bone): _rotation_values(bone, rotations),
+        "scale": scales,
+    }
+    if rewrite.played is None:
+        for channel, values in channels.items():
+            setattr(bone, channel, values[0].tolist())
+        return
+    known = curves_by_channel(rewrite.played)
+    has_scale = any((rewrite.bone, "scale", index) in known for index in range(3))
+    if not has_scale and np.allclose(scales, 1.0, atol=1e-5):
+        del channels["scale"]
+    for channel, values in channels.items():
+        for index in range(values.shape[1]):
+            curve = known.get((rewrite.bone, channel, index))
+            if curve is None:
+                curve = _new_curve(rewrite.played, rewrite.bone, channel, index)
+            _key_every_frame(curve, rewrite.frames, values[:, index])
+
+
+def _rotation_values(bone: Any, rotations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shape (f, 3) or (f, 4): in the bone's rotation mode, each near the one before."""
+    mode = bone.rotation_mode
+    found: list[Any] = []
+    before: Any = None
+    for matrix in rotations:
+        rotation: Any = Matrix(matrix.tolist())
+        if mode in {"QUATERNION", "AXIS_ANGLE"}:
+            value: Any = rotation.to_quaternion()
+            if before is not None:
+                value.make_compatible(before)
+        else:
+            value = rotation.to_euler(mode, before) if before else rotation.to_euler(mode)
+        before = value
+        found.append(tuple(value))
+    return _axis_angles(np.array(found)) if mode == "AXIS_ANGLE" else np.array(found)
+
+
+def _axis_angles(quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shape (f, 4): angle and axis, the axis on the side of the one before."""
+    lengths = np.linalg.norm(quaternions[:, 1:], axis=1)
+    angles = 2.0 * np.arctan2(lengths, quaternions[:, 0])
+    axes = np.tile([0.0, 1.0, 0.0], (len(quaternions), 1))
+    turned = lengths > 1e-7
+    axes[turned] = quaternions[turned, 1:] / lengths[turned, None]
+    for frame in range(1, len(axes)):
+        if not turned[frame]:
+            axes[frame] = axes[frame - 1]
+        elif axes[frame] @ axes[frame - 1] < 0.0:
+            axes[frame], angles[frame] = -axes[frame], -angles[frame]
+    return np.column_stack([angles, axes])
+
+
+def _new_curve(played: PlayedAction, bone: str, channel: str, index: int) -> bpy.types.FCurve:
+    curve = played.curves.new(path_of(bone, channel), index=index)
+    group = played.groups.get(bone) or played.groups.new(bone)
+    curve.group = group
+    return curve
+
+
+def _key_every_frame(
+    curve: bpy.types.FCurve, frames: NDArray[np.float64], values: NDArray[np.float64]
+) -> None:
+    """Replace the keys of a curve; straight lines between the new ones."""
+    points: Any = curve.keyframe_points
+    points.clear()
+    points.add(len(frames))
+    points.foreach_set("co", np.column_stack([frames, values]).astype(np.float32).reshape(-1))
+    points.foreach_set("interpolation", np.full(len(frames), _LINEAR, np.int32))
+    curve.update()

@@ -1,0 +1,64 @@
+"""The requirements of a fix, checked before it writes anything."""
+
+from __future__ import annotations
+
+import bpy
+
+from ...scene.armature import armature_of
+from ..issue import FixError
+from ..subject import Subject
+
+
+def require_armature(subject: Subject) -> bpy.types.Object:
+    """The armature object of a character.
+
+    Raises:
+        FixError: it has none any more.
+    """
+    if subject.armature is None:
+        raise FixError(f"{subject.obj.name} has no armature any more.")
+    return subject.armature
+
+
+def require_editable_bones(subject: Subject) -> bpy.types.Armature:
+    """The armature data of a character, whose bones can be changed now.
+
+    Raises:
+        FixError: there is none, it is linked, or it is in Edit Mode.
+    """
+    armature = require_armature(subject)
+    require_local(armature_of(armature))
+    require_no_edit_mode(armature)
+    return armature_of(armature)
+
+
+def require_no_edit_mode(obj: bpy.types.Object) -> None:
+    """See that neither an object nor another one with its data is in Edit Mode.
+
+    Raises:
+        FixError: one is.
+    """
+    if obj.mode == "EDIT" or (obj.type == "ARMATURE" and armature_of(obj).is_editmode):
+        raise FixError(f"{obj.name} is in Edit Mode. Leave it (Tab) and try again.")
+
+
+def require_editable(obj: bpy.types.Object) -> None:
+    """See that an object and its data can be changed now.
+
+    Raises:
+        FixError: they are linked or overridden, or the object is in Edit Mode.
+    """
+    for owner in (obj, obj.data):
+        if owner is not None:
+            require_local(owner)
+    require_no_edit_mode(obj)
+
+
+def require_local(owner: bpy.types.ID) -> None:
+    """See that a datablock belongs to this file.
+
+    Raises:
+        FixError: it is linked, or overrides a linked one.
+    """
+    if owner.library is not None or owner.override_library is not None:
+        raise FixError(f"{owner.name} is linked from another file. Fix it there, or make it local.")

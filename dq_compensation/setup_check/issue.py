@@ -1,0 +1,76 @@
+"""The result of a check: issues with their bones, vertices and fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UserError
+from .subject import Subject
+
+Severity = Literal["ERROR", "WARNING", "INFORMATION"]
+"""ERROR: the result is wrong. WARNING: it may be wrong. INFORMATION: good to know."""
+
+
+class FixError(UserError):
+    """Why a fix cannot be made, and what to do instead. Nothing has changed when it is raised."""
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One way to fix an issue.
+
+    Attributes:
+        name: unique within its check, e.g. ``clear_scale``.
+        label: the button's, imperative.
+        question: what it changes in the look, the animation or other objects: asked before it is
+            done, and such a fix is left out of Fix All. Empty when it changes none of them.
+    """
+
+    name: str
+    label: str
+    description: str
+    question: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Issue:
+    """One thing that a check has found.
+
+    Attributes:
+        key: tells the findings of one check apart, the same from run to run.
+        message: a sentence for riggers that says what is wrong, with names.
+        bones: the names of the bones that it is about, for Select.
+        vertices: shape (k,), int32, indices of the vertices that it is about, for Select.
+        fixes: what can be done, the best first; none when only the user can know.
+    """
+
+    check: str
+    key: str
+    severity: Severity
+    message: str
+    bones: tuple[str, ...] = ()
+    vertices: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: unique, that of its file.
+        find: what it finds in a character.
+        fixes: by the names of the fixes of its issues, what carries them out. Each gets a subject
+            that was read just now and an issue that was found in it, and returns a sentence that
+            says, with numbers, what it has changed. It raises `FixError` before anything has
+            changed, or succeeds.
+    """
+
+    name: str
+    find: Callable[[Subject], list[Issue]]
+    fixes: dict[str, Callable[[Subject, Issue], str]] = field(default_factory=dict)

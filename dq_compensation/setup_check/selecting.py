@@ -1,0 +1,127 @@
+"""Selects the bones and vertices that an issue is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UserError
+from ..scene.armature import armature_of
+from ..scene.attributes import AttributeType, read_attribute, read_property
+from ..scene.mesh import mesh_of
+from ..wording import counted
+
+
+def select_vertices(
+    obj: bpy.types.Object, vertices: NDArray[np.int32], context: bpy.types.Context
+) -> str:
+    """Enter Edit Mode of a mesh with these vertices selected and nothing else.
+
+    Args:
+        obj: the mesh object, not in Edit Mode.
+        vertices: shape (k,), indices.
+
+    Returns:
+        how many there are to be seen, a sentence.
+
+    Raises:
+        UserError: the object cannot be edited here, or all of the vertices are hidden.
+    """
+    _require_reachable(obj, context)
+    mesh = mesh_of(obj)
+    hidden = read_attribute(mesh, ".hide_vert", AttributeType.BOOLEAN, len(mesh.vertices))
+    chosen = np.zeros(len(mesh.vertices), np.bool_)
+    chosen[vertices] = True
+    chosen &= ~hidden
+    shown = int(chosen.sum())
+    if not shown:
+        raise UserError(
+            f"All {len(vertices)} vertices are hidden. Show them in Edit Mode of {obj.name} with "
+            "Alt H."
+        )
+    _make_only_selected(obj, context)
+    corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
+    edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+    mesh.vertices.foreach_set("select", chosen)
+    mesh.edges.foreach_set("select", chosen[edges].all(axis=1))
+    if len(mesh.polygons):
+        starts = read_property(mesh.polygons, "loop_start", np.int32)
+        mesh.polygons.foreach_set("select", np.logical_and.reduceat(chosen[corners], starts))
+    context.scene.tool_settings.mesh_select_mode = (True, False, False)
+    bpy.ops.object.mode_set(mode="EDIT")
+    summary = f"Selected {counted(shown, 'vertex')} of {obj.name}"
+    return (
+        summary if shown == len(vertices) else f"{summary}; {len(vertices) - shown} more are hidden"
+    )
+
+
+def select_bones(
+    armature: bpy.types.Object, names: tuple[str, ...], context: bpy.types.Context
+) -> str:
+    """Enter Pose Mode of an armature with these bones selected and no others.
+
+    Returns:
+        how many there are to be seen, a sentence.
+
+    Raises:
+        UserError: the armature cannot be posed here, or all of the bones are hidden.
+    """
+    _require_reachable(armature, context)
+    hidden = [name for name in names if _is_hidden(armature, name)]
+    shown = set(names) - set(hidden)
+    if not shown:
+        raise UserError(
+            f"These bones of {armature.name} are hidden: {', '.join(hidden[:5])}. Show them with "
+            "Alt H in Pose Mode, or turn on their bone collections."
+        )
+    _make_only_selected(armature, context)
+    bpy.ops.object.mode_set(mode="POSE")
+    assert armature.pose is not None  # every armature object in Pose Mode has one
+    for bone in armature.pose.bones:
+        # Since Blender 5 the pose bone is what is selected.
+        target: Any = bone if "select" in bone.bl_rna.properties else bone.bone
+        target.select = bone.name in shown
+    first = next(name for name in names if name in shown)
+    armature_of(armature).bones.active = armature_of(armature).bones[first]
+    summary = f"Selected {counted(len(shown), 'bone')} of {armature.name}"
+    return summary if not hidden else f"{summary}; {len(hidden)} more are hidden"
+
+
+def _is_hidden(armature: bpy.types.Object, name: str) -> bool:
+    bone = armature_of(armature).bones.get(name)
+    if bone is None or armature.pose is None:
+        return True
+    pose_bone = armature.pose.bones[name]
+    collections: Any = bone.collections
+    return (
+        bone.hide
+        or ("hide" in pose_bone.bl_rna.properties and pose_bone.hide)
+        or (len(collections) > 0 and not any(one.is_visible_effectively for one in collections))
+    )
+
+
+def _require_reachable(obj: bpy.types.Object, context: bpy.types.Context) -> None:
+    """See that the modes of an object can be entered.
+
+    Raises:
+        UserError: it is linked, hidden, or not in this view layer.
+    """
+    if obj.library is not None or (obj.data is not None and obj.data.library is not None):
+        raise UserError(f"{obj.name} is linked from another file and cannot be edited here.")
+    if obj.name not in context.view_layer.objects:
+        raise UserError(f"{obj.name} is not in this view layer. Turn on its collection.")
+    if not obj.visible_get():
+        raise UserError(f"{obj.name} is hidden. Show it (the eye in the Outliner) first.")
+
+
+def _make_only_selected(obj: bpy.types.Object, context: bpy.types.Context) -> None:
+    """Object Mode, this object selected and active and no other."""
+    active = context.view_layer.objects.active
+    if active is not None and active.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for other in context.view_layer.objects:
+        other.select_set(other == obj)
+    context.view_layer.objects.active = obj

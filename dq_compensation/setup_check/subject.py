@@ -1,0 +1,105 @@
+"""The subject of the checks: one character, read once for all checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.influences import Influences
+from ..core.skeleton import Skeleton
+from ..core.vectors import transformed_points
+from ..errors import BindingError
+from ..scene.armature import deforming_bones, object_to_armature, read_skeleton
+from ..scene.attributes import AttributeType, read_attribute
+from ..scene.binding import read_influences
+from ..scene.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
+from ..scene.setup import armature_modifier
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One character. Everything is read when it is first asked for, and only once."""
+
+    obj: bpy.types.Object
+    depsgraph: bpy.types.Depsgraph
+
+    @cached_property
+    def modifier(self) -> bpy.types.ArmatureModifier | None:
+        """The Armature modifier that we stand in for; None without any."""
+        return armature_modifier(self.obj)
+
+    @cached_property
+    def armature(self) -> bpy.types.Object | None:
+        """The original armature object; None when the modifier or its object is missing."""
+        return self.modifier.object if self.modifier is not None else None
+
+    @cached_property
+    def rest(self) -> NDArray[np.float32]:
+        """Shape (n, 3), object space; the mesh without shape keys."""
+        return read_positions(mesh_of(self.obj))
+
+    @cached_property
+    def edges(self) -> NDArray[np.int32]:
+        """Shape (m, 2), vertex indices."""
+        mesh = mesh_of(self.obj)
+        return read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+
+    @cached_property
+    def weights(self) -> VertexGroupWeights:
+        """Every vertex group's, as painted."""
+        return read_weights(mesh_of(self.obj))
+
+    @cached_property
+    def group_names(self) -> tuple[str, ...]:
+        """The vertex groups, in their order."""
+        return tuple(group.name for group in self.obj.vertex_groups)
+
+    @cached_property
+    def deforming_bones(self) -> frozenset[str]:
+        """The names of the bones that have Deform turned on; empty without an armature."""
+        return deforming_bones(self.armature) if self.armature is not None else frozenset()
+
+    @cached_property
+    def skeleton(self) -> Skeleton | None:
+        """Every bone at rest, parents first; None without an armature."""
+        return read_skeleton(self.armature) if self.armature is not None else None
+
+    @cached_property
+    def influences(self) -> Influences | None:
+        """The influences of every vertex on the bones of `skeleton`; None without an armature."""
+        if self.armature is None or self.skeleton is None:
+            return None
+        return read_influences(self.obj, self.armature, self.weights, self.skeleton)
+
+    @cached_property
+    def used_bones(self) -> NDArray[np.bool_]:
+        """Shape (B,): the bones of `skeleton` that move any vertex of the mesh."""
+        used = np.zeros(self.skeleton.bone_count if self.skeleton is not None else 0, np.bool_)
+        if self.influences is not None:
+            used[self.influences.bones[self.influences.weights > 0.0]] = True
+        return used
+
+    @cached_property
+    def object_to_armature(self) -> NDArray[np.float64] | None:
+        """Shape (4, 4), the current A^-1 O; None without an armature, or where one of them is flat.
+
+        The check of the objects' scales says that.
+        """
+        if self.armature is None:
+            return None
+        try:
+            return object_to_armature(
+                self.obj.evaluated_get(self.depsgraph), self.armature.evaluated_get(self.depsgraph)
+            )
+        except BindingError:
+            return None
+
+    @cached_property
+    def rest_in_armature(self) -> NDArray[np.float64] | None:
+        """Shape (n, 3), `rest` in armature space; None where there is no `object_to_armature`."""
+        matrix = self.object_to_armature
+        return None if matrix is None else transformed_points(matrix, self.rest)

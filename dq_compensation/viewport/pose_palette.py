@@ -1,0 +1,161 @@
+"""The pose palette on the GPU: the transforms of all bones of an armature, for the shaders."""
+
+from __future__ import annotations
+
+import numpy as np
+from gpu.types import GPUShader, GPUTexture, GPUUniformBuf
+from numpy.typing import NDArray
+
+from ..core.dual_quaternion import rotate_vectors
+from ..core.measured_joints import LimbJoints
+from ..core.pose import Pose
+from .gpu_objects import new_texture, new_uniform_buffer, update_uniform_buffer
+from .shaders import PALETTE_BLOCK_TEXELS, TEXTURE_WIDTH, PosePaletteLayout
+from .textures import row_count
+
+
+class PosePalette:
+    """The pose of one armature on the GPU, shared by all the objects that it deforms.
+
+    `update` costs next to nothing; what a method needs is packed and uploaded when it is first
+    bound after an update, into buffers that live as long as the palette.
+
+    Args:
+        limb_directions: shape (B, 3), unit, armature space at rest; `Skeleton.limb_directions`.
+        joints: of the same bones, for MEASURED compensation.
+    """
+
+    def __init__(
+        self, limb_directions: NDArray[np.floating], joints: LimbJoints | None = None
+    ) -> None:
+        self._limb_directions = np.ascontiguousarray(limb_directions, dtype=np.float64)
+        self._joints = joints
+        self._pose: Pose | None = None
+        self._scaled = False
+        self._frame = 0
+        self._packed: dict[PosePaletteLayout, _PackedPose] = {}
+
+    @property
+    def bone_count(self) -> int:
+        """The number of bones of the armature."""
+        return len(self._limb_directions)
+
+    @property
+    def pose(self) -> Pose:
+        """The pose of the last update."""
+        if self._pose is None:
+            raise ValueError("PosePalette: update it with a pose before it is bound")
+        return self._pose
+
+    @property
+    def scaled(self) -> bool:
+        """Whether any bone of the pose has a scale."""
+        return self._scaled
+
+    def update(self, pose: Pose) -> None:
+        """Take a new pose.
+
+        Raises:
+            ValueError: it has another number of bones.
+        """
+        if len(pose.matrices) != self.bone_count:
+            raise ValueError(
+                f"PosePalette: a pose of {len(pose.matrices)} bones for {self.bone_count}"
+            )
+        self._pose = pose
+        self._scaled = pose.any_scaled
+        self._frame += 1
+
+    def in_texture(self, layout: PosePaletteLayout) -> bool:
+        """Whether the layout is too large for a uniform buffer."""
+        return self.bone_count * layout.stride > PALETTE_BLOCK_TEXELS
+
+    def bind(self, shader: GPUShader, layout: PosePaletteLayout) -> None:
+        """Give the pose to a bound shader that was compiled for `layout` and `in_texture`."""
+        packed = self._packed.get(layout)
+        if packed is None:
+            packed = self._packed[layout] = _PackedPose(
+                layout, self._limb_directions, self._joints if layout.joints else None
+            )
+        packed.bind(shader, self.pose, self._frame)
+
+    def gpu_bytes(self) -> int:
+        """The size of the palette on the GPU."""
+        return sum(packed.texels.nbytes for packed in self._packed.values())
+
+
+class _PackedPose:
+    """One layout of a palette: an array that is packed in place, and its copy on the GPU."""
+
+    def __init__(
+        self,
+        layout: PosePaletteLayout,
+        limb_directions: NDArray[np.float64],
+        joints: LimbJoints | None,
+    ) -> None:
+        if layout.joints and joints is None:
+            raise ValueError(
+                "PosePalette: made without the joints that MEASURED compensation needs"
+            )
+        bone_count = len(limb_directions)
+        used = bone_count * layout.stride
+        self._layout = layout
+        self._limb_directions = limb_directions
+        self._joints = joints
+        self._in_texture = used > PALETTE_BLOCK_TEXELS
+        count = row_count(used) * TEXTURE_WIDTH if self._in_texture else PALETTE_BLOCK_TEXELS
+        self.texels = np.zeros((count, 4), np.float32)
+        self._bones = self.texels[:used].reshape(bone_count, layout.stride, 4)
+        self._texture: GPUTexture | None = None
+        self._block: GPUUniformBuf | None = None
+        self._frame = 0
+        if joints is not None:
+            rest = (joints.heads, joints.forth, joints.back)
+            self._bones[:, 1:, :3] = np.stack(rest, axis=1)
+
+    def bind(self, shader: GPUShader, pose: Pose, frame: int) -> None:
+        if frame != self._frame:
+            self._pack(pose)
+            self._upload()
+            self._frame = frame
+        name = "palette" if self._joints is None else "joints"
+        if self._texture is not None:
+            shader.uniform_sampler(f"{name}_texture", self._texture)
+        elif self._block is not None:
+            shader.uniform_block(name, self._block)
+
+    def _pack(self, pose: Pose) -> None:
+        bones, layout, limb_directions = self._bones, self._layout, self._limb_directions
+        if self._joints is not None:
+            posed = self._joints.posed(pose)
+            bones[:, 0, :3] = posed.heads
+            bones[:, 0, 3] = posed.sizes
+            bones[:, 1, 3] = posed.gaps
+            return
+        place = 0
+        if layout.rotation:
+            bones[:, place] = pose.rotations
+            place += 1
+        if layout.dual:
+            bones[:, place] = pose.duals
+            place += 1
+        if layout.matrix:
+            bones[:, place : place + 3] = pose.matrices[:, :3]
+            place += 3
+        if layout.limb:
+            if pose.any_scaled:
+                bones[:, place, :3] = rotate_vectors(pose.rotations, limb_directions)
+            else:
+                # The matrices are rotations then, and one product is a quarter of the time.
+                turned = pose.matrices[:, :3, :3] @ limb_directions[:, :, None]
+                bones[:, place, :3] = turned[:, :, 0]
+
+    def _upload(self) -> None:
+        if self._in_texture:
+            # Textures cannot be updated from Python; one of this size takes 0.01 ms to create.
+            size = (TEXTURE_WIDTH, len(self.texels) // TEXTURE_WIDTH)
+            self._texture = new_texture(size, "RGBA32F", self.texels)
+        elif self._block is None:
+            self._block = new_uniform_buffer(self.texels)
+        else:
+            update_uniform_buffer(self._block, self.texels)

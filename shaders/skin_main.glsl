@@ -1,0 +1,16 @@
+// The pass that skins: one invocation for each vertex. The file that includes this defines before
+//     vec3 skinned(ivec2 texel, vec3 v, int place)
+// for a vertex v, in armature space, whose influences begin at `place`.
+
+void main()
+{
+  ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
+  vec4 rest_vertex = texelFetch(rest, texel, 0);
+  vec3 moved = rest_vertex.xyz;
+  // Negative: no bone moves it.
+  if (rest_vertex.w >= 0.0) {
+    vec3 v = armature_from_object(rest_vertex.xyz);
+    moved = object_from_armature(skinned(texel, v, int(rest_vertex.w)));
+  }
+  imageStore(positions, texel, vec4(moved, 1.0));
+}

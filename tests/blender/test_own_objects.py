@@ -1,0 +1,108 @@
+"""The palette neither keeps an armature alive nor shows up where a file is appended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bpy
+import pytest
+
+from dq_compensation.lifecycle import enabling, following
+from dq_compensation.modifier.palette_object import armature_of_palette, find_palette
+from dq_compensation.scene.own_objects import PALETTE_PROPERTY, is_palette
+from dq_compensation.scene.targets import target_meshes
+from tests.blender.enabled_scenes import check, enable, error, select
+from tests.limb import build_limb, pose_limb
+
+# Parts of the size, between the nodes' float32 and NumPy's float64.
+TOLERANCE = 1e-4
+
+
+@pytest.fixture
+def limb(addon: None) -> tuple[bpy.types.Object, bpy.types.Object]:
+    obj, armature = build_limb()
+    pose_limb(armature)
+    enable(obj)
+    return obj, armature
+
+
+def test_a_deleted_armature_is_gone_and_the_panel_says_so(
+    limb: tuple[bpy.types.Object, bpy.types.Object],
+) -> None:
+    obj, armature = limb
+    select(armature)
+    bpy.ops.object.delete()
+    assert "Limb Rig" not in bpy.data.objects
+    check()
+    assert "has no armature" in str(enabling.problem_of(obj))
+    assert not any(map(is_palette, bpy.data.objects))
+
+
+def test_an_armature_in_no_collection_is_named(
+    limb: tuple[bpy.types.Object, bpy.types.Object],
+) -> None:
+    obj, armature = limb
+    bpy.context.scene.collection.objects.unlink(armature)
+    check()
+    assert any("Limb Rig is in no collection" in note for note in enabling.notes_of(obj))
+
+
+def test_a_deleted_mesh_leaves_the_armature_without_users_of_ours(
+    limb: tuple[bpy.types.Object, bpy.types.Object],
+) -> None:
+    obj, armature = limb
+    select(obj)
+    bpy.ops.object.delete()
+    assert armature.users == len(armature.users_collection)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("Object", "Limb"), ("Scene", "Scene")])
+def test_an_appended_palette_stays_out_of_sight(
+    limb: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path, kind: str, name: str
+) -> None:
+    path = str(tmp_path / "limb.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.wm.append(directory=f"{path}/{kind}/", filename=name)
+    obj = bpy.data.objects["Limb"]
+    palette = find_palette(bpy.data.objects["Limb Rig"])
+    assert palette is not None
+    bpy.context.window.scene = obj.users_scene[0]
+    check()
+    assert not palette.users_collection
+    bpy.context.view_layer.objects.active = obj
+    assert target_meshes(bpy.context) == [obj]
+    assert error(obj) < TOLERANCE
+
+
+def test_a_palette_of_an_older_file_lets_go_of_its_armature(
+    limb: tuple[bpy.types.Object, bpy.types.Object],
+) -> None:
+    obj, armature = limb
+    palette = find_palette(armature)
+    assert palette is not None
+    palette[PALETTE_PROPERTY] = armature
+    check()
+    assert palette[PALETTE_PROPERTY] is True
+    assert armature_of_palette(palette) == armature
+    assert armature.users == len(armature.users_collection)
+    assert error(obj) < TOLERANCE
+
+
+def test_posing_an_armature_looks_at_its_own_meshes_alone(
+    limb: tuple[bpy.types.Object, bpy.types.Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj, armature = limb
+    other, _ = build_limb("Other")
+    enable(other)
+    check()
+    looked_at: list[str] = []
+    reconcile = following.reconcile
+
+    def noted(one: bpy.types.Object, *arguments: object, **options: object) -> object:
+        looked_at.append(one.name)
+        return reconcile(one, *arguments, **options)
+
+    monkeypatch.setattr(following, "reconcile", noted)
+    pose_limb(armature, bend=0.3)
+    assert set(looked_at) == {obj.name}

@@ -1,5 +1,0 @@
-"""Fixtures of the tests of Setup Check: those of the tests on real bpy."""
-
-from tests.blender.conftest import Human, addon, empty_file, human, human_with_rig
-
-__all__ = ["Human", "addon", "empty_file", "human", "human_with_rig"]

@@ -1,0 +1,12 @@
+"""Fixtures of the tests of Setup Check: those of the tests on real bpy."""
+
+from tests.blender.conftest import (
+    Human,
+    _trees_built_once,
+    addon,
+    empty_file,
+    human,
+    human_with_rig,
+)
+
+__all__ = ["Human", "_trees_built_once", "addon", "empty_file", "human", "human_with_rig"]

@@ -1,0 +1,61 @@
+"""Planted scenes for the check stale_binding: what a session without a timer does not follow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dq_compensation.modifier.stack import our_modifier
+from dq_compensation.session.status import fail
+from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import enable
+from tests.blender.test_staleness import tree_that_adds_vertices
+
+
+def enable_as_it_may_be(human: Human) -> None:
+    """With the smallest node tree, unless it is enabled: how it is deformed does not matter."""
+    if not human.mesh_object.dq_compensation.enabled:
+        human.mesh_object.dq_compensation.method = "DUAL_QUATERNION"
+        enable(human.mesh_object)
+
+
+def carried_away(human: Human) -> None:
+    """Only the compensation depends on where the mesh is to its armature."""
+    # Another planted scene may have enabled it.
+    if not human.mesh_object.dq_compensation.enabled:
+        enable(human.mesh_object)
+    human.mesh_object.location.x += 0.1
+
+
+def other_vertices(human: Human) -> None:
+    """A node tree before the modifier adds vertices: it lets the mesh pass."""
+    enable_as_it_may_be(human)
+    tree_that_adds_vertices(human.mesh_object, human.armature_object)
+
+
+def edited_by_a_script(human: Human) -> None:
+    """Blender reports nothing of it."""
+    enable_as_it_may_be(human)
+    vertices = human.mesh_object.data.vertices
+    places = np.zeros(3 * len(vertices), np.float32)
+    vertices.foreach_get("co", places)
+    places[0] += 0.01
+    vertices.foreach_set("co", places)
+
+
+def failed(human: Human) -> None:
+    enable_as_it_may_be(human)
+    fail(human.mesh_object, ValueError("no driver"))
+
+
+def taken_away(human: Human) -> None:
+    enable_as_it_may_be(human)
+    human.mesh_object.modifiers.remove(our_modifier(human.mesh_object))
+
+
+PLANTED = {
+    "stale_binding/edited_by_a_script": edited_by_a_script,
+    "stale_binding/carried_away": carried_away,
+    "stale_binding/failed": failed,
+    "stale_binding/other_vertices": other_vertices,
+    "stale_binding/taken_away": taken_away,
+}

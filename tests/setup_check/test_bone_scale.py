@@ -1,0 +1,126 @@
+"""Scaled bones are found by what scales them, and cleared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.setup_check.checks.bone_scale import CHECK
+from dq_compensation.setup_check.issue import FixError
+from tests.blender.conftest import Human
+from tests.blender.scene_builders import link
+from tests.setup_check.animated_human import find, fix, subject_of, world_positions
+from tests.setup_check.plant_bone_scale import PLANTED, forearm
+
+FOREARM = "lowerarm01.L"
+
+
+def test_a_clean_human_has_no_finding(human: Human) -> None:
+    forearm(human).rotation_quaternion = (0.9, 0.4, 0.1, 0.0)
+    forearm(human).keyframe_insert("scale", frame=1)
+    assert not find(CHECK, human)
+
+
+@pytest.mark.parametrize(
+    ("variant", "key", "severity"),
+    [
+        ("posed", "pose", "WARNING"),
+        ("negative", "pose", "ERROR"),
+        ("keyed", "keys", "WARNING"),
+        ("driven", "drivers", "INFORMATION"),
+        ("constrained", "constraints", "INFORMATION"),
+    ],
+)
+def test_what_scales_a_bone_is_named(human: Human, variant: str, key: str, severity: str) -> None:
+    PLANTED[f"bone_scale/{variant}"](human)
+    found = find(CHECK, human)
+    assert set(found) == {key}
+    assert found[key].severity == severity
+    assert FOREARM in found[key].bones
+    assert FOREARM in found[key].message
+
+
+def test_bones_that_inherit_a_scale_are_not_blamed(human: Human) -> None:
+    PLANTED["bone_scale/posed"](human)
+    assert find(CHECK, human)["pose"].bones == (FOREARM,)
+
+
+def test_children_of_a_constrained_bone_are_scaled_by_its_constraint(human: Human) -> None:
+    PLANTED["bone_scale/constrained"](human)
+    issue = find(CHECK, human)["constraints"]
+    assert {"lowerarm02.L", "wrist.L"} <= set(issue.bones)
+    assert f"Limit Scale of {FOREARM}" in issue.message
+
+
+def test_a_control_bone_that_moves_nothing_may_be_scaled(human: Human) -> None:
+    rig = human.armature_object
+    leaf = next(bone for bone in rig.data.bones if not bone.children)
+    leaf.use_deform = False
+    rig.pose.bones[leaf.name].scale = (2.0, 2.0, 2.0)
+    assert not find(CHECK, human)
+    follower = forearm(human).constraints.new("COPY_SCALE")
+    follower.target, follower.subtarget = rig, leaf.name
+    assert find(CHECK, human)["pose"].bones == (leaf.name,)
+
+
+def test_clearing_the_pose_gives_the_unscaled_one(human: Human) -> None:
+    unscaled = world_positions(human.mesh_object)
+    PLANTED["bone_scale/posed"](human)
+    assert "look different" in find(CHECK, human)["pose"].fixes[0].question
+    assert fix(CHECK, human, "pose") == "Cleared the scale of 1 bone of Human Rig."
+    assert not find(CHECK, human)
+    np.testing.assert_array_equal(world_positions(human.mesh_object), unscaled)
+
+
+def test_removing_keys_leaves_the_other_channels(human: Human) -> None:
+    rig = human.armature_object
+    PLANTED["bone_scale/keyed"](human)
+    forearm(human).keyframe_insert("location", frame=1)
+    action: Any = rig.animation_data.action
+    rig.animation_data.nla_tracks.new().strips.new("walk", 1, action)
+    issue = find(CHECK, human)["keys"]
+    assert "6 keys" in issue.fixes[0].question
+    assert action.name in issue.fixes[0].question
+    assert "6 keys" in fix(CHECK, human, "keys")
+    assert not find(CHECK, human)
+    bpy.context.scene.frame_set(10)
+    assert tuple(forearm(human).scale) == (1.0, 1.0, 1.0)
+    forearm(human).location.x = 5.0
+    bpy.context.scene.frame_set(1)
+    assert forearm(human).location.x == 0.0  # still keyed
+
+
+def test_keys_in_a_stored_action_are_found(human: Human) -> None:
+    PLANTED["bone_scale/keyed"](human)
+    action = human.armature_object.animation_data.action
+    action.use_fake_user = True
+    human.armature_object.animation_data_clear()
+    forearm(human).scale = (1.0, 1.0, 1.0)
+    assert action.name in find(CHECK, human)["keys"].message
+
+
+def test_who_else_plays_the_action_is_named_before(human: Human) -> None:
+    PLANTED["bone_scale/keyed"](human)
+    action: Any = human.armature_object.animation_data.action
+    twin: Any = link(bpy.data.objects.new("Twin", human.armature_object.data))
+    twin.animation_data_create().action = action
+    if hasattr(action, "slots"):
+        twin.animation_data.action_slot = action.slots[0]
+    assert "Twin plays the same action" in find(CHECK, human)["keys"].fixes[0].question
+
+
+def test_a_character_without_an_armature_has_no_finding(human: Human) -> None:
+    PLANTED["bone_scale/posed"](human)
+    human.mesh_object.modifiers[0].object = None
+    assert not find(CHECK, human)
+
+
+def test_a_fix_that_comes_too_late_says_so(human: Human) -> None:
+    PLANTED["bone_scale/posed"](human)
+    issue = find(CHECK, human)["pose"]
+    human.mesh_object.modifiers.clear()
+    with pytest.raises(FixError, match="no armature"):
+        CHECK.fixes["clear_pose_scale"](subject_of(human), issue)

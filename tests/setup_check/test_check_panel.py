@@ -1,0 +1,156 @@
+"""The panel of Setup Check, drawn into a layout that only remembers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import bpy
+import pytest
+
+from dq_compensation.setup_check import catalogue, findings
+from dq_compensation.ui.sentences import broken_lines, shown_width
+from tests.blender.enabled_scenes import select
+from tests.blender.scene_builders import add_armature, add_grid, skin
+from tests.setup_check.fake_checks import Dents
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+class RememberedLayout:
+    """Stands in for a UILayout: labels as one text, operators with their properties."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.buttons: list[tuple[str, str, SimpleNamespace]] = []
+        self.enabled = True
+
+    def label(self, *, text: str = "", **_look: Any) -> None:
+        self.words.append(text)
+
+    def operator(self, name: str, *, text: str = "", **_look: Any) -> SimpleNamespace:
+        properties = SimpleNamespace()
+        self.buttons.append((name, text, properties))
+        return properties
+
+    def separator(self) -> None:
+        """Leaves nothing to remember."""
+
+    def box(self) -> RememberedLayout:
+        return self
+
+    def row(self, **_look: Any) -> RememberedLayout:
+        return self
+
+    column = row
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def draw() -> RememberedLayout:
+    layout = RememberedLayout()
+    panel = bpy.types.VIEW3D_PT_dqc_setup_check
+    panel.draw(SimpleNamespace(layout=layout), bpy.context)
+    return layout
+
+
+@pytest.fixture
+def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
+    fake = Dents(("flatten", "ask"), bones=("Lower",), vertices=(0, 1))
+    monkeypatch.setattr(catalogue, "CHECKS", (fake.check(),))
+    return fake
+
+
+@pytest.fixture
+def body(dents: Dents) -> bpy.types.Object:
+    obj = add_grid()
+    skin(obj, add_armature())
+    obj["dents"] = 3
+    select(obj)
+    bpy.context.view_layer.update()
+    return obj
+
+
+def test_without_a_character_it_says_what_to_select(dents: Dents) -> None:
+    assert "Select a character's mesh, its armature or the Empty above them." in draw().text
+
+
+def test_it_never_checks_by_itself(body: bpy.types.Object, dents: Dents) -> None:
+    assert "Not checked yet." in draw().text
+    bpy.ops.dqc.check()
+    looks = dents.looks
+    draw()
+    assert dents.looks == looks
+
+
+def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> None:
+    bpy.ops.dqc.check()
+    layout = draw()
+    assert "1 warning" in layout.text
+    assert "Body has 3 dents." in layout.text
+    names = [(name, text) for name, text, _ in layout.buttons]
+    assert names == [
+        ("dqc.check", ""),
+        ("dqc.fix_all", ""),
+        ("dqc.fix", "Flatten"),
+        ("dqc.fix", "Ask..."),
+        ("dqc.select_issue", "Select 2 Vertices"),
+        ("dqc.select_issue", "Select 1 Bone"),
+    ]
+    button = layout.buttons[2][2]
+    assert vars(button) == {
+        "object_name": "Body",
+        "check": "dents",
+        "key": "dents",
+        "fix": "flatten",
+    }
+
+
+def test_what_has_to_be_asked_about_makes_no_fix_all(body: bpy.types.Object, dents: Dents) -> None:
+    dents.fixes = ("ask", "flatten")
+    bpy.ops.dqc.check()
+    assert "dqc.fix_all" not in {name for name, _, _ in draw().buttons}
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_it_says_that_findings_are_outdated_without_moving_anything(
+    body: bpy.types.Object, count: int
+) -> None:
+    body["dents"] = count
+    bpy.ops.dqc.check()
+    before = draw().words
+    assert before[0] == ("1 warning" if count else "All is well")
+    found = findings.known(body)
+    assert found is not None
+    found.outdated = True
+    after = draw().words
+    assert after == [f"Outdated: {before[0].lower()}", *before[1:]]
+
+
+def test_several_characters_are_distinguished(body: bpy.types.Object) -> None:
+    other = add_grid(name="Other")
+    select(body, other)
+    bpy.ops.dqc.check()
+    words = draw().words
+    assert words.index("Body") < words.index("Other")
+
+
+def test_lines_break_between_words_and_keep_all_of_them() -> None:
+    text = "Bones of Rig are scaled: Oberschenkelknochen.L and 4 more."
+    for width in (5, 20, 33, 200):
+        lines = broken_lines(text, width, len)
+        assert " ".join(lines) == text
+        assert all(len(line) <= width or " " not in line for line in lines)
+    assert broken_lines("", 20, len) == []
+
+
+def test_lines_are_as_wide_as_the_interface_shows_them() -> None:
+    """So that a narrow sidebar cuts nothing off, whatever the letters are."""
+    text = "Mmmm mmmm WWWW illi lili ill before Armature deforms Human its vertices are changed."
+    lines = broken_lines(text, 120.0)
+    # Words are measured one by one: kerning beside spaces may differ by a pixel or two a line.
+    assert all(shown_width(line) < 120.0 + 3.0 for line in lines)
+    assert len(lines[0]) < len(lines[1])
+    assert len(lines) < len(text) / 10

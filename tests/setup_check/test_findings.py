@@ -1,0 +1,401 @@
+"""What was found: remembered per character, outdated by what matters, checked again when quick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+import pytest
+
+from dq_compensation import api
+from dq_compensation.errors import BindingError
+from dq_compensation.setup_check import catalogue, findings, recheck_handlers
+from dq_compensation.setup_check.issue import Check, Issue
+from dq_compensation.setup_check.subject import Subject
+from tests.blender.enabled_scenes import check as lifecycle_check
+from tests.blender.enabled_scenes import enable, select
+from tests.blender.scene_builders import add_armature, add_grid, edit_mode, skin
+from tests.setup_check.fake_checks import Dents
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+@pytest.fixture
+def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
+    fake = Dents()
+    monkeypatch.setattr(catalogue, "CHECKS", (fake.check(),))
+    return fake
+
+
+@pytest.fixture
+def body(dents: Dents) -> bpy.types.Object:
+    obj = add_grid()
+    skin(obj, add_armature())
+    obj["dents"] = 3
+    select(obj)
+    bpy.context.view_layer.update()
+    assert bpy.ops.dqc.check() == {"FINISHED"}
+    assert not known(obj).outdated
+    return obj
+
+
+def known(obj: bpy.types.Object) -> findings.Findings:
+    found = findings.known(obj)
+    assert found is not None
+    return found
+
+
+def update() -> None:
+    bpy.context.view_layer.update()
+
+
+def is_outdated(obj: bpy.types.Object) -> bool:
+    """As the timer finds out, for a character whose check takes too long to be made again."""
+    known(obj).seconds = recheck_handlers.QUICK
+    update()
+    recheck_handlers.check_outdated()
+    return known(obj).outdated
+
+
+def edit_mesh(obj: bpy.types.Object) -> None:
+    obj.data.vertices[0].co.x += 0.1
+    obj.data.update()
+
+
+def paint(obj: bpy.types.Object) -> None:
+    obj.vertex_groups["Root"].add([0], 0.5, "REPLACE")
+
+
+def move(obj: bpy.types.Object) -> None:
+    obj.location.x += 1.0
+
+
+def pose(obj: bpy.types.Object) -> None:
+    obj.modifiers[0].object.pose.bones["Upper"].scale.x = 2.0
+
+
+def move_armature(obj: bpy.types.Object) -> None:
+    obj.modifiers[0].object.scale = (2.0, 1.0, 1.0)
+
+
+def change_bones(obj: bpy.types.Object) -> None:
+    obj.modifiers[0].object.data.bones["Upper"].use_deform = False
+
+
+def add_modifier(obj: bpy.types.Object) -> None:
+    obj.modifiers.new("Subdivision", "SUBSURF")
+
+
+def change_setting(obj: bpy.types.Object) -> None:
+    obj.dq_compensation.limb_axis = "X"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        edit_mesh,
+        paint,
+        move,
+        pose,
+        move_armature,
+        change_bones,
+        add_modifier,
+        change_setting,
+    ],
+)
+def test_a_change_of_the_character_makes_its_findings_outdated(
+    body: bpy.types.Object, change: Callable[[bpy.types.Object], None]
+) -> None:
+    change(body)
+    assert is_outdated(body)
+
+
+def rotate_bones(obj: bpy.types.Object) -> None:
+    for bone in obj.modifiers[0].object.pose.bones:
+        bone.rotation_mode = "XYZ"
+        bone.rotation_euler, bone.location = (0.1, 0.4, 0.2), (0.1, 0.0, 0.0)
+
+
+def key_bones(obj: bpy.types.Object) -> None:
+    """The same with keys, once the bones have an action."""
+    rotate_bones(obj)
+    for bone in obj.modifiers[0].object.pose.bones:
+        bone.keyframe_insert("rotation_euler", frame=5)
+
+
+def select_vertices(obj: bpy.types.Object) -> None:
+    """As Select does: Edit Mode, and another selection."""
+    select(obj)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.mesh.select_all(action="INVERT")
+    update()
+    recheck_handlers.check_outdated()
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def select_bones(obj: bpy.types.Object) -> None:
+    select(obj.modifiers[0].object)
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="INVERT")
+
+
+def edit_bones_without_a_change(obj: bpy.types.Object) -> None:
+    select(obj.modifiers[0].object)
+    bpy.ops.object.mode_set(mode="EDIT")
+    update()
+    recheck_handlers.check_outdated()
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [rotate_bones, key_bones, select_vertices, select_bones, edit_bones_without_a_change],
+)
+@pytest.mark.parametrize("enabled", [False, True], ids=["native", "enabled"])
+def test_what_no_check_reads_leaves_findings_as_they_are(
+    body: bpy.types.Object, change: Callable[[bpy.types.Object], None], enabled: bool
+) -> None:
+    if enabled:
+        enable(body)
+        lifecycle_check()
+    key_bones(body)
+    update()
+    bpy.ops.dqc.check()
+    change(body)
+    update()
+    assert known(body).touched, "otherwise there is nothing to find out"
+    assert not known(body).outdated, "not before it is known"
+    assert not is_outdated(body)
+
+
+def change_a_key(obj: bpy.types.Object) -> None:
+    obj.data.shape_keys.key_blocks["Key"].points[0].co.z += 0.1
+
+
+def mute_a_key(obj: bpy.types.Object) -> None:
+    obj.data.shape_keys.key_blocks["Key"].mute = True
+
+
+def key_a_scale(obj: bpy.types.Object) -> None:
+    obj.modifiers[0].object.pose.bones["Upper"].keyframe_insert("scale", frame=1)
+
+
+def rename_a_group(obj: bpy.types.Object) -> None:
+    obj.vertex_groups["Upper"].name = "Middle"
+
+
+def scale_by_a_constraint(obj: bpy.types.Object) -> None:
+    bone = obj.modifiers[0].object.pose.bones["Lower"]
+    bone.constraints.new("LIMIT_SCALE").use_min_x = True
+
+
+def move_a_tail(obj: bpy.types.Object) -> None:
+    with edit_mode(obj.modifiers[0].object) as rig:
+        rig.data.edit_bones["Lower"].tail.z += 0.1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [change_a_key, mute_a_key, key_a_scale, rename_a_group, scale_by_a_constraint, move_a_tail],
+)
+def test_what_a_check_reads_makes_findings_outdated(
+    body: bpy.types.Object, change: Callable[[bpy.types.Object], None]
+) -> None:
+    body.shape_key_add(name="Basis")
+    body.shape_key_add(name="Key")
+    key_bones(body)
+    update()
+    bpy.ops.dqc.check()
+    change(body)
+    assert is_outdated(body)
+
+
+def test_a_check_in_edit_mode_is_made_again_afterwards(body: bpy.types.Object) -> None:
+    """The mesh is behind in Edit Mode, and cannot be compared."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    assert bpy.ops.dqc.check() == {"FINISHED"}
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert is_outdated(body)
+
+
+def test_a_change_of_something_else_does_not(body: bpy.types.Object) -> None:
+    other = add_grid(name="Other")
+    # A new object makes Blender evaluate everything anew.
+    update()
+    recheck_handlers.check_outdated()
+    edit_mesh(other)
+    move(other)
+    assert not is_outdated(body)
+
+
+def test_results_hold_what_was_found(body: bpy.types.Object) -> None:
+    found = known(body)
+    assert found.check_count == 1
+    assert [issue.message for issue in found.issues] == ["Body has 3 dents."]
+    assert found.issue("dents", "dents") is found.issues[0]
+    assert found.issue("dents", "other") is None
+
+
+def test_outdated_results_are_checked_again_where_that_is_quick(
+    body: bpy.types.Object, dents: Dents
+) -> None:
+    body["dents"] = 0
+    move(body)
+    update()
+    assert recheck_handlers.check_outdated()
+    assert not known(body).outdated
+    assert not known(body).issues
+
+
+def test_checking_again_comes_to_an_end(body: bpy.types.Object, dents: Dents) -> None:
+    """No check may take its own reading, or what follows a fix, for a change of the user's."""
+    move(body)
+    update()
+    assert recheck_handlers.check_outdated()
+    looks = dents.looks
+    for _ in range(3):
+        update()
+        assert not recheck_handlers.check_outdated()
+    assert dents.looks == looks
+
+
+def test_following_an_enabled_character_does_not_outdate_its_findings_for_ever(
+    body: bpy.types.Object, dents: Dents
+) -> None:
+    enable(body)
+    lifecycle_check()
+    recheck_handlers.check_outdated()
+    pose(body)
+    for _ in range(3):
+        lifecycle_check()
+        recheck_handlers.check_outdated()
+    looks = dents.looks
+    lifecycle_check()
+    assert not recheck_handlers.check_outdated()
+    assert dents.looks == looks
+
+
+def test_a_fix_leaves_findings_that_are_up_to_date(body: bpy.types.Object, dents: Dents) -> None:
+    enable(body)
+    lifecycle_check()
+    bpy.ops.dqc.fix(object_name=body.name, check="dents", key="dents", fix="flatten")
+    assert not known(body).issues
+    update()
+    assert not is_outdated(body)
+
+
+def test_a_slow_check_waits_for_the_button(body: bpy.types.Object, dents: Dents) -> None:
+    known(body).seconds = recheck_handlers.QUICK
+    move(body)
+    update()
+    assert not recheck_handlers.check_outdated()
+    assert known(body).outdated
+    bpy.ops.dqc.check()
+    assert not known(body).outdated
+
+
+@pytest.mark.parametrize("mode", ["WEIGHT_PAINT", "SCULPT", "EDIT"])
+def test_nothing_is_checked_while_it_is_painted_or_edited(
+    body: bpy.types.Object, mode: str
+) -> None:
+    bpy.ops.object.mode_set(mode=mode)
+    move(body)
+    update()
+    assert known(body).touched
+    assert not recheck_handlers.check_outdated()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    update()
+    assert recheck_handlers.check_outdated()
+
+
+def test_nothing_is_checked_while_its_bones_are_edited(body: bpy.types.Object) -> None:
+    select(body.modifiers[0].object)
+    bpy.ops.object.mode_set(mode="EDIT")
+    move(body)
+    update()
+    assert not recheck_handlers.check_outdated()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert recheck_handlers.check_outdated()
+
+
+def test_undo_and_redo_make_findings_outdated_and_keep_them(body: bpy.types.Object) -> None:
+    name = body.name
+    bpy.ops.ed.undo_push(message="Before")
+    move(body)
+    bpy.ops.ed.undo_push(message="Moved")
+    for step in (bpy.ops.ed.undo, bpy.ops.ed.redo):
+        recheck_handlers.check_outdated()
+        step()
+        body = bpy.data.objects[name]
+        assert known(body).touched
+        assert known(body).issues
+
+
+def test_another_file_forgets_them(body: bpy.types.Object, tmp_path: Path) -> None:
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "body.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "body.blend"))
+    assert findings.known(bpy.data.objects["Body"]) is None
+    assert not findings.any_known()
+
+
+def test_a_deleted_character_is_forgotten(body: bpy.types.Object) -> None:
+    findings.mark_all_touched()
+    bpy.data.objects.remove(body)
+    assert not recheck_handlers.check_outdated()
+    assert not findings.any_known()
+
+
+def test_the_handler_takes_no_time_to_speak_of(body: bpy.types.Object) -> None:
+    """Two hundred objects that move: a frame at 60 Hz has 16 ms, the handler may have one."""
+    others = [add_grid(2, name=f"Other {number}") for number in range(200)]
+    update()
+    spent: list[float] = []
+
+    def timed(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+        assert len(list(depsgraph.updates)) >= 200
+        start = time.perf_counter()
+        recheck_handlers._on_depsgraph_update(scene, depsgraph)
+        spent.append(time.perf_counter() - start)
+
+    bpy.app.handlers.depsgraph_update_post.append(timed)
+    try:
+        for _ in range(5):
+            for other in others:
+                move(other)
+            update()
+    finally:
+        bpy.app.handlers.depsgraph_update_post.remove(timed)
+    assert min(spent) < 1e-3
+
+
+def test_a_check_that_fails_is_reported_and_the_others_run(
+    body: bpy.types.Object, dents: Dents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(_subject: Subject) -> list[Issue]:
+        raise ZeroDivisionError("no ruler")
+
+    monkeypatch.setattr(catalogue, "CHECKS", (Check("ruler", find), dents.check()))
+    messages = [issue.message for issue in api.check(body)]
+    assert messages[0] == "Body could not be checked for ruler: no ruler. The console says more."
+    assert messages[1:] == ["Body has 3 dents."]
+
+
+def test_errors_come_first(body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch) -> None:
+    severities = ("INFORMATION", "ERROR", "WARNING", "ERROR")
+    found = [Issue("a", str(number), one, one) for number, one in enumerate(severities)]
+    monkeypatch.setattr(catalogue, "CHECKS", (Check("a", lambda _subject: found),))
+    assert [issue.key for issue in api.check(body)] == ["1", "3", "2", "0"]
+
+
+def test_the_api_finds_the_same_and_refuses_what_is_no_mesh(body: bpy.types.Object) -> None:
+    assert [issue.message for issue in api.check(body)] == ["Body has 3 dents."]
+    evaluated = body.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    assert [issue.message for issue in api.check(evaluated)] == ["Body has 3 dents."]
+    with pytest.raises(BindingError, match="Rig is not a mesh"):
+        api.check(body.modifiers[0].object)
+
+
+def test_an_object_that_was_never_checked_has_no_findings() -> None:
+    assert findings.known(add_grid()) is None

@@ -1,0 +1,275 @@
+"""What armature_modifier, topology_modifiers and stale_binding say, and what they leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from dq_compensation.modifier.made_for import CONTENT_PROPERTY
+from dq_compensation.setup_check.issue import Issue
+from tests.blender.enabled_scenes import disable, enable, error, select
+from tests.blender.scene_builders import (
+    add_armature,
+    add_grid,
+    evaluated_positions,
+    pose_at_random,
+    skin,
+)
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+@pytest.fixture
+def body() -> bpy.types.Object:
+    obj = add_grid()
+    skin(obj, add_armature())
+    select(obj)
+    bpy.context.view_layer.update()
+    return obj
+
+
+def found(obj: bpy.types.Object, check: str) -> dict[str, Issue]:
+    bpy.context.view_layer.update()
+    return {issue.key: issue for issue in api.check(obj) if issue.check == check}
+
+
+def put_first(obj: bpy.types.Object, kind: str) -> bpy.types.Modifier:
+    modifier = obj.modifiers.new(kind.title(), kind)
+    obj.modifiers.move(len(obj.modifiers) - 1, 0)
+    return modifier
+
+
+def fix(obj: bpy.types.Object, issue: Issue, number: int = 0) -> None:
+    name = issue.fixes[number].name
+    done = bpy.ops.dqc.fix(object_name=obj.name, check=issue.check, key=issue.key, fix=name)
+    assert done == {"FINISHED"}
+
+
+def test_without_a_modifier_the_parent_is_the_right_armature(body: bpy.types.Object) -> None:
+    body.modifiers.clear()
+    add_armature(name="Other")
+    assert not found(body, "armature_modifier")["missing"].fixes, "two armatures have the bones"
+    body.parent = bpy.data.objects["Rig"]
+    issue = found(body, "armature_modifier")["missing"]
+    assert issue.fixes[0].label == "Add Modifier for Rig"
+    assert not issue.fixes[0].question, "at rest nothing changes"
+    fix(body, issue)
+    assert body.modifiers[0].object == bpy.data.objects["Rig"]
+
+
+def test_an_armature_that_is_posed_is_asked_about(body: bpy.types.Object) -> None:
+    body.modifiers[0].object = None
+    rig = bpy.data.objects["Rig"]
+    assert not found(body, "armature_modifier")["no_armature"].fixes[0].question
+    rig.keyframe_insert("location")
+    assert "animated" in found(body, "armature_modifier")["no_armature"].fixes[0].question
+    rig.animation_data_clear()
+    pose_at_random(rig)
+    assert "posed" in found(body, "armature_modifier")["no_armature"].fixes[0].question
+    rig.data.pose_position = "REST"
+    assert not found(body, "armature_modifier")["no_armature"].fixes[0].question
+
+
+def test_a_parent_that_deforms_by_itself_does_not_deform_twice_afterwards(
+    body: bpy.types.Object,
+) -> None:
+    rig = bpy.data.objects["Rig"]
+    pose_at_random(rig)
+    once = evaluated_positions(body)
+    body.modifiers.clear()
+    body.parent, body.parent_type = rig, "ARMATURE"
+    issue = found(body, "armature_modifier")["missing"]
+    assert "parent type Armature" in issue.message
+    fix(body, issue)
+    # The same modifier deforms it as before.
+    np.testing.assert_allclose(evaluated_positions(body), once, atol=1e-6)
+
+
+def test_two_rigs_are_only_reported(body: bpy.types.Object) -> None:
+    body.modifiers.new("Face", "ARMATURE").object = add_armature(("Jaw",), name="Face Rig")
+    issue = found(body, "armature_modifier")["several"]
+    assert (issue.severity, issue.fixes) == ("INFORMATION", ())
+    assert "Face (Face Rig)" in issue.message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("vertex_group", "Root"), ("use_multi_modifier", True)]
+)
+def test_a_second_modifier_with_a_purpose_is_no_double(
+    body: bpy.types.Object, name: str, value: object
+) -> None:
+    again = body.modifiers.new("Again", "ARMATURE")
+    again.object = bpy.data.objects["Rig"]
+    assert "double" in found(body, "armature_modifier")
+    setattr(again, name, value)
+    assert "double" not in found(body, "armature_modifier")
+
+
+def test_turning_the_second_deformation_off_leaves_ours(body: bpy.types.Object) -> None:
+    enable(body)
+    pose_at_random(bpy.data.objects["Rig"])
+    body.modifiers["Armature"].show_viewport = True
+    body.modifiers["Armature"].show_render = True
+    issue = found(body, "armature_modifier")["twice"]
+    assert "in the viewport and in renders" in issue.message
+    assert error(body) > 0.01, "otherwise this tests nothing"
+    fix(body, issue)
+    # Nodes count in 32 bits.
+    assert error(body) < 1e-4
+    disable(body)
+
+
+@pytest.mark.parametrize("kind", ["CAST", "LATTICE", "SHRINKWRAP", "CORRECTIVE_SMOOTH"])
+def test_deformers_may_stand_before_the_armature(body: bpy.types.Object, kind: str) -> None:
+    put_first(body, kind)
+    assert not found(body, "topology_modifiers")
+
+
+def test_what_is_turned_off_stands_in_nobodys_way(body: bpy.types.Object) -> None:
+    subdivision = put_first(body, "SUBSURF")
+    assert found(body, "topology_modifiers")["before_armature"].severity == "ERROR"
+    subdivision.show_viewport = subdivision.show_render = False
+    assert not found(body, "topology_modifiers")
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"), [("SUBSURF", "move_armature"), ("MIRROR", "apply"), ("SOLIDIFY", None)]
+)
+def test_what_makes_the_mesh_is_applied_and_what_refines_it_goes_after(
+    body: bpy.types.Object, kind: str, first: str | None
+) -> None:
+    put_first(body, kind)
+    names = [one.name for one in found(body, "topology_modifiers")["before_armature"].fixes]
+    assert names[0] == (first or "move_armature")
+    assert set(names) == {"move_armature", "apply"}
+
+
+def shape_keys(obj: bpy.types.Object) -> None:
+    obj.shape_key_add(name="Basis")
+
+
+def shared_mesh(obj: bpy.types.Object) -> None:
+    bpy.context.scene.collection.objects.link(bpy.data.objects.new("Twin", obj.data))
+
+
+def deformer_before(obj: bpy.types.Object) -> None:
+    put_first(obj, "CAST")
+
+
+def not_in_viewport(obj: bpy.types.Object) -> None:
+    obj.modifiers[0].show_viewport = False
+
+
+@pytest.mark.parametrize("hinder", [shape_keys, shared_mesh, deformer_before, not_in_viewport])
+def test_apply_is_not_offered_where_the_look_would_not_stay(
+    body: bpy.types.Object, hinder: Callable[[bpy.types.Object], None]
+) -> None:
+    put_first(body, "MIRROR")
+    hinder(body)
+    fixes = found(body, "topology_modifiers")["before_armature"].fixes
+    assert [one.name for one in fixes] == ["move_armature"]
+
+
+def test_applying_keeps_the_look_and_then_it_can_be_enabled(body: bpy.types.Object) -> None:
+    put_first(body, "MIRROR").use_axis = (False, True, False)
+    put_first(body, "TRIANGULATE")
+    pose_at_random(bpy.data.objects["Rig"])
+    before = evaluated_positions(body)
+    fix(body, found(body, "topology_modifiers")["before_armature"])
+    assert [modifier.type for modifier in body.modifiers] == ["ARMATURE"]
+    np.testing.assert_allclose(evaluated_positions(body), before, atol=1e-6)
+    enable(body)
+    assert error(body) < 1e-4
+    disable(body)
+
+
+def test_moving_takes_ours_along(body: bpy.types.Object) -> None:
+    enable(body)
+    put_first(body, "SUBSURF")
+    put_first(body, "CAST")
+    bpy.context.view_layer.update()
+    issue = found(body, "topology_modifiers")["before_armature"]
+    assert "before Subsurf" in issue.fixes[0].question
+    fix(body, issue)
+    assert [one.type for one in body.modifiers] == ["CAST", "ARMATURE", "NODES", "SUBSURF"]
+    assert not found(body, "topology_modifiers")
+    disable(body)
+
+
+def test_ours_goes_back_to_its_place(body: bpy.types.Object) -> None:
+    enable(body)
+    body.modifiers.new("Subdivision", "SUBSURF")
+    body.modifiers.move(1, 2)
+    assert not found(body, "topology_modifiers")
+    assert [one.type for one in body.modifiers] == ["ARMATURE", "NODES", "SUBSURF"]
+    disable(body)
+
+
+def test_posing_and_what_is_followed_leave_no_stale_binding(body: bpy.types.Object) -> None:
+    enable(body)
+    pose_at_random(bpy.data.objects["Rig"])
+    assert not found(body, "stale_binding")
+    body.vertex_groups["Root"].add([0, 1, 2], 0.5, "REPLACE")
+    assert not found(body, "stale_binding")
+    disable(body)
+    assert not found(body, "stale_binding")
+
+
+def test_a_basis_that_differs_from_the_mesh_is_not_stale(body: bpy.types.Object) -> None:
+    """Blender keeps the mesh's own vertices beside the basis; after scripts they differ."""
+    basis = body.shape_key_add(name="Basis")
+    basis.points[0].co.x += 0.5
+    enable(body)
+    assert not found(body, "stale_binding")
+    disable(body)
+
+
+@pytest.mark.parametrize(
+    ("method", "bones"),
+    [("COMPENSATED", 1), ("COMPENSATED", 6), ("SPHERICAL_JOINT", 3), ("LINEAR", 5)],
+)
+def test_every_method_and_any_number_of_influences_is_recognised_after_reopening(
+    body: bpy.types.Object, method: str, bones: int, tmp_path: Path
+) -> None:
+    """In a new session nothing but the file says what the modifier was made from."""
+    names = [f"Bone {number}" for number in range(bones)]
+    body.vertex_groups.clear()
+    body.modifiers.clear()
+    skin(body, add_armature(names, name="Many"), groups=names)
+    body.dq_compensation.method = method
+    enable(body)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "body.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "body.blend"))
+    body = bpy.data.objects["Body"]
+    record = body.data[CONTENT_PROPERTY]
+    assert not found(body, "stale_binding")
+    assert body.data[CONTENT_PROPERTY] == record
+    if bones > 1:
+        body.vertex_groups[0].add([0], 0.77, "REPLACE")
+        assert not found(body, "stale_binding")
+        assert body.data[CONTENT_PROPERTY] != record
+    select(body)
+    disable(body)
+
+
+@pytest.mark.parametrize("second", ["VERTEX_WEIGHT_EDIT", "SUBSURF"])
+def test_a_modifier_that_blender_does_not_apply_is_named_and_nothing_changes(
+    body: bpy.types.Object, second: str
+) -> None:
+    """A Vertex Weight Edit without a group, a Subdivision of level 0."""
+    modifier = put_first(body, second)
+    if second == "SUBSURF":
+        modifier.levels = 0
+    put_first(body, "TRIANGULATE")
+    issue = found(body, "topology_modifiers")["before_armature"]
+    faces = len(body.data.polygons)
+    with pytest.raises(RuntimeError, match=f"{second.title()}.*is disabled"):
+        bpy.ops.dqc.fix(object_name=body.name, check=issue.check, key=issue.key, fix="apply")
+    assert [one.name for one in body.modifiers] == ["Triangulate", second.title(), "Armature"]
+    assert len(body.data.polygons) == faces
+    assert len(bpy.data.objects) == 2, "the copy that was tried is gone"

@@ -1,0 +1,156 @@
+"""Unapplied scale is found, and applying it moves nothing: in no frame, and no child."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.scene.animation_curves import bone_curves, played_actions
+from dq_compensation.setup_check.checks.object_scale import CHECK
+from dq_compensation.setup_check.issue import FixError
+from tests.blender.conftest import Human
+from tests.blender.scene_builders import link
+from tests.setup_check.animated_human import (
+    TOLERANCE,
+    add_child,
+    animate,
+    find,
+    fix,
+    matrices_over_frames,
+    moved,
+    over_frames,
+    place_somewhere,
+    world_positions,
+)
+from tests.setup_check.plant_object_scale import PLANTED
+
+
+def test_a_clean_human_has_no_finding(human: Human) -> None:
+    assert not find(CHECK, human)
+
+
+@pytest.mark.parametrize(
+    ("variant", "key", "severity"),
+    [
+        ("as_imported", "armature", "INFORMATION"),
+        ("mirrored", "armature", "WARNING"),
+        ("unequal_mesh", "mesh", "WARNING"),
+        ("flat", "armature", "ERROR"),
+    ],
+)
+def test_a_scale_is_found_on_its_object(
+    human: Human, variant: str, key: str, severity: str
+) -> None:
+    PLANTED[f"object_scale/{variant}"](human)
+    found = find(CHECK, human)
+    assert set(found) == {key}
+    assert found[key].severity == severity
+    owner = human.mesh_object if key == "mesh" else human.armature_object
+    assert found[key].message.startswith(owner.name)
+    assert bool(found[key].fixes) == (variant != "flat")
+
+
+@pytest.mark.parametrize("scale", [(0.5, 0.5, 0.5), (-1.0, 2.0, 0.7)])
+def test_applying_a_meshs_scale_keeps_keys_normals_and_children(
+    human: Human, scale: tuple[float, float, float]
+) -> None:
+    obj = human.mesh_object
+    child = add_child(obj)
+    obj.shape_key_add(name="Basis")
+    for name in ("Smile", "Frown"):
+        key = obj.shape_key_add(name=name)
+        key.value = 0.5
+        offsets = np.random.default_rng(len(name)).normal(0.0, 0.01, (len(key.points), 3))
+        points = np.empty(3 * len(key.points), np.float32)
+        key.points.foreach_get("co", points)
+        key.points.foreach_set("co", (points + offsets.ravel()).astype(np.float32))
+    normals = _corner_normals(obj.data)
+    normals += np.random.default_rng(0).normal(0.0, 0.05, normals.shape)
+    obj.data.normals_split_custom_set(normals.tolist())
+    animate(human.armature_object)
+    place_somewhere(human)
+    obj.scale = scale
+    before, places = over_frames(obj), matrices_over_frames(child)
+    facing = _world_normals(obj)
+    summary = fix(CHECK, human, "mesh")
+    assert "3 shape keys" in summary
+    assert not find(CHECK, human)
+    assert moved(before, over_frames(obj)) < TOLERANCE
+    np.testing.assert_allclose(matrices_over_frames(child), places, atol=TOLERANCE)
+    # Blender keeps custom normals as two 16-bit angles: writing and reading them is as far off.
+    assert np.abs(_world_normals(obj) - facing).max() < 0.02
+
+
+def _corner_normals(mesh: bpy.types.Mesh) -> np.ndarray:
+    normals = np.empty(3 * len(mesh.loops), np.float32)
+    mesh.corner_normals.foreach_get("vector", normals)
+    return normals.reshape(-1, 3).astype(np.float64)
+
+
+def _world_normals(obj: bpy.types.Object) -> np.ndarray:
+    """Shape (c, 3): where the surface's corners face in the world, by face and vertex."""
+    bpy.context.view_layer.update()
+    normals = _corner_normals(obj.data) @ np.linalg.inv(np.array(obj.matrix_world)[:3, :3])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    corners = np.array([(loop.vertex_index) for loop in obj.data.loops])
+    faces = np.repeat(np.arange(len(obj.data.polygons)), [p.loop_total for p in obj.data.polygons])
+    return normals[np.lexsort((corners, faces))]
+
+
+def test_faces_still_face_outwards_after_a_mirroring_scale(human: Human) -> None:
+    obj = human.mesh_object
+    obj.scale = (-1.0, 1.0, 1.0)
+    fix(CHECK, human, "mesh")
+    obj.data.calc_loop_triangles()
+    corners = np.array([tri.vertices[:] for tri in obj.data.loop_triangles])
+    points = np.array([vertex.co for vertex in obj.data.vertices], np.float64)
+    a, b, c = points[corners].transpose(1, 0, 2)
+    assert np.einsum("ij,ij->", a, np.cross(b, c)) > 0.0  # six times the volume
+
+
+def test_a_shared_mesh_is_copied_after_asking(human: Human) -> None:
+    twin = link(bpy.data.objects.new("Twin", human.mesh_object.data))
+    before = world_positions(twin)
+    human.mesh_object.scale = (2.0, 2.0, 2.0)
+    assert "own copy" in find(CHECK, human)["mesh"].fixes[0].question
+    fix(CHECK, human, "mesh")
+    assert twin.data != human.mesh_object.data
+    assert moved(before, world_positions(twin)) == 0.0
+
+
+def _play(rig: bpy.types.Object, action: Any) -> None:
+    rig.animation_data.action = action
+    if hasattr(action, "slots"):
+        rig.animation_data.action_slot = action.slots[0]
+
+
+def _refused(human: Human, key: str, match: str) -> None:
+    before = world_positions(human.mesh_object)
+    with pytest.raises(FixError, match=match):
+        fix(CHECK, human, key)
+    assert moved(before, world_positions(human.mesh_object)) == 0.0
+
+
+def test_an_animated_scale_is_refused_with_the_actions_name(human: Human) -> None:
+    PLANTED["object_scale/refuses_animated"](human)
+    _refused(human, "mesh", human.mesh_object.animation_data.action.name)
+
+
+def test_an_action_that_others_play_is_refused_with_their_names(human: Human) -> None:
+    animate(human.armature_object)
+    twin = link(bpy.data.objects.new("Twin", bpy.data.armatures.new("Other")))
+    twin.animation_data_create()
+    _play(twin, human.armature_object.animation_data.action)
+    human.armature_object.scale = (2.0, 2.0, 2.0)
+    _refused(human, "armature", "Twin")
+
+
+def test_location_keys_with_curve_modifiers_are_refused(human: Human) -> None:
+    animate(human.armature_object)
+    curve = next(bone_curves(played_actions(human.armature_object), "location")).curve
+    curve.modifiers.new("NOISE")
+    human.armature_object.scale = (2.0, 2.0, 2.0)
+    _refused(human, "armature", "curve modifiers")

@@ -1,0 +1,146 @@
+"""Vertices that no bone moves are found, and given weights that continue the surface's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.scene.mesh import read_weights
+from dq_compensation.setup_check.checks.unweighted_vertices import CHECK
+from dq_compensation.setup_check.issue import FixError, Issue
+from dq_compensation.setup_check.subject import Subject
+from human_model import RIGS, Rig
+from tests.blender.conftest import Human
+from tests.setup_check.plant_unweighted_vertices import loose, patch, torn
+
+
+def subject_of(obj: bpy.types.Object) -> Subject:
+    bpy.context.view_layer.update()
+    return Subject(obj, bpy.context.evaluated_depsgraph_get())
+
+
+def found_in(obj: bpy.types.Object) -> list[Issue]:
+    return CHECK.find(subject_of(obj))
+
+
+def fix(obj: bpy.types.Object, issue: Issue) -> str:
+    return CHECK.fixes[issue.fixes[0].name](subject_of(obj), issue)
+
+
+def dense_weights(obj: bpy.types.Object) -> np.ndarray:
+    read = read_weights(obj.data)
+    dense = np.zeros((read.vertex_count, len(obj.vertex_groups)))
+    dense[read.vertices, read.groups] = read.weights
+    return dense
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_a_weighted_human_has_none(human_with_rig: Callable[[Rig], Human], rig: Rig) -> None:
+    assert found_in(human_with_rig(rig).mesh_object) == []
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_a_torn_patch_gets_the_weights_of_the_skin_around_it(
+    human_with_rig: Callable[[Rig], Human], rig: Rig
+) -> None:
+    """As they were painted, but for 0.15: the patch is 60 vertices wide in a slope of weights."""
+    human = human_with_rig(rig)
+    obj = human.mesh_object
+    before = dense_weights(obj)
+    torn(human)
+    (issue,) = found_in(obj)
+    assert (issue.key, issue.severity) == ("torn", "ERROR")
+    np.testing.assert_array_equal(issue.vertices, patch(human))
+    assert "60 vertices" in issue.message
+    assert "change" in issue.fixes[0].question
+    assert "60 vertices" in fix(obj, issue)
+    assert found_in(obj) == []
+    after = dense_weights(obj)
+    others = np.setdiff1d(np.arange(len(before)), patch(human))
+    np.testing.assert_array_equal(after[others], before[others])
+    np.testing.assert_allclose(after[patch(human)].sum(axis=1), 1.0, atol=1e-6)
+    assert np.abs(after - before).max() < 0.15
+
+
+def test_the_fixed_patch_moves_with_the_leg(human: Human) -> None:
+    """It is where it was before, but for 5 mm of a leg that swings by half a metre."""
+    bone = human.armature_object.pose.bones["upperleg01.L"]
+    bone.rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    before = human.evaluated_positions()
+    torn(human)
+    left_behind = human.evaluated_positions()
+    assert np.linalg.norm(left_behind - before, axis=1).max() > 0.1
+    (issue,) = found_in(human.mesh_object)
+    fix(human.mesh_object, issue)
+    moved = np.linalg.norm(human.evaluated_positions() - before, axis=1)
+    assert moved.max() < 0.005
+
+
+def test_a_loose_part_gets_the_weights_of_the_nearest_skin(human: Human) -> None:
+    obj = human.mesh_object
+    loose(human)
+    (issue,) = found_in(obj)
+    assert (issue.key, issue.severity) == ("loose", "WARNING")
+    assert "1 separate part" in issue.message
+    assert len(issue.vertices) == 42
+    fix(obj, issue)
+    assert found_in(obj) == []
+    weights = dense_weights(obj)
+    distances = np.linalg.norm(human.arrays.vertices - [0.0, -0.19, 0.4], axis=1)
+    nearest = weights[np.argmin(distances)]
+    # The ball is 2 cm wide; the weights of the chest change little over that.
+    np.testing.assert_allclose(weights[issue.vertices], np.tile(nearest, (42, 1)), atol=0.2)
+
+
+def test_locked_groups_are_named_and_nothing_changes(human: Human) -> None:
+    obj = human.mesh_object
+    torn(human)
+    obj.vertex_groups["upperleg02.L"].lock_weight = True
+    before = dense_weights(obj)
+    (issue,) = found_in(obj)
+    with pytest.raises(FixError, match=r"upperleg02\.L"):
+        fix(obj, issue)
+    np.testing.assert_array_equal(dense_weights(obj), before)
+
+
+@pytest.mark.parametrize("invert", [False, True])
+def test_where_the_modifier_does_not_act_nothing_is_missed(human: Human, invert: bool) -> None:
+    obj = human.mesh_object
+    torn(human)
+    mask = obj.vertex_groups.new(name="mask")
+    rest = np.setdiff1d(np.arange(len(obj.data.vertices)), patch(human))
+    mask.add((patch(human) if invert else rest).tolist(), 1.0, "REPLACE")
+    modifier = obj.modifiers["Armature"]
+    modifier.vertex_group, modifier.invert_vertex_group = "mask", invert
+    assert found_in(obj) == []
+    modifier.vertex_group = ""
+    assert len(found_in(obj)) == 1
+
+
+def test_a_mesh_without_any_weights_gets_an_instruction(human: Human) -> None:
+    human.mesh_object.vertex_groups.clear()
+    (issue,) = found_in(human.mesh_object)
+    assert issue.severity == "ERROR"
+    assert "Automatic Weights" in issue.message
+    assert issue.fixes == ()
+
+
+def test_broken_set_ups_are_left_to_other_checks(human: Human) -> None:
+    obj = human.mesh_object
+    obj.modifiers["Armature"].object = None
+    assert found_in(obj) == []
+    obj.modifiers.clear()
+    assert found_in(obj) == []
+    obj.data.clear_geometry()
+    assert found_in(obj) == []
+
+
+def test_a_shared_mesh_is_asked_about(human: Human) -> None:
+    torn(human)
+    twin = human.mesh_object.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    (issue,) = found_in(human.mesh_object)
+    assert "shared with 1 other object" in issue.fixes[0].question
