@@ -19,8 +19,7 @@ from pathlib import Path
 
 import bpy
 
-from dq_compensation.modifier import node_tree
-from dq_compensation.modifier.tree_kind import TreeKind
+from dq_compensation.modifier import own_trees
 from human_model import Rig, build_human
 
 Pair = tuple[bpy.types.Object, bpy.types.Object]
@@ -61,25 +60,25 @@ def new_file_from(name: str, build: Callable[[], object]) -> None:
 
 @contextmanager
 def trees_built_once() -> Generator[None]:
-    """While this is open, the second tree of a kind is read from the file of the first."""
-    build = node_tree.build_tree
+    """While this is open, the second tree with a key is read from the file of the first."""
+    new_with_key = own_trees.new_with_key
 
-    def kept(kind: TreeKind) -> bpy.types.NodeTree:
-        path = _folder() / f"tree_{hashlib.sha256(repr(kind).encode()).hexdigest()}.blend"
+    def kept(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
+        path = _folder() / f"tree_{hashlib.sha256(key.encode()).hexdigest()}.blend"
         names = path.with_suffix(".txt")
         if path.exists():
             return _appended_tree(path, names.read_text())
-        tree = build(kind)
+        tree = new_with_key(key, build)
         names.write_text(tree.name)
         with _in_one_piece(path) as unfinished:
             bpy.data.libraries.write(str(unfinished), {tree}, compress=True)
         return tree
 
-    node_tree.build_tree = kept
+    own_trees.new_with_key = kept
     try:
         yield
     finally:
-        node_tree.build_tree = build
+        own_trees.new_with_key = new_with_key
 
 
 def _appended_tree(path: Path, name: str) -> bpy.types.NodeTree:
