@@ -27,7 +27,7 @@ Pair = tuple[bpy.types.Object, bpy.types.Object]
 
 def new_file() -> None:
     """An empty file with one scene. References to what was in the file before are void."""
-    _start("empty", lambda: None)
+    new_file_from("empty", lambda: None)
     left = {
         name
         for name in ("objects", "meshes", "armatures", "actions", "node_groups")
@@ -42,8 +42,20 @@ def new_file_with_human(rig: Rig = "default") -> Pair:
     Returns:
         the mesh object and the armature object.
     """
-    _start(f"human_{rig}", lambda: build_human(rig))
+    new_file_from(f"human_{rig}", lambda: build_human(rig))
     return bpy.data.objects["Human"], bpy.data.objects["Human Rig"]
+
+
+def new_file_from(name: str, build: Callable[[], object]) -> None:
+    """A file with what `build` makes of an empty one; it is built once in a run, under `name`."""
+    path = _folder() / f"{name}.blend"
+    if not path.exists():
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        build()
+        with _in_one_piece(path) as unfinished:
+            bpy.ops.wm.save_as_mainfile(filepath=str(unfinished), copy=True)
+    # Unlike `open_mainfile`, this leaves the file without a path, as a new file is.
+    bpy.ops.wm.read_homefile(filepath=str(path), load_ui=False)
 
 
 @contextmanager
@@ -76,17 +88,6 @@ def _appended_tree(path: Path, name: str) -> bpy.types.NodeTree:
     for library in [each for each in bpy.data.libraries if each.filepath == str(path)]:
         bpy.data.libraries.remove(library)
     return tree
-
-
-def _start(name: str, build: Callable[[], object]) -> None:
-    path = _folder() / f"{name}.blend"
-    if not path.exists():
-        bpy.ops.wm.read_factory_settings(use_empty=True)
-        build()
-        with _in_one_piece(path) as unfinished:
-            bpy.ops.wm.save_as_mainfile(filepath=str(unfinished), copy=True)
-    # Unlike `open_mainfile`, this leaves the file without a path, as a new file is.
-    bpy.ops.wm.read_homefile(filepath=str(path), load_ui=False)
 
 
 @contextmanager
