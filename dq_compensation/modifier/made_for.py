@@ -24,7 +24,7 @@ from ..scene.setup import find_rig
 from .attribute_names import PREFIX
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
-from .node_tree import NODES_PROPERTY, TREE_PROPERTY
+from .own_trees import NODES_PROPERTY, TREE_PROPERTY
 from .palette_object import is_intact
 from .stack import is_in_place, our_modifier
 

@@ -9,7 +9,7 @@ import bpy
 from ..scene.mesh import mesh_of
 from ..scene.setup import armature_modifier
 from .attribute_names import MISFIT
-from .node_tree import TREE_PROPERTY
+from .own_trees import TREE_PROPERTY
 
 REFUSAL_MODIFIER_BEFORE = (
     "The modifier {modifier} of {obj} changes the mesh before {armature} deforms it. "
