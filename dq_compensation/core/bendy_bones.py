@@ -7,16 +7,24 @@ tail. A vertex follows the two that its place along the bone at rest is between.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .dual_quaternion import rotate_vectors
 from .influences import Influences
-from .vectors import dots, unit_or
+from .vectors import dots, smooth_step, unit_or
 
 if TYPE_CHECKING:
+    from .pose import Pose
     from .skeleton import Skeleton
+
+# Cosines of the angle between a bendy bone, from its head to its tail in a pose, and the direction
+# of either end: below the first (10 degrees) it is curved and nothing is compensated at it, above
+# the second (2.5 degrees) it counts as straight.
+CURVED, STRAIGHT = 0.9848078, 0.9990482
 
 # Of Blender's curved mapping: how wide, in segments of a straight bone, the band is that is
 # smoothed; how sharp its slopes and its borders are.
@@ -43,15 +51,20 @@ class BendyBones:
     frames: NDArray[np.float64]
     curved: NDArray[np.bool_]
 
-    @property
+    @cached_property
     def starts(self) -> NDArray[np.int32]:
         """Shape (m,), int32; the place of each bone's first frame."""
         return np.cumsum(self.segments + 1, dtype=np.int32) - self.segments - 1
 
-    @property
+    @cached_property
     def bone_of_frame(self) -> NDArray[np.int32]:
         """Shape (S,), int32; the bone that each frame is on."""
         return np.repeat(self.bones, self.segments + 1)
+
+    @cached_property
+    def inverse_frames(self) -> NDArray[np.float64]:
+        """Shape (S, 4, 4)."""
+        return np.linalg.inv(self.frames)
 
 
 def segment_influences(
@@ -97,6 +110,33 @@ def segment_influences(
     return Influences.from_triples(of_vertex, pairs.reshape(-1), shares.reshape(-1), count)
 
 
+def limb_straightness(skeleton: Skeleton, pose: Pose) -> NDArray[np.float64]:
+    """How much the limbs of all bones are as straight as at rest: shape (B,), 0 to 1.
+
+    Let c be the direction from a bendy bone's head to its tail at rest, c' that from where its
+    first segment takes the head to where its last one takes the tail, R and S the rotations of
+    these two segments. Then the lesser of R c . c' and S c . c' goes by `smooth_step` from `CURVED`
+    to `STRAIGHT`. Other bones are straight.
+    """
+    found = np.ones(skeleton.bone_count)
+    if skeleton.bendy is None:
+        return found
+    bones = skeleton.bendy.bones
+    heads, tails = skeleton.heads[bones], skeleton.tails[bones]
+    starts, ends = skeleton.start_rows[bones], skeleton.end_rows[bones]
+    chords = unit_or(tails - heads, 0.0)
+    posed = _moved(pose.matrices[ends], tails) - _moved(pose.matrices[starts], heads)
+    posed = unit_or(posed, 0.0)
+    cosines = [dots(rotate_vectors(pose.rotations[rows], chords), posed) for rows in (starts, ends)]
+    found[bones] = smooth_step(np.minimum(*cosines), CURVED, STRAIGHT)
+    return found
+
+
+def _moved(matrices: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points (m, 3), each by its own matrix (m, 4, 4)."""
+    return np.einsum("mij,mj->mi", matrices[:, :3, :3], points) + matrices[:, :3, 3]
+
+
 def _along_line(
     bendy: BendyBones,
     skeleton: Skeleton,
@@ -111,9 +151,7 @@ def _along_line(
     return np.clip(along / np.where(lengths > 0.0, lengths, 1.0), 0.0, 1.0)
 
 
-def _along_curve(
-    bendy: BendyBones, slot: int, points: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def _along_curve(bendy: BendyBones, slot: int, points: NDArray[np.floating]) -> NDArray[np.float64]:
     """Where points (p, 3) are along the curve of a bone: shape (p,), in segments.
 
     Blender's curved mapping. Planes across the curve at the segments' ends are searched by

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .armature import armature_of
 from .attributes import read_property
+from .bendy_bones import bendy_state
 from .mesh import mesh_of
 from .setup import armature_modifier
 from .shape_key_offsets import shape_key_signature
@@ -63,6 +64,7 @@ def bones_digest(armature: bpy.types.Object) -> str:
         read_property(bones, "bbone_segments", np.int32),
         read_property(bones, "matrix_local", np.float32, (16,)),
         read_property(bones, "tail_local", np.float32, (3,)),
+        *bendy_state(bones),
     )
 
 
