@@ -10,7 +10,6 @@ from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
-from ..scene.own_objects import is_palette
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
 from .example_tables import example_bones
@@ -19,7 +18,7 @@ from .made_for import forget, forget_content, measured_by, measuring_of, remembe
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import armature_of_palette, ensure_palette, remove_palette
+from .palette_object import armature_of_palette, ensure_palette, own_palettes, remove_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import ExampleCounts, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
@@ -128,9 +127,9 @@ def remove_unused() -> None:
     """Remove the attributes, palettes and trees of this file that no modifier of ours uses."""
     users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
     palettes = {get_input(modifier, "Palette") for obj in users for modifier in our_modifiers(obj)}
-    for obj in list(bpy.data.objects):
-        if is_palette(obj) and obj.library is None and obj not in palettes:
-            remove_palette(obj)
+    for palette in own_palettes():
+        if palette not in palettes:
+            remove_palette(palette)
     meshes = {obj.data for obj in (*users, *palettes) if obj is not None}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:

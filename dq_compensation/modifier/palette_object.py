@@ -22,6 +22,7 @@ from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
 from ..session.new_data import remember_new
+from .attribute_names import JOINT_ROWS, PAIR_ROWS
 from .own_trees import ensure_tree, is_unedited
 from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
 from .palette_points import palette_rows, write_bones
@@ -67,18 +68,22 @@ def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:
     return None
 
 
+def own_palettes() -> list[bpy.types.Object]:
+    """The palettes of this file."""
+    return [obj for obj in bpy.data.objects if obj.library is None and is_palette(obj)]
+
+
 def keep_palettes_apart() -> None:
     """Take palettes out of collections, where appending puts them.
 
     Palettes of the first versions of the add-on let go of their armatures.
     """
-    for obj in bpy.data.objects:
-        if obj.library is None and is_palette(obj):
-            for collection in obj.users_collection:
-                if collection.library is None:
-                    collection.objects.unlink(obj)
-            if obj[PALETTE_PROPERTY] is not True:
-                obj[PALETTE_PROPERTY] = True
+    for obj in own_palettes():
+        for collection in obj.users_collection:
+            if collection.library is None:
+                collection.objects.unlink(obj)
+        if obj[PALETTE_PROPERTY] is not True:
+            obj[PALETTE_PROPERTY] = True
 
 
 def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
@@ -99,13 +104,15 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
 
 def _is_current(palette: bpy.types.Object) -> bool:
     """Whether the points and the node modifier of a palette are those of this version."""
-    mesh, nodes = mesh_of(palette), palette_nodes_modifier(palette)
+    mesh, nodes = mesh_of(palette), nodes_of_palette(palette)
     tree = nodes.node_group if nodes is not None else None
     counts = read_counts(mesh)
     return (
         bool(counts[0])
         and len(mesh.vertices) == point_count(counts)
         and EDITION_PROPERTY in mesh
+        and JOINT_ROWS in mesh.attributes
+        and PAIR_ROWS in mesh.attributes
         and nodes is not None
         and not _differing(nodes, _SHOWN)
         and nodes == palette.modifiers[-1]
@@ -158,14 +165,14 @@ def ensure_palette(
 
 def _add_nodes(palette: bpy.types.Object) -> None:
     """Give a palette its node modifier, as the last one."""
-    nodes = palette_nodes_modifier(palette)
+    nodes = nodes_of_palette(palette)
     if nodes is not None:
         palette.modifiers.remove(nodes)
     nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
     nodes.node_group = ensure_tree(PALETTE_TREE_KEY, build_palette_tree)
 
 
-def palette_nodes_modifier(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
+def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
     """The node modifier of a palette; None without one."""
     found = next((each for each in palette.modifiers if each.type == "NODES"), None)
     return cast("bpy.types.NodesModifier | None", found)
