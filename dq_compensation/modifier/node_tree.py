@@ -2,14 +2,14 @@
 
 Three stages, each on fewer points than there are vertices for as long as possible:
 
-1. *Bones* (`bone_nodes`): the palette's points become matrices and quaternions, once per bone.
-2. *Sets* and *pairs* (`set_nodes`, `joint_nodes`, `measured_nodes`): vertices share their bones
-   with hundreds of others. What depends on the bones alone (signs, weighted sums as matrices, the
-   direction of the compensation, the centre of a joint) is computed once for each distinct set or
-   pair.
+1. *Bones*, *joints* and *pairs* of bones: once per armature, by the palette's own tree
+   (`palette_nodes`), for all its meshes.
+2. *Sets* (`set_nodes`, `joint_nodes`): vertices share their bones with hundreds of others. What
+   depends on the bones alone (signs, weighted sums as matrices, the centre of a joint) is computed
+   once for each distinct set.
 3. *Vertices* (`vertex_nodes`): fetch by set, multiply with the weights, rotate and move.
 
-What stages 2 and 3 cannot say for a set (scaled bones; signs that depend on the weights, which
+What stage 2 cannot say for a set (scaled bones; signs that depend on the weights, which
 takes bones turned by more than half a turn against each other) goes bone by bone. Switches of
 geometry choose: what is not chosen is not computed. So does a switch for objects that stand where
 their armature stands, which saves two transformations.
