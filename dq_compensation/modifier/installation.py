@@ -176,7 +176,7 @@ def _require_same_content(
         if palette is not None and armature_of_palette(palette) != armature:
             differing = "follow different armatures"
         elif _measures_otherwise(settings, other):
-            differing = "differ in Curve or Limb Axis"
+            differing = "differ in Curve, Limb Axis or Joints From the Mesh"
         else:
             continue
         raise BindingError(

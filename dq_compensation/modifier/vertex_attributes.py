@@ -158,7 +158,7 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     if not isinstance(measured, MeasuredJoints):
         return frozenset()
     joints = np.unique(measured.joints[measured.rows])
-    both = np.union1d(joints, measured.limbs.parents[joints])
+    both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
@@ -175,13 +175,12 @@ def _of_measured(
     two[rows, 0], two[rows, 1] = measured.joints[rows], measured.bones[rows]
     distinct, of_vertex = _distinct_rows(two)
     joint, limb = distinct.T
-    parent = limbs.parents[joint]
-    ray = np.where((joint == limb)[:, None], limbs.forth[joint], limbs.back[joint])
+    child, parent, ray = limbs.children[joint], limbs.parents[joint], limbs.rays(joint, limb)
     table = np.zeros((len(distinct), 4, 4))
     table[:, :, :3] = np.stack(
         (limbs.heads[joint], ray, limbs.forth[joint], limbs.forth[parent]), axis=1
     )
-    table[:, :3, 3] = row_of_bone[np.stack((joint, parent, limb), axis=1)]
+    table[:, :3, 3] = row_of_bone[np.stack((child, parent, limb), axis=1)]
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
     values: dict[str, NDArray[Any]] = {stored.PAIR: numbers[of_vertex]}
     if binding.shape_keys is None:
