@@ -268,5 +268,5 @@ def test_two_objects_of_one_armature_share_its_palette(
 
 def test_a_pose_of_another_skeleton_is_refused(make_pose: Callable[..., Pose]) -> None:
     palette = PosePalette(_chain(3))
-    with pytest.raises(ValueError, match="a pose of 2 bones for 3"):
+    with pytest.raises(ValueError, match="a pose of 2 rows for 3"):
         palette.update(make_pose(_chain(2), 0, 0.1))
