@@ -127,6 +127,11 @@ class PublishedCompensation:
     rows: NDArray[np.int32]
     amounts: NDArray[np.floating]
 
+    @property
+    def bones(self) -> NDArray[np.int32]:
+        """Shape (n, 2), the two strongest bones of each vertex."""
+        return self.skeleton.bone_of_row[self.rows]
+
     @classmethod
     def of(
         cls,
