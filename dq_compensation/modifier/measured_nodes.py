@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.measured_joints import TINY
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 from .set_nodes import turn_and_limb
 
 
@@ -18,7 +18,7 @@ def measured_joints(build: TreeBuilder, mesh: Geometry, bones: Cloud, count: Sca
     """
     index = build.index()
     joint, parent, limb = (
-        mesh.sample(build.attribute(name, Scalar, integer=True), index)
+        mesh.sample(build.attribute(name, Integer), index)
         for name in (stored.JOINT, stored.JOINT_PARENT, stored.JOINT_LIMB)
     )
     head, ray = (
@@ -66,7 +66,7 @@ def brought_back(
         rest, moved: the vertex before and after skinning.
         shaped: whether shape keys change the rest; else its distances are in attributes.
     """
-    row: Scalar = build.attribute(stored.PAIR, Scalar, integer=True)
+    row: Scalar = build.attribute(stored.PAIR, Integer)
     away = _from_ray(moved - joints.at("posed_head", row), joints.at("posed_ray", row))
     distance = away.length()
     if shaped:
