@@ -7,6 +7,7 @@ from typing import Any, cast
 import bpy
 
 from ..scene.mesh import mesh_of
+from ..scene.own_objects import is_palette
 from ..scene.setup import armature_modifier
 from .attribute_names import MISFIT
 from .own_trees import TREE_PROPERTY
@@ -39,7 +40,12 @@ def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
 
 
 def our_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
-    """The node modifier of an object, and the copies of it that a user has made."""
+    """The node modifier of an object, and the copies of it that a user has made.
+
+    A palette has another one.
+    """
+    if is_palette(obj):
+        return []
     nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
     return [m for m in nodes if m.node_group is not None and TREE_PROPERTY in m.node_group]
 
