@@ -56,6 +56,8 @@ EXAMPLE_FACTOR = f"{PREFIX}example_factor"
 # bone's own axes; and how far the points of the axes are from the origin.
 PALETTE_AXES = f"{PREFIX}axes"
 PALETTE_LENGTH = f"{PREFIX}length"
+PALETTE_RIGID = f"{PREFIX}rigid"  # the matrix of each bone without its scale, while evaluated
+OF_PALETTE = frozenset((PALETTE_AXES, PALETTE_LENGTH, PALETTE_RIGID))
 
 
 def numbered(name: str, number: int) -> str:

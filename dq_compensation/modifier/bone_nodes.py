@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from .attribute_names import PALETTE_AXES, PALETTE_LENGTH, PREFIX
+from .attribute_names import PALETTE_AXES, PALETTE_LENGTH, PALETTE_RIGID
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Field, Geometry, Matrix, Scalar, Vector
-
-_RIGID = f"{PREFIX}rigid"
 
 
 def bone_cloud(
@@ -49,12 +47,12 @@ def bone_cloud(
     matrix, scaled = known.fields["matrix"], known.fields["scaled"]
     assert isinstance(matrix, Matrix)
     assert isinstance(scaled, Scalar)
-    as_posed = known.geometry.store(_RIGID, matrix)
+    as_posed = known.geometry.store(PALETTE_RIGID, matrix)
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, own_axes))
-    made_rigid = known.geometry.store(_RIGID, orthogonal)
+    made_rigid = known.geometry.store(PALETTE_RIGID, orthogonal)
     any_scaled = known.geometry.greatest(scaled) > 0.5
     cloud = build.choose(any_scaled, as_posed, made_rigid)
-    rigid = build.attribute(_RIGID, Matrix)
+    rigid = build.attribute(PALETTE_RIGID, Matrix)
 
     real = rigid.rotation()
     half = matrix.transform_point(build.zero()) * 0.5

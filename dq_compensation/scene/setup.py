@@ -81,10 +81,17 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
         return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
     if not modifier.use_vertex_groups:
         return REFUSAL_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
-    return _group_refusal(obj, armature) or _state_refusal(obj, armature)
+    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, armature)
+    return groups or _state_refusal(obj, armature)
 
 
-def _group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool:
+    """Whether a node tree before the Armature modifier may bring vertex groups of other meshes."""
+    before = list(obj.modifiers)[: list(obj.modifiers).index(modifier)]
+    return any(each.type == "NODES" and each.show_viewport for each in before)
+
+
+def group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
     """Why the vertex groups fit no bone, or None."""
     bones = deforming_bones(armature)
     if not bones:
