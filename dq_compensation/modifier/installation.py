@@ -10,7 +10,7 @@ from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
-from ..scene.own_objects import TREE_PROPERTY, is_hidden, remove_hidden
+from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
 from .attribute_object import (
@@ -24,7 +24,8 @@ from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
-from .node_tree import ensure_tree, remove_tree
+from .node_tree import ensure_tree
+from .own_trees import TREE_PROPERTY, remove_tree
 from .palette_object import (
     armature_of_palette,
     ensure_palette,

@@ -20,13 +20,12 @@ from ..scene.binding import Binding
 from ..scene.content import Digests, digest, structure_of
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
-from ..scene.own_objects import TREE_PROPERTY
 from ..scene.setup import find_rig
 from .attribute_names import PREFIX
 from .attribute_object import INPUT, attribute_mesh
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
-from .node_tree import NODES_PROPERTY
+from .own_trees import NODES_PROPERTY, TREE_PROPERTY
 from .palette_object import is_intact
 from .stack import is_in_place, our_modifier
 
@@ -51,6 +50,10 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
         record["measured by"] = measuring_of(settings)
         record["place"] = binding.object_to_armature.ravel().tolist()
         record["extent"] = extent(binding.rest)
+        if settings.curve == "MEASURED":
+            record["joints"] = binding.measured(
+                settings.limb_axis, use_mesh_joints=settings.use_mesh_joints
+            ).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
     mesh = attribute_mesh(obj)
     if _record(mesh, CONTENT_PROPERTY) != binding.content:
@@ -103,12 +106,23 @@ def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
 
 def measuring_of(settings: Settings) -> str:
     """The settings of the measurement, the same for all objects that share a mesh."""
-    return f"{settings.curve} {settings.limb_axis}"
+    # As in files of earlier versions, which did not know the joints of the mesh, where these count.
+    return f"{settings.curve} {settings.limb_axis}{'' if settings.use_mesh_joints else ' alone'}"
 
 
 def measured_by(obj: bpy.types.Object) -> str | None:
     """How the compensation of an object was measured; None without any."""
     return _record(obj, STATE_PROPERTY).get("measured by")
+
+
+def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
+    """The joints that MEASURED acts at: from the hierarchy, and from the mesh.
+
+    Returns:
+        None where it is not used, or was measured by an earlier version.
+    """
+    counts = _record(obj, STATE_PROPERTY).get("joints")
+    return None if counts is None else (counts[0], counts[1])
 
 
 def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
@@ -117,6 +131,7 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
+        *(() if settings.use_mesh_joints else ("without joints of the mesh",)),
     )
     modifier, rig = our_modifier(obj), find_rig(obj)
     if modifier is None or rig is None:

@@ -159,7 +159,7 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     if not isinstance(measured, MeasuredJoints):
         return frozenset()
     joints = np.unique(measured.joints[measured.rows])
-    both = np.union1d(joints, measured.limbs.parents[joints])
+    both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
@@ -173,11 +173,10 @@ def _of_measured(
     two[rows, 0], two[rows, 1] = measured.joints[rows], measured.bones[rows]
     table, row_of_vertex = _distinct_rows(two)
     joint, limb = table.T
-    parent = limbs.parents[joint]
-    ray = np.where((joint == limb)[:, None], limbs.forth[joint], limbs.back[joint])
+    parent, ray = limbs.parents[joint], limbs.rays(joint, limb)
     values: dict[str, NDArray[Any]] = {
         stored.PAIR: row_of_vertex,
-        stored.JOINT: row_of_bone[joint],
+        stored.JOINT: row_of_bone[limbs.children[joint]],
         stored.JOINT_PARENT: row_of_bone[parent],
         stored.JOINT_LIMB: row_of_bone[limb],
         stored.JOINT_HEAD: limbs.heads[joint],
