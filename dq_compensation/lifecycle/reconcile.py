@@ -219,6 +219,9 @@ def _read(
             status.binding = None
         elif deep or drawn:
             status.binding = bindings.get(obj, depsgraph)
+            if settings.display == "GPU" and status.binding.shape_keys is not None:
+                # Modifiers that are followed cannot be evaluated while something is drawn.
+                _ = status.binding.shape_keys.offsets
     except BindingError as error:
         status.binding, status.problem = None, str(error)
 

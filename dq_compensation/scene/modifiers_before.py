@@ -12,6 +12,7 @@ from typing import Any, cast
 import bpy
 import numpy as np
 
+from ..wording import listed
 from .own_objects import is_own_tree
 from .setup import armature_modifier
 
@@ -63,6 +64,29 @@ def acts(modifier: bpy.types.Modifier) -> bool:
     return modifier.show_viewport or modifier.show_render
 
 
+def examples_refusal(obj: bpy.types.Object) -> str | None:
+    """Why example poses do not act on an object that can be deformed, or None; cheap."""
+    names = listed([each.name for each in followed_modifiers(obj)])
+    if not names:
+        return None
+    return (
+        f"Example poses do not act on {obj.name}: {names} changes its vertices before the bones "
+        f"move them. Apply {names}, or move the Armature modifier up."
+    )
+
+
+def differing_in_renders(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier that make another mesh in renders."""
+    groups = frozenset(obj.vertex_groups.keys())
+    return [
+        each
+        for each in modifiers_before(obj)
+        if acts(each)
+        and not _keeps_mesh(each, groups)
+        and (each.show_viewport != each.show_render or _has_other_levels(each))
+    ]
+
+
 def signature_before(obj: bpy.types.Object) -> tuple[object, ...]:
     """The value that changes with the settings of what is followed, and with the objects it uses.
 
@@ -84,6 +108,11 @@ def used_data(obj: bpy.types.Object) -> Iterator[bpy.types.ID]:
             data = getattr(used, "data", None)
             if isinstance(data, bpy.types.ID):
                 yield data
+
+
+def _has_other_levels(modifier: bpy.types.Modifier) -> bool:
+    levels, in_renders = (getattr(modifier, name, 0) for name in ("levels", "render_levels"))
+    return modifier.type in {"SUBSURF", "MULTIRES"} and levels != in_renders
 
 
 def _keeps_mesh(modifier: bpy.types.Modifier, groups: frozenset[str]) -> bool:
@@ -122,7 +151,9 @@ def _tree_keeps_mesh(tree: bpy.types.NodeTree, groups: frozenset[str], seen: set
 def _settings_of(modifier: bpy.types.Modifier, obj: bpy.types.Object) -> list[object]:
     found: list[object] = []
     for prop in modifier.bl_rna.properties:
-        if prop.type in _SIMPLE and prop.identifier not in _NOT_SETTINGS:
+        # To read the layers of a Data Transfer, Blender evaluates the scene.
+        is_setting = prop.identifier not in _NOT_SETTINGS and prop.identifier[:7] != "layers_"
+        if prop.type in _SIMPLE and is_setting:
             held = getattr(modifier, prop.identifier)
             is_plain = isinstance(held, bool | int | float | str | set)
             found.append(sorted(held) if isinstance(held, set) else held if is_plain else held[:])

@@ -16,8 +16,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.modifier.attribute_object import attribute_object
 from dq_compensation.scene.setup import armature_modifier
-from tests.blender.enabled_scenes import check, disable, enable
+from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import check, description, disable, enable
 from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, pose_limb
 
@@ -189,4 +191,184 @@ def test_equals_blenders_modifier_and_numpy(limb: Pair, change: Callable[[Object
     assert distance(compensated, api.evaluate(obj)) < TOLERANCE
     obj.dq_compensation.factor = 0.0
     assert distance(shown(obj, "COMPENSATED"), preserved) < TOLERANCE
+    disable(obj)
+
+
+@pytest.mark.parametrize("method", ["SPHERICAL_JOINT", "COMPENSATED"])
+def test_all_evaluators_give_the_same(limb: Pair, method: str) -> None:
+    obj, _ = limb
+    mirror(obj)
+    subdivision(obj)
+    expected = api.evaluate(obj, method=method)
+    assert distance(api.evaluate(obj, method=method, evaluator="MODIFIER"), expected) < TOLERANCE
+    assert not any(each.name.startswith("DQ") for each in bpy.data.objects)
+    assert len(bpy.data.scenes) == 1
+
+
+def half_human(human: Human) -> Object:
+    """The left half, mirrored and subdivided."""
+    obj = human.mesh_object
+    put_first(obj, "SUBSURF", levels=1)
+    put_first(obj, "MIRROR", use_bisect_axis=(True, False, False))
+    # Only the left half has weights.
+    right = np.flatnonzero(human.arrays.vertices[:, 0] < -1e-4).tolist()
+    for group in obj.vertex_groups:
+        group.remove(right)
+    return obj
+
+
+def test_both_sides_of_a_mirrored_half_are_compensated(
+    human_with_rig: Callable[[str], Human],
+) -> None:
+    human = human_with_rig("game_engine")
+    obj = half_human(human)
+    for side, angle in (("l", 1.2), ("r", 1.2)):
+        bone = human.armature_object.pose.bones[f"lowerarm_{side}"]
+        bone.rotation_mode = "XYZ"
+        bone.rotation_euler = (angle, 0.0, 0.0)
+    preserved = blenders_own(obj)
+    enable(obj)
+    compensated = shown(obj, "COMPENSATED")
+    assert distance(compensated, api.evaluate(obj)) < TOLERANCE
+    moved = np.linalg.norm(compensated - preserved, axis=1) > 0.002
+    left, right = (int(moved[side * preserved[:, 0] > 0.0].sum()) for side in (1.0, -1.0))
+    assert left > 100
+    assert abs(left - right) <= 0.02 * left, "the rig is symmetrical to 1 mm"
+    assert distance(shown(obj, "DUAL_QUATERNION"), preserved) < TOLERANCE
+    disable(obj)
+
+
+def test_disabling_leaves_nothing_behind(limb: Pair) -> None:
+    obj, _ = limb
+    mirror(obj)
+    before = description(obj)
+    enable(obj)
+    assert attribute_object(obj) is not None
+    assert not attribute_object(obj).users_collection
+    assert not any(a.name.startswith(".dqc") for a in obj.data.attributes)
+    disable(obj)
+    assert description(obj) == before
+
+
+def is_right(obj: Object) -> None:
+    bpy.context.view_layer.update()
+    assert distance(evaluated_positions(obj), api.evaluate(obj)) < TOLERANCE
+
+
+def test_edits_are_followed(limb: Pair) -> None:
+    """Of the modifiers, of the mesh, and of objects that the modifiers use."""
+    obj, _ = limb
+    centre = bpy.data.objects.new("Centre", None)
+    bpy.context.scene.collection.objects.link(centre)
+    put_first(obj, "SOLIDIFY", thickness=0.01)
+    put_first(obj, "MIRROR", mirror_object=centre, merge_threshold=0.02)
+    enable(obj)
+    is_right(obj)
+    obj.modifiers["Mirror"].use_axis = (True, True, False)
+    is_right(obj)
+    centre.location.x = 0.3
+    is_right(obj)
+    obj.vertex_groups["Hand"].add(list(range(300)), 0.7, "ADD")
+    is_right(obj)
+    obj.data.vertices[0].co.y += 0.05
+    obj.data.update()
+    is_right(obj)
+    obj.modifiers["Solidify"].thickness = 0.03
+    is_right(obj)
+    obj.modifiers["Mirror"].show_viewport = False
+    is_right(obj)
+    assert attribute_object(obj) is not None
+    obj.modifiers["Solidify"].show_viewport = False
+    is_right(obj)
+    assert attribute_object(obj) is None
+    disable(obj)
+
+
+def test_an_edited_source_of_weights_is_followed(limb: Pair) -> None:
+    obj, _ = limb
+    remesh(obj)
+    enable(obj)
+    source = obj.modifiers["Data_Transfer"].object
+    source.vertex_groups["Lower"].add(list(range(400)), 1.0, "REPLACE")
+    source.data.update()
+    is_right(obj)
+    disable(obj)
+
+
+def test_shape_keys_go_through_the_modifiers(limb: Pair) -> None:
+    obj, _ = limb
+    obj.shape_key_add(name="Basis")
+    fat = obj.shape_key_add(name="Fat")
+    points = np.empty(3 * len(obj.data.vertices), np.float32)
+    fat.points.foreach_get("co", points)
+    points.reshape(-1, 3)[:, 1:] *= 1.3
+    fat.points.foreach_set("co", points)
+    fat.value = 0.0
+    mirror(obj)
+    put_first(obj, "SOLIDIFY", thickness=0.02)
+    enable(obj)
+    is_right(obj)
+    for value in (0.4, 1.0):
+        fat.value = value
+        is_right(obj)
+        bpy.context.view_layer.update()
+        preserved = api.evaluate(obj, method="DUAL_QUATERNION")
+        assert distance(shown(obj, "DUAL_QUATERNION"), preserved) < TOLERANCE
+        obj.dq_compensation.method = "COMPENSATED"
+    disable(obj)
+
+
+def test_a_copy_has_attributes_of_its_own_once_it_differs(limb: Pair) -> None:
+    obj, _ = limb
+    mirror(obj)
+    enable(obj)
+    twin = obj.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    check()
+    assert attribute_object(twin) == attribute_object(obj)
+    twin.modifiers["Mirror"].use_axis = (True, True, False)
+    for each in (obj, twin):
+        is_right(each)
+    assert attribute_object(twin) != attribute_object(obj)
+
+
+def test_objects_that_share_a_mesh_may_have_other_modifiers(limb: Pair) -> None:
+    obj, _ = limb
+    twin = obj.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    subdivision(twin)
+    enable(obj)
+    enable(twin)
+    for each in (obj, twin):
+        is_right(each)
+    disable(obj)
+    is_right(twin)
+    disable(twin)
+    assert not any(each.name.startswith("DQ") for each in bpy.data.objects)
+
+
+def test_what_needs_the_meshs_own_vertices_says_so(limb: Pair) -> None:
+    obj, _ = limb
+    mirror(obj)
+    obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
+    enable(obj)
+    with pytest.raises(RuntimeError, match="Example poses do not act on Limb: Mirror changes"):
+        bpy.ops.dqc.example_add(bone="Lower")
+    with pytest.raises(RuntimeError, match="The modifier Mirror of Limb acts before Armature"):
+        bpy.ops.dqc.bake_pose()
+    disable(obj)
+
+
+def test_painted_weights_act_behind_modifiers(limb: Pair) -> None:
+    obj, _ = limb
+    subdivision(obj)
+    group = obj.vertex_groups.new(name="Compensation")
+    group.add(list(range(400)), 1.0, "REPLACE")
+    obj.dq_compensation.vertex_group = group.name
+    enable(obj)
+    is_right(obj)
+    plain = shown(obj, "DUAL_QUATERNION")
+    painted = shown(obj, "COMPENSATED")
+    moved = np.linalg.norm(painted - plain, axis=1) > 1e-4
+    assert 0 < moved.sum() < 0.5 * len(plain)
     disable(obj)
