@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
-from ..core.vectors import unit_or
 
 # A bone counts on a vertex from this share on, as compensation does next to nothing below it; and
 # a pair from so many vertices on: a ring of a thin finger has no fewer.
@@ -19,9 +18,6 @@ _NEAR = 0.2
 # Where no end touches, the shared vertices lie around the joint, which is the child's head. They
 # are nearer to it than to the parent's head by this factor; siblings are equally far.
 _NEARER = 0.6
-# Cosine of the angle between two bones from which they are one limb where no end touches: 60
-# degrees. Lids and lips lie across the head.
-_ON_ONE_LIMB = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +29,6 @@ class Gap:
         vertices: shape (k,), int32; those that both move.
         touches: whether it starts where the parent ends; otherwise the weights show the joint.
         distance: between their heads; the nearest of several parents that fit is taken.
-        is_joint: whether the two are surely one limb: one starts where the other ends, or they
-            point about the same way.
     """
 
     child: int
@@ -42,20 +36,6 @@ class Gap:
     vertices: NDArray[np.int32]
     touches: bool
     distance: float
-    is_joint: bool
-
-
-def mesh_parents(gaps: list[Gap], bone_count: int) -> NDArray[np.int32]:
-    """The bone that each bone continues on the mesh although neither is above the other.
-
-    Returns:
-        shape (B,), -1 for none; together with the hierarchy they make no cycles.
-    """
-    found = np.full(bone_count, -1, np.int32)
-    for gap in gaps:
-        if gap.is_joint:
-            found[gap.child] = gap.parent
-    return found
 
 
 def find_gaps(
@@ -79,7 +59,6 @@ def find_gaps(
     used = np.zeros(skeleton.bone_count, np.bool_)
     used[influences.bones[influences.weights > 0.0]] = True
     has_parent = _has_ancestor(skeleton, used)
-    along = unit_or(skeleton.tails - skeleton.heads, 0.0)
     best: dict[int, Gap] = {}
     for (one, other), vertices in pairs.items():
         if sides[one] * sides[other] < 0:
@@ -92,8 +71,7 @@ def find_gaps(
             if not touches and (has_parent[child] or nearness > _NEARER or not on_one_limb):
                 continue
             apart = np.linalg.norm(skeleton.heads[child] - skeleton.heads[parent])
-            is_joint = touches or bool(along[child] @ along[parent] >= _ON_ONE_LIMB)
-            gap = Gap(child, parent, vertices, touches, float(apart), is_joint)
+            gap = Gap(child, parent, vertices, touches, float(apart))
             if child not in best or _rank(gap) > _rank(best[child]):
                 best[child] = gap
     return _without_cycles(skeleton, sorted(best.values(), key=_rank, reverse=True))

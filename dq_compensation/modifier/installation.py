@@ -26,12 +26,7 @@ from .made_for import forget, forget_content, measured_by, measuring_of, remembe
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import (
-    armature_of_palette,
-    ensure_palette,
-    limb_row,
-    palette_rows,
-)
+from .palette_object import armature_of_palette, ensure_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import ExampleCounts, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
@@ -70,9 +65,10 @@ def install(
     of_method = measured_bones(deformation, binding.skeleton)
     palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
     slots = slots_for(binding.influences.width)
-    rows = palette_rows(palette)
     mesh, alone = mesh_of(hidden or obj), hidden is not None or not _other_users(obj)
-    sizes = write_attributes(mesh, binding, deformation, examples, rows, slots, remove_others=alone)
+    sets = write_attributes(
+        mesh, binding, deformation, examples, palette, slots, remove_others=alone
+    )
     modifier = our_modifier(obj)
     if modifier is None:
         modifier = _add_modifier(obj, armature)
@@ -81,14 +77,13 @@ def install(
         examples,
         masked=bool(armature.vertex_group),
         shape_keys=binding.shape_keys is not None,
-        sets=sizes.sets,
+        sets=sets,
         sampled=hidden is not None,
     )
     tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     if modifier.node_group != tree:
         modifier.node_group = tree
-    row, sign = limb_row(settings.limb_axis)
     values: dict[str, object] = {
         "Palette": palette,
         "Factor": settings.factor,
@@ -98,10 +93,7 @@ def install(
         "Invert Mask": armature.invert_vertex_group,
         INPUT: hidden,
         "Vertices": len(mesh.vertices),
-        "Sets": sizes.sets,
-        "Pairs": sizes.pairs,
-        "Limb Row": row,
-        "Limb Sign": sign,
+        "Sets": sets,
     }
     for name, value in values.items():
         set_input(modifier, name, value)

@@ -26,7 +26,7 @@ from .attribute_object import INPUT, attribute_mesh
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
 from .own_trees import NODES_PROPERTY, TREE_PROPERTY
-from .palette_object import is_intact
+from .palette_object import edition_of, is_intact
 from .stack import is_in_place, our_modifier
 
 # Custom properties, of the mesh and of the object.
@@ -148,7 +148,7 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
-        "posed bones": digest(intact),
+        "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
         "attributes": digest(sorted(attributes), len(mesh.vertices)),
     }
 

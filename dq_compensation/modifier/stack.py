@@ -8,7 +8,7 @@ import bpy
 
 from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import acts, modifiers_before
-from ..scene.own_objects import is_own_tree
+from ..scene.own_objects import is_own_tree, is_palette
 from ..scene.setup import armature_modifier
 from .attribute_names import MISFIT
 
@@ -27,7 +27,12 @@ def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
 
 
 def our_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
-    """The node modifier of an object, and the copies of it that a user has made."""
+    """The node modifier of an object, and the copies of it that a user has made.
+
+    A palette has another one.
+    """
+    if is_palette(obj):
+        return []
     nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
     return [m for m in nodes if is_own_tree(m.node_group)]
 

@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.skeleton_gaps import find_gaps, mesh_parents
+from ..analysis.mesh_joints import mesh_parents
 from ..core.compensation import Curve, PublishedCompensation
 from ..core.deform import RULES, Deformation
 from ..core.influences import Influences
@@ -200,8 +200,7 @@ class Binding:
     def _mesh_parents(self, rest: NDArray[np.float32]) -> NDArray[np.int32]:
         """The bones that continue one another on the mesh; `rest` is in armature space."""
         sides = np.array([bone_side(name) for name in self.skeleton.names], np.int8)
-        gaps = find_gaps(rest, self.influences, self.skeleton, sides)
-        return mesh_parents(gaps, self.skeleton.bone_count)
+        return mesh_parents(rest, self.influences, self.skeleton, sides)
 
     def measured(
         self,

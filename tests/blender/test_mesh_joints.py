@@ -23,6 +23,7 @@ from human_model import RIGS, Rig
 from human_poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import edit_mode
+from tests.rigify_human import new_file_with_rigify_human
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -161,3 +162,22 @@ def test_left_and_right_are_never_joined(human: Human) -> None:
     for child, parent in zip(measured.limbs.children, measured.limbs.parents, strict=True):
         sides = {names[child][-2:], names[parent][-2:]}
         assert not {".L", ".R"} <= sides
+
+
+@pytest.mark.newest_only
+def test_rigify_gets_its_shoulders_and_fingers(empty_file: None) -> None:
+    """Its deforming bones hang under others, which do not deform. Limbs have a hierarchy."""
+    human, _ = new_file_with_rigify_human()
+    binding = bind(human)
+    measured, names = binding.measured("AUTO"), binding.skeleton.names
+    joints = np.unique(measured.joints[measured.rows])
+    of_mesh = joints[joints >= binding.skeleton.bone_count]
+    limbs = measured.limbs
+    found = {(names[limbs.children[j]], names[limbs.parents[j]]) for j in of_mesh}
+    for side in "LR":
+        assert (f"DEF-upper_arm.{side}", f"DEF-shoulder.{side}") in found
+        for number, finger in enumerate(("index", "middle", "ring", "pinky"), 1):
+            assert (f"DEF-f_{finger}.01.{side}", f"DEF-palm.0{number}.{side}") in found
+    others = {child for child, _ in found if not child.startswith(("DEF-f_", "DEF-upper_arm"))}
+    # Skin is around lips and the tongue as around a finger; not about lids, brows, jaws and ears.
+    assert all(name.startswith(("DEF-lip", "DEF-tongue")) for name in others)

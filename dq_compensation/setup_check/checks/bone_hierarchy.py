@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...analysis.mesh_joints import is_joint
 from ...analysis.skeleton_gaps import Gap, find_gaps
 from ...scene.bone_names import bone_side
 from ...scene.object_settings import Settings
@@ -67,7 +68,7 @@ def _issue(subject: Subject, key: str, gaps: list[Gap]) -> Issue:
     pairs = [f"{names[gap.child]} to {names[gap.parent]}" for gap in gaps]
     vertices = np.unique(np.concatenate([gap.vertices for gap in gaps]))
     between = listed([f"{names[gap.parent]} and {names[gap.child]}" for gap in gaps])
-    joints = [gap for gap in gaps if gap.is_joint] if _finds_joints(subject) else []
+    joints = _joints(subject, gaps)
     message = (
         f"{'Between' if joints else 'No compensation between'} {between}: they share "
         f"{len(vertices)} vertices, but neither is above the other in {armature}. {_REASONS[key]}"
@@ -90,9 +91,15 @@ def _issue(subject: Subject, key: str, gaps: list[Gap]) -> Issue:
     )
 
 
-def _finds_joints(subject: Subject) -> bool:
+def _joints(subject: Subject, gaps: list[Gap]) -> list[Gap]:
+    """The gaps that compensation closes without the hierarchy."""
     settings = Settings.of(subject.obj)
-    return settings.use_mesh_joints and settings.acts("use_mesh_joints")
+    positions, skeleton = subject.rest_in_armature, subject.skeleton
+    if not settings.use_mesh_joints or not settings.acts("use_mesh_joints"):
+        return []
+    if positions is None or skeleton is None:
+        return []
+    return [gap for gap in gaps if is_joint(gap, positions, skeleton)]
 
 
 _TOOLTIP = "Parent each bone to the one that it continues, keeping pose and animation"
