@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+import bpy
+
 from .node_sockets import Number, Operand, Socket
 
 
@@ -223,6 +225,11 @@ class Geometry(Socket):
             name: type(field)(self.builder, node.outputs[name]) for name, field in fields.items()
         }
         return Cloud(Geometry(self.builder, node.outputs["Geometry"]), captured)
+
+    def readers(self) -> list[bpy.types.NodeSocket]:
+        """The inputs that it is linked to so far."""
+        links: Any = self.socket.links
+        return [link.to_socket for link in links]
 
     def point_count(self) -> Scalar:
         """The number of its points; a single number, not a field."""
