@@ -30,7 +30,7 @@ from .armature import (
     read_skeleton,
     same_place,
 )
-from .bendy_bones import with_bendy_bones, with_segments
+from .bendy_segments import with_bendy_bones, with_segments
 from .bone_names import bone_side
 from .content import Digests, content_of, structure_of
 from .followed_mesh import followed_mesh, keys_through

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .armature import armature_of
 from .attributes import read_property
-from .bendy_bones import bendy_state
+from .bendy_segments import bendy_state
 from .mesh import mesh_of
 from .modifiers_before import signature_before
 from .setup import armature_modifier
