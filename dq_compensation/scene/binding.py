@@ -54,6 +54,8 @@ class Binding:
         rest: shape (n, 3), float32, object space; the basis shape.
         shape_keys: None when the mesh has none.
         influences: of every vertex, on the bones of `skeleton`.
+        mask: shape (n,), float32; how much of the deformation the vertex group of the Armature
+            modifier lets through; None without it.
         skeleton: every bone, parents first.
         pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
         object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
@@ -72,6 +74,7 @@ class Binding:
     rest: NDArray[np.float32]
     shape_keys: ShapeKeys | None
     influences: Influences
+    mask: NDArray[np.float32] | None
     skeleton: Skeleton
     pose_order: NDArray[np.intp]
     object_to_armature: NDArray[np.float64]
@@ -168,6 +171,7 @@ class Binding:
             settings.factor,
             self.sets if needs == "sets" else None,
             painted("blend_group"),
+            self.mask,
             self.segments(object_to_armature),
         )
 
@@ -304,8 +308,9 @@ def bind(
     followed = tuple(each.name for each in followed_modifiers(obj)) if follow else ()
     if not followed:
         return _bind(obj, obj, depsgraph, followed)
+    modifier = armature_modifier(obj)
     with followed_mesh(obj) as holder:
-        if reason := group_refusal(holder, rig_of(obj)):
+        if modifier is not None and (reason := group_refusal(holder, modifier)):
             raise BindingError(reason)
         return _bind(obj, holder, depsgraph, followed)
 
@@ -340,6 +345,7 @@ def _bind(
         influences=modifier_influences(
             holder, modifier, weights, skeleton, transformed_points(to_armature, rest)
         ),
+        mask=_mask(holder, modifier, weights),
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,
@@ -350,3 +356,14 @@ def _bind(
         _mesh_arrays=read_mesh_arrays(mesh, rest),
         _weights=weights,
     )
+
+
+def _mask(
+    holder: bpy.types.Object, modifier: bpy.types.ArmatureModifier, weights: VertexGroupWeights
+) -> NDArray[np.float32] | None:
+    """The vertex group of an Armature modifier, shape (n,); None where it has none."""
+    group = holder.vertex_groups.find(modifier.vertex_group)
+    if group < 0:
+        return None
+    shares = weights.of_group(group)
+    return 1.0 - shares if modifier.invert_vertex_group else shares

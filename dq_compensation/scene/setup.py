@@ -22,8 +22,8 @@ REFUSAL_NO_MODIFIER = (
 REFUSAL_NO_ARMATURE = (
     "The modifier {modifier} of {obj} has no armature. Choose one in its Object field."
 )
-REFUSAL_ENVELOPES_ONLY = (
-    "The modifier {modifier} of {obj} does not use vertex groups. "
+REFUSAL_BINDS_NOTHING = (
+    "The modifier {modifier} of {obj} uses neither vertex groups nor bone envelopes. "
     "Turn on Bind To: Vertex Groups in it."
 )
 REFUSAL_NO_BONES = "{armature} has no bones that deform. Turn on Deform in its bones."
@@ -79,9 +79,9 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
     armature = modifier.object
     if armature is None:
         return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
-    if not modifier.use_vertex_groups:
-        return REFUSAL_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
-    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, armature)
+    if not (modifier.use_vertex_groups or modifier.use_bone_envelopes):
+        return REFUSAL_BINDS_NOTHING.format(obj=obj.name, modifier=modifier.name)
+    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, modifier)
     return groups or _state_refusal(obj, armature)
 
 
@@ -91,11 +91,15 @@ def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool
     return any(each.type == "NODES" and each.show_viewport for each in before)
 
 
-def group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
-    """Why the vertex groups fit no bone, or None."""
+def group_refusal(obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier) -> str | None:
+    """Why no bone of an Armature modifier moves an object by its vertex groups, or None."""
+    armature = modifier.object
+    assert armature is not None
     bones = deforming_bones(armature)
     if not bones:
         return REFUSAL_NO_BONES.format(armature=armature.name)
+    if modifier.use_bone_envelopes:
+        return None
     if not any(group.name in bones for group in obj.vertex_groups):
         return REFUSAL_NO_GROUPS.format(obj=obj.name, armature=armature.name)
     return None

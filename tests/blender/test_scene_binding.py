@@ -250,10 +250,10 @@ def test_an_armature_that_was_deleted() -> None:
     assert refusal(obj).startswith("The modifier Armature of Body has no armature.")
 
 
-def test_envelopes_only() -> None:
+def test_neither_groups_nor_envelopes() -> None:
     obj, _armature = character()
     obj.modifiers["Armature"].use_vertex_groups = False
-    assert "does not use vertex groups" in refusal(obj)
+    assert "uses neither vertex groups nor bone envelopes" in refusal(obj)
 
 
 def test_no_bone_deforms() -> None:

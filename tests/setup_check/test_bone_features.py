@@ -8,8 +8,8 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.scene.envelopes import envelope_factors
 from dq_compensation.setup_check.checks.bone_features import CHECK
-from dq_compensation.setup_check.evidence.envelopes import envelope_factors
 from dq_compensation.setup_check.issue import FixError
 from human_model import Rig
 
