@@ -13,6 +13,7 @@ from ..scene.object_settings import Settings
 from ..scene.own_objects import is_palette
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
+from .armature_base import arrange, can_be_left_on, shown_in_viewport
 from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
@@ -26,7 +27,7 @@ from .palette_object import (
     remove_palette,
 )
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
-from .tree_kind import ExampleCounts, kind_for, slots_for
+from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
 
 MODIFIER_NAME = "DQ Compensation"
@@ -45,7 +46,7 @@ def install(
 ) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
-    The Armature modifier is left as it is: whoever calls hides it, or both deform.
+    The Armature modifier is set as the base needs it.
 
     Args:
         obj: the original mesh object, not in Edit Mode.
@@ -62,10 +63,16 @@ def install(
     _require_same_content(obj, rig, settings)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
-    of_method = measured_bones(deformation, binding.skeleton)
-    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
-    slots = slots_for(binding.influences.width)
-    rows = palette_rows(palette)
+    masked, shape_keys = bool(armature.vertex_group), binding.shape_keys is not None
+    base: Base = "OWN"
+    if can_be_left_on(obj, armature):
+        base = base_for(deformation, examples, masked=masked, shape_keys=shape_keys)
+    palette, rows = None, {}
+    if base == "OWN" or settings.compensates:
+        of_method = measured_bones(deformation, binding.skeleton)
+        palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
+        rows = palette_rows(palette)
+    slots = slots_for(binding.influences.width) if base == "OWN" else 0
     sizes = write_attributes(
         mesh, binding, deformation, examples, rows, slots, remove_others=not _other_users(obj)
     )
@@ -73,12 +80,11 @@ def install(
     if modifier is None:
         modifier = _add_modifier(obj, armature)
     kind = kind_for(
-        deformation,
-        examples,
-        masked=bool(armature.vertex_group),
-        shape_keys=binding.shape_keys is not None,
-        sets=sizes.sets,
+        deformation, examples, base, masked=masked, shape_keys=shape_keys, sets=sizes.sets
     )
+    arrange(obj, armature, base, settings)
+    if base == "ARMATURE":
+        modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     if modifier.node_group != tree:
@@ -96,6 +102,8 @@ def install(
         "Pairs": sizes.pairs,
         "Limb Row": row,
         "Limb Sign": sign,
+        "In Viewport": shown_in_viewport(obj, armature),
+        "In Renders": armature.show_render,
     }
     for name, value in values.items():
         set_input(modifier, name, value)

@@ -20,13 +20,15 @@ from ..scene.binding import Binding
 from ..scene.content import Digests, digest, structure_of
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
-from ..scene.setup import find_rig
+from ..scene.setup import armature_modifier, find_rig
+from .armature_base import shown_in_viewport
 from .attribute_names import PREFIX
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
 from .node_tree import NODES_PROPERTY, TREE_PROPERTY
 from .palette_object import is_intact
-from .stack import is_in_place, our_modifier
+from .stack import base_of, is_in_place, our_modifier
+from .tree_kind import TREE_VERSION
 
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
@@ -39,6 +41,8 @@ _FORMER_PROPERTIES = (
 )
 
 PLACE = "place by the armature"
+BASE = "Armature modifier's visibility"
+VERSION = "version of the add-on"
 
 
 def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
@@ -116,8 +120,8 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
     )
-    modifier, rig = our_modifier(obj), find_rig(obj)
-    if modifier is None or rig is None:
+    modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
+    if modifier is None or rig is None or armature is None:
         return found
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     inputs = get_inputs(modifier)
@@ -133,7 +137,19 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
         "place in the stack": digest(is_in_place(obj)),
         "posed bones": digest(intact),
         "attributes": digest(sorted(attributes)),
+        BASE: digest(*_base(obj, modifier, armature)),
+        VERSION: digest(TREE_VERSION),
     }
+
+
+def _base(
+    obj: bpy.types.Object, modifier: bpy.types.NodesModifier, armature: bpy.types.ArmatureModifier
+) -> tuple[object, ...]:
+    """The base, and where it is shown: what is not deformed is not compensated."""
+    if base_of(modifier) == "OWN":
+        return ("OWN",)
+    shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
+    return ("ARMATURE", *shown)
 
 
 def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def evaluate_by_modifier(
             copy.modifiers.remove(modifier)
         armature = armature_modifier(copy)
         if armature is not None:
-            armature.show_viewport = False
+            armature.show_viewport = True
         try:
             nodes = install(copy, binding, settings)
             nodes.show_viewport = True

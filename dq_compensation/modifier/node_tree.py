@@ -1,6 +1,8 @@
 """The Geometry Nodes tree of the modifier display.
 
-Three stages, each on fewer points than there are vertices for as long as possible:
+There are two bases (`tree_kind.Base`). Where the Armature modifier is left on, the tree adds the
+offset of the compensation to the vertices that it has deformed, or nothing. Where the tree skins
+the mesh itself, it has three stages, each on fewer points than there are vertices for as long as possible:
 
 1. *Bones* (`bone_nodes`): the palette's points become matrices and quaternions, once per bone.
 2. *Sets* and *pairs* (`set_nodes`, `joint_nodes`, `measured_nodes`): vertices share their bones
@@ -37,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import bpy
@@ -64,8 +66,9 @@ from .vertex_nodes import (
     linear_blend_by_sets,
 )
 
-# Custom properties of a tree: the key of its kind, and the digest of its nodes when it was built.
+# Custom properties of a tree: the key of its kind, its base, and the digest of its nodes when it was built.
 TREE_PROPERTY = "dq_compensation_tree"
+BASE_PROPERTY = "dq_compensation_base"
 NODES_PROPERTY = "dq_compensation_nodes"
 EDITED = "edited"
 
@@ -95,6 +98,10 @@ INPUTS = (
     _Input("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
     _Input("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
     _Input("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
+    _Input(
+        "In Viewport", "Bool", True, True, "Whether the Armature modifier is on in the viewport"
+    ),
+    _Input("In Renders", "Bool", True, True, "Whether the Armature modifier is on in renders"),
 )
 
 
@@ -157,7 +164,7 @@ def remove_tree(tree: bpy.types.NodeTree) -> None:
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
     tree = new_tree(kind.tree_name)
-    tree[TREE_PROPERTY] = kind.key
+    tree[TREE_PROPERTY], tree[BASE_PROPERTY] = kind.key, kind.base
     tree.is_modifier = True
     interface = tree.interface
     interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
@@ -192,10 +199,18 @@ class _Assembly:
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
         self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
-        self.vertices = Vertices(build, self.mesh, kind.slots)
+
+    @cached_property
+    def vertices(self) -> Vertices:
+        """The vertices of the mesh that is skinned."""
+        return Vertices(self.b, self.mesh, self.kind.slots)
 
     def build(self) -> None:
         """All nodes, from the group's inputs to its output."""
+        shown = self.arriving if self.kind.lets_pass else self._shown()
+        self.b.node("NodeGroupOutput", shown)
+
+    def _shown(self) -> Geometry:
         build, inputs = self.b, self.inputs
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
@@ -204,7 +219,6 @@ class _Assembly:
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
             self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self._bones())
-            self.vertices = Vertices(build, self.mesh, self.kind.slots)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position())
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
@@ -213,7 +227,12 @@ class _Assembly:
         surplus = self.arriving.point_count() - inputs["Vertices"]
         fits = surplus.absolute() < 0.5
         shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
-        build.node("NodeGroupOutput", shown)
+        if self.kind.base == "OWN":
+            return shown
+        # What is not deformed needs no compensation.
+        viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
+        base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
+        return build.choose(base_is_on, self.arriving, shown)
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""
@@ -250,6 +269,17 @@ class _Assembly:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
+        return self._near_or_far(near, far)
+
+    def _add_to_arriving(self, then: Finish) -> Geometry:
+        """Let vertices that are deformed already move on; those that do not move stay exactly."""
+        here, there = self.b.position(), self.in_armature_space
+        near = self._masked(then(here, here))
+        offset = then(there, there) - there
+        far = self._masked(here + self.to_object.transform_direction(offset))
+        return self._near_or_far(near, far)
+
+    def _near_or_far(self, near: Vector, far: Vector) -> Geometry:
         return self.b.choose(
             self._placed_together(), self.mesh.set_position(far), self.mesh.set_position(near)
         )
@@ -270,6 +300,13 @@ class _Assembly:
         return self._by_sets_or_bones(self._bones(), lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
+        bones, then = self._compensation()
+        if self.kind.base == "ARMATURE":
+            return self._add_to_arriving(then)
+        return self._by_sets_or_bones(bones, then)
+
+    def _compensation(self) -> tuple[Cloud, Finish]:
+        """The posed bones, and what the compensation does to vertices after skinning."""
         inputs = self.inputs
         factors = (inputs["Factor"], self._group("Vertex Group", 1.0))
         share = compensated_share(self.b, factors)
@@ -280,10 +317,10 @@ class _Assembly:
             def bring_back(start: Vector, moved: Vector) -> Vector:
                 return brought_back(self.b, joints, share, start, moved, shaped=self.kind.shaped)
 
-            return self._by_sets_or_bones(bones, bring_back)
+            return bones, bring_back
         bones = self._bones((inputs["Limb Row"], inputs["Limb Sign"]))
         offset = compensation(self.b, self._pairs(compensation_pairs, bones), share)
-        return self._by_sets_or_bones(bones, lambda _start, moved: moved + offset)
+        return bones, lambda _start, moved: moved + offset
 
     def _pairs(self, part: Callable[..., Cloud], bones: Cloud) -> Cloud:
         return grouped(

@@ -45,11 +45,12 @@ def write_attributes(
     Args:
         mesh: the mesh of the bound object, not in Edit Mode.
         deformation: of the object, where it was bound.
+        slots: of the tree, for its own skinning; 0 where the base is the Armature modifier.
         remove_others: remove what other methods read.
     """
     names, influences = binding.skeleton.names, deformation.influences
     row_of_bone = np.array([rows.get(name, IDENTITY_ROW) for name in names] or [IDENTITY_ROW])
-    values = _of_influences(influences, row_of_bone, slots)
+    values = _of_influences(influences, row_of_bone, slots) if slots else {}
     pair_count, compensation = 1, deformation.compensation
     if compensation is not None:
         if isinstance(compensation, MeasuredJoints):
@@ -62,7 +63,7 @@ def write_attributes(
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
         values |= example_tables(examples, binding.shape_keys.offsets, row_of_bone)
-    set_count = int(values[stored.SET].max(initial=0)) + 1
+    set_count = int(values[stored.SET].max(initial=0)) + 1 if slots else 1
     active = _active_attribute(mesh)
     unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
     for name in unused:
