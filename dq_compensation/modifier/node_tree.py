@@ -1,8 +1,9 @@
 """The Geometry Nodes tree of the modifier display.
 
-There are two bases (`tree_kind.Base`). Where the Armature modifier is left on, the tree adds the
-offset of the compensation to the vertices that it has deformed, or nothing. Where the tree skins
-the mesh itself, it has three stages, each on fewer points than there are vertices for as long as possible:
+There are two bases (`tree_kind.Base`). Where the Armature modifier is left on, the tree moves the
+vertices that it has deformed on by the compensation, or lets them pass. Where the tree skins the
+mesh itself, it has three stages, each on fewer points than there are vertices for as long as
+possible:
 
 1. *Bones* (`bone_nodes`): the palette's points become matrices and quaternions, once per bone.
 2. *Sets* and *pairs* (`set_nodes`, `joint_nodes`, `measured_nodes`): vertices share their bones
@@ -66,7 +67,8 @@ from .vertex_nodes import (
     linear_blend_by_sets,
 )
 
-# Custom properties of a tree: the key of its kind, its base, and the digest of its nodes when it was built.
+# Custom properties of a tree: the key of its kind, its base, and the digest of its nodes when it
+# was built.
 TREE_PROPERTY = "dq_compensation_tree"
 BASE_PROPERTY = "dq_compensation_base"
 NODES_PROPERTY = "dq_compensation_nodes"
@@ -98,10 +100,8 @@ INPUTS = (
     _Input("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
     _Input("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
     _Input("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
-    _Input(
-        "In Viewport", "Bool", True, True, "Whether the Armature modifier is on in the viewport"
-    ),
-    _Input("In Renders", "Bool", True, True, "Whether the Armature modifier is on in renders"),
+    _Input("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
+    _Input("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
 )
 
 
