@@ -21,8 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmark_character import build_chain, build_grid
 from benchmark_examples import BENDS, bent
+from benchmark_grid import build_chain, build_grid
 from benchmark_targets import record
 from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Deformation, Method
 from dq_compensation.core.example_poses import ExamplePoses

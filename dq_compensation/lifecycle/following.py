@@ -14,7 +14,7 @@ import bpy
 from ..modifier.factor_driver import keep_factor, release_factor
 from ..modifier.installation import remove_unused
 from ..modifier.modifier_inputs import get_input
-from ..modifier.node_tree import mark_if_edited
+from ..modifier.own_trees import mark_if_edited
 from ..modifier.palette_object import armature_of_palette, keep_palettes_apart
 from ..modifier.stack import our_modifier
 from ..scene.object_settings import settings_of

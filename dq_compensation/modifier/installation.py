@@ -18,7 +18,8 @@ from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
-from .node_tree import TREE_PROPERTY, ensure_tree, remove_tree
+from .node_tree import ensure_tree
+from .own_trees import TREE_PROPERTY, remove_tree
 from .palette_object import (
     armature_of_palette,
     ensure_palette,

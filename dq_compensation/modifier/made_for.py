@@ -25,7 +25,7 @@ from .armature_base import shown_in_viewport
 from .attribute_names import PREFIX
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
-from .node_tree import NODES_PROPERTY, TREE_PROPERTY
+from .own_trees import NODES_PROPERTY, TREE_PROPERTY
 from .palette_object import is_intact
 from .stack import base_of, is_in_place, our_modifier
 from .tree_kind import TREE_VERSION

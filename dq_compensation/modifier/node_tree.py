@@ -39,22 +39,20 @@ What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import bpy
 
-from ..scene.content import digest
-from ..session.new_data import remember_new
+from . import own_trees
 from .attribute_names import MISFIT
 from .bone_nodes import bone_cloud, palette_length
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
 from .measured_nodes import brought_back, measured_joints
-from .node_builder import TreeBuilder, new_tree
+from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
+from .own_trees import TreeInput, new_modifier_tree
 from .set_nodes import compensation_pairs, dual_quaternion_sets
 from .tree_kind import TreeKind
 from .vertex_nodes import (
@@ -67,120 +65,36 @@ from .vertex_nodes import (
     linear_blend_by_sets,
 )
 
-# Custom properties of a tree: the key of its kind, its base, and the digest of its nodes when it
-# was built.
-TREE_PROPERTY = "dq_compensation_tree"
+# A custom property of a tree: its base.
 BASE_PROPERTY = "dq_compensation_base"
-NODES_PROPERTY = "dq_compensation_nodes"
-EDITED = "edited"
-
-
-# What of a node's settings changes what it computes.
-_OPTIONS = ("operation", "data_type", "domain", "input_type", "transform_space", "integer")
-
-
-@dataclass(frozen=True)
-class _Input:
-    name: str
-    socket: str
-    default: object
-    hidden: bool
-    description: str
-
 
 INPUTS = (
-    _Input("Palette", "Object", None, True, "The posed bones, as points"),
-    _Input("Factor", "Float", 1.0, False, "How much of the compensation acts"),
-    _Input("Vertex Group", "String", "", False, "Weights that scale the compensation"),
-    _Input("Mask", "String", "", True, "The vertex group of the Armature modifier"),
-    _Input("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
-    _Input("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
-    _Input("Sets", "Int", 1, True, "How many sets of bones there are"),
-    _Input("Pairs", "Int", 1, True, "How many pairs of strongest bones there are"),
-    _Input("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
-    _Input("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
-    _Input("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
-    _Input("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
-    _Input("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+    TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
+    TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
+    TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
+    TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
+    TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
+    TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
+    TreeInput("Pairs", "Int", 1, True, "How many pairs of strongest bones there are"),
+    TreeInput("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
+    TreeInput("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
+    TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
+    TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
 )
-
-
-def find_tree(kind: TreeKind) -> bpy.types.NodeTree | None:
-    """The tree of that kind in this file that nobody has edited; None without one."""
-    for tree in bpy.data.node_groups:
-        usable = tree.library is None and tree.get(NODES_PROPERTY) != EDITED
-        if usable and tree.get(TREE_PROPERTY) == kind.key:
-            return tree
-    return None
-
-
-def mark_if_edited(tree: bpy.types.NodeTree) -> None:
-    """Check whether somebody has edited a tree or a group in it. Such a tree is not used again."""
-    if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree)}:
-        tree[NODES_PROPERTY] = EDITED
-
-
-def _nodes_digest(tree: bpy.types.NodeTree) -> str:
-    """The digest of all nodes, their options, constants and links, groups included."""
-    nodes: list[Any] = list(tree.nodes)
-    found: list[object] = []
-    for node in nodes:
-        inputs = [_constant(socket) for socket in node.inputs if not socket.is_linked]
-        options = [getattr(node, name, None) for name in _OPTIONS]
-        group = getattr(node, "node_tree", None)
-        inside = _nodes_digest(group) if group is not None else None
-        found.append((node.bl_idname, node.name, node.mute, options, inputs, inside))
-    links: list[Any] = list(tree.links)
-    for link in links:
-        ends = (link.from_node.name, link.from_socket.identifier)
-        found.append((*ends, link.to_node.name, link.to_socket.identifier, link.is_muted))
-    return digest(found)
-
-
-def _constant(socket: Any) -> object:
-    held = getattr(socket, "default_value", None)
-    return held if held is None or isinstance(held, int | float | str) else repr(held[:])
 
 
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """The tree of that kind, built when there is none."""
-    tree = find_tree(kind)
-    if tree is None:
-        tree = build_tree(kind)
-        remember_new(tree)
-    return tree
-
-
-def remove_tree(tree: bpy.types.NodeTree) -> None:
-    """Remove a tree, and the groups in it that nothing else uses."""
-    nodes: list[Any] = list(tree.nodes)
-    groups = {node.node_tree for node in nodes if node.type == "GROUP" and node.node_tree}
-    bpy.data.node_groups.remove(tree)
-    for group in groups:
-        if not group.users:
-            remove_tree(group)
+    return own_trees.ensure_tree(kind.key, partial(build_tree, kind))
 
 
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
-    tree = new_tree(kind.tree_name)
-    tree[TREE_PROPERTY], tree[BASE_PROPERTY] = kind.key, kind.base
-    tree.is_modifier = True
-    interface = tree.interface
-    interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
-    interface.new_socket("Geometry", in_out="OUTPUT", socket_type="NodeSocketGeometry")
-    for wanted in INPUTS:
-        socket = interface.new_socket(
-            wanted.name,
-            in_out="INPUT",
-            socket_type=f"NodeSocket{wanted.socket}",
-            description=wanted.description,
-        )
-        socket.hide_in_modifier = wanted.hidden
-        if wanted.default is not None:
-            socket.default_value = wanted.default
+    tree = new_modifier_tree(kind.tree_name, INPUTS)
+    tree[BASE_PROPERTY] = kind.base
     _Assembly(TreeBuilder(tree), kind).build()
-    tree[NODES_PROPERTY] = _nodes_digest(tree)
     return tree
 
 

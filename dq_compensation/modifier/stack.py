@@ -13,7 +13,8 @@ import bpy
 from ..scene.mesh import mesh_of
 from ..scene.setup import armature_modifier, mixed_modifiers
 from .attribute_names import MISFIT
-from .node_tree import BASE_PROPERTY, TREE_PROPERTY
+from .node_tree import BASE_PROPERTY
+from .own_trees import TREE_PROPERTY
 from .tree_kind import Base
 
 REFUSAL_MODIFIER_BEFORE = (
