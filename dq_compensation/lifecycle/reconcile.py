@@ -29,7 +29,7 @@ from enum import Enum, auto
 import bpy
 
 from ..errors import BindingError
-from ..modifier.armature_base import put_back
+from ..modifier.armature_base import put_preserve_volume_back
 from ..modifier.made_for import PLACE, changed_parts
 from ..modifier.stack import installation_refusal, misfit_problem, our_modifier
 from ..scene.binding import Binding
@@ -180,7 +180,7 @@ def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
     if obj.library is not None:
         return []
     if found.state is State.MISSING:
-        put_back(obj, shown=False)
+        put_preserve_volume_back(obj)
     elif found.state is not State.BLOCKED and our_modifier(obj) is not None:
         let_pass(obj, passing=found.state is State.PASSING)
     if found.state is not State.BLOCKED:

@@ -92,15 +92,11 @@ def put_armature_modifier_back(obj: bpy.types.Object) -> None:
     nodes, native = our_modifier(obj), settings_of(obj).native
     if nodes is not None and is_fixed(obj):
         show(nodes, viewport=False, render=False)
+        put_back(obj)
     else:
         if nodes is not None and not native.replaced_modifier:
             _take_over(obj)
         uninstall(obj)
-    if not native.replaced_modifier:
-        return
-    put_back(obj)
-    native.replaced_modifier, native.replaced_uid = "", 0
-    native.base_left_on = native.passing = False
 
 
 def _take_over(obj: bpy.types.Object) -> None:

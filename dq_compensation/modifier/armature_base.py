@@ -32,25 +32,19 @@ def arrange(
 ) -> None:
     """Set the Armature modifier as a base needs it; remember what the user has set."""
     native = settings_of(obj).native
-    known = is_replaced(native, armature)
-    if not known:
+    left_on = base == "ARMATURE"
+    if not is_replaced(native, armature) or native.base_left_on != left_on:
         put_back(obj)
-    native.replaced_modifier, native.replaced_uid = armature.name, armature.persistent_uid
-    if base == "ARMATURE":
-        if known and not native.base_left_on:
-            show(armature, native.replaced_show_viewport, native.replaced_show_render)
-        if not (known and native.base_left_on):
-            native.replaced_preserve_volume = armature.use_deform_preserve_volume
-        native.passing = False
-        keep_preserve_volume(armature, settings)
-    elif not known or native.base_left_on:
-        if known:
-            _preserve_volume(armature, preserved=native.replaced_preserve_volume)
+        native.replaced_modifier, native.replaced_uid = armature.name, armature.persistent_uid
         native.replaced_show_viewport = shown_in_viewport(obj, armature)
         native.replaced_show_render = armature.show_render
-        native.hidden_base = False
-        show(armature, viewport=False, render=False)
-    native.base_left_on = base == "ARMATURE"
+        native.replaced_preserve_volume = armature.use_deform_preserve_volume
+        native.base_left_on = left_on
+        if not left_on:
+            native.hidden_base = False
+            show(armature, viewport=False, render=False)
+    if left_on:
+        keep_preserve_volume(armature, settings)
 
 
 def is_replaced(native: NativeState, armature: bpy.types.Modifier) -> bool:
@@ -66,26 +60,29 @@ def _replaced(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
     return cast("bpy.types.ArmatureModifier | None", next(found, None))
 
 
-def put_back(obj: bpy.types.Object, *, shown: bool = True) -> None:
-    """Give the Armature modifier the settings that the user had chosen.
+def put_back(obj: bpy.types.Object) -> None:
+    """Give the Armature modifier the settings that the user had chosen, and forget them.
 
     What the user has switched on meanwhile stays on.
-
-    Args:
-        shown: show it, too, where it was hidden.
     """
-    native = settings_of(obj).native
-    armature = _replaced(obj)
-    if armature is None:
-        return
-    if native.base_left_on:
+    native, armature = settings_of(obj).native, _replaced(obj)
+    if armature is not None and native.base_left_on:
         _preserve_volume(armature, preserved=native.replaced_preserve_volume)
-    elif shown:
+    elif armature is not None:
         show(
             armature,
             native.replaced_show_viewport or armature.show_viewport,
             native.replaced_show_render or armature.show_render,
         )
+    native.replaced_modifier, native.replaced_uid = "", 0
+    native.base_left_on = native.passing = False
+
+
+def put_preserve_volume_back(obj: bpy.types.Object) -> None:
+    """Give an Armature modifier that is left on the Preserve Volume that the user had chosen."""
+    native, armature = settings_of(obj).native, _replaced(obj)
+    if armature is not None and native.base_left_on:
+        _preserve_volume(armature, preserved=native.replaced_preserve_volume)
 
 
 def keep_preserve_volume(armature: bpy.types.ArmatureModifier, settings: Settings) -> None:

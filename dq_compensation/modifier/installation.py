@@ -13,7 +13,7 @@ from ..scene.object_settings import Settings
 from ..scene.own_objects import is_palette
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
-from .armature_base import arrange, can_be_left_on, shown_in_viewport
+from .armature_base import arrange, can_be_left_on, put_back, shown_in_viewport
 from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
@@ -130,8 +130,12 @@ def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> N
 
 
 def uninstall(obj: bpy.types.Object) -> None:
-    """Take our modifier away from an object, with its copies and all that only they needed."""
+    """Take our modifier away from an object, with its copies and all that only they needed.
+
+    The Armature modifier is as the user had set it again.
+    """
     forget(obj)
+    put_back(obj)
     release_factor(obj)
     active = obj.modifiers.active
     for modifier in our_modifiers(obj):

@@ -58,7 +58,8 @@ def base_of(modifier: bpy.types.NodesModifier) -> Base:
 
 def _last_of_base(obj: bpy.types.Object) -> bpy.types.Modifier | None:
     """The modifier that ours comes right after."""
-    return next(reversed(mixed_modifiers(obj)), armature_modifier(obj))
+    names = [ours.name for ours in our_modifiers(obj)]
+    return next(reversed(mixed_modifiers(obj, names)), armature_modifier(obj))
 
 
 def is_in_place(obj: bpy.types.Object) -> bool:

@@ -5,6 +5,7 @@ Everything here is cheap enough for every redraw of a panel: no vertex is looked
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import takewhile
 from typing import cast
 
@@ -52,9 +53,16 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     return next((m for m in modifiers if m.object is not None), next(iter(modifiers), None))
 
 
-def mixed_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    """The Armature modifiers that mix their result with that of ours, by *Multi Modifier*."""
-    armature, stack = armature_modifier(obj), list(obj.modifiers)
+def mixed_modifiers(
+    obj: bpy.types.Object, own_modifiers: Collection[str] = ()
+) -> list[bpy.types.ArmatureModifier]:
+    """The Armature modifiers that mix their result with that of ours, by *Multi Modifier*.
+
+    Args:
+        own_modifiers: the names of the add-on's, which make room for them.
+    """
+    armature = armature_modifier(obj)
+    stack = [modifier for modifier in obj.modifiers if modifier.name not in own_modifiers]
     if armature is None:
         return []
     after = (cast("bpy.types.ArmatureModifier", m) for m in stack[stack.index(armature) + 1 :])
@@ -193,7 +201,7 @@ def _modifier_stack_notes(
     before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]
     after = [m.name for index, m in shown if index > place and m.type != "ARMATURE"]
     found = []
-    mixed = [m.name for m in mixed_modifiers(obj)] if own_modifier else []
+    mixed = [m.name for m in mixed_modifiers(obj, [own_modifier])] if own_modifier else []
     others = [name for name in others if drawn or name not in mixed]
     if others and drawn:
         found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(others)}.")
