@@ -3,7 +3,10 @@
     .venv-5.2/bin/python scripts/run_benchmark.py benchmark_characters.py [CHARACTER ...]
 
 CHARACTER is one of: human, body, pieces, crowd, grid, examples; all of them without one. Add
-`--rounds 30` for steadier numbers, `--ways MEASURED` for one way alone.
+`--rounds 30` for steadier numbers, `--ways MEASURED` for one way alone. Where other processes keep
+all cores busy, times say nothing; compare the work of one core then:
+
+    taskset -c 0 .venv-5.2/bin/python scripts/run_benchmark.py benchmark_characters.py human --work
 
 One frame is a new pose and `view_layer.update()`, without the Python of the add-on. Ratios are to
 Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier; see
@@ -178,7 +181,9 @@ def references_of(ways: Sequence[str]) -> dict[str, str]:
     return {way: PLAIN if way == "LINEAR" else PRESERVE_VOLUME for way in ways}
 
 
-def build_casts(character: Character, ways: Sequence[str]) -> tuple[dict[str, Cast], float]:
+def build_casts(
+    character: Character, ways: Sequence[str], clock: Callable[[], float] = time.perf_counter
+) -> tuple[dict[str, Cast], float]:
     """The character in a new file, in a scene for each way; and the seconds to enable one way."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
     armature, meshes = character.build()
@@ -187,7 +192,7 @@ def build_casts(character: Character, ways: Sequence[str]) -> tuple[dict[str, Ca
     casts: dict[str, Cast] = {}
     seconds = 0.0
     for way in (*sorted(set(references_of(ways).values())), *ways):
-        cast = casts[way] = copied(way, armature, meshes, character.copies)
+        cast = casts[way] = copied(way, armature, meshes, character.copies, clock)
         for obj in cast.meshes:
             obj.modifiers["Armature"].use_deform_preserve_volume = way not in {PLAIN, "LINEAR"}
         begun = time.perf_counter()
@@ -206,14 +211,15 @@ def _enable(cast: Cast, way: str) -> None:
         enable(obj, bpy.context.evaluated_depsgraph_get())
 
 
-def measure(name: str, rounds: int | None, ways: Sequence[str]) -> None:
+def measure(name: str, chosen: argparse.Namespace) -> None:
     """Measure one character and print its table."""
     character = CHARACTERS[name]
-    ways = [way for way in character.ways if way in ways]
-    casts, seconds = build_casts(character, ways)
+    ways = [way for way in character.ways if way in chosen.ways]
+    clock = time.process_time if chosen.work else time.perf_counter
+    casts, seconds = build_casts(character, ways, clock)
     trees = sum(TREE_PROPERTY in tree for tree in bpy.data.node_groups)
     armature, count = casts[PRESERVE_VOLUME].armatures[0], len(casts[PRESERVE_VOLUME].meshes)
-    poses = poses_of(armature, rounds or character.rounds, examples=name == "examples")
+    poses = poses_of(armature, chosen.rounds or character.rounds, examples=name == "examples")
     times = times_in_turn(casts, references_of(ways), poses)
     print(f"\n{character.title}\n{'':28}{'ms':>8}{'ratio':>8}{'target':>8}")
     for way, timing in times.items():
@@ -238,13 +244,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("characters", nargs="*", choices=[*CHARACTERS, []], metavar="CHARACTER")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--work", action="store_true", help="time spent by the processor")
     parser.add_argument("--ways", nargs="*", default=tuple(WAYS), choices=WAYS)
     chosen = parser.parse_args()
     print(f"Blender {bpy.app.version_string}")
     dq_compensation.register()
     handlers_off()
     for name in chosen.characters or CHARACTERS:
-        measure(name, chosen.rounds, chosen.ways)
+        measure(name, chosen)
 
 
 if __name__ == "__main__":

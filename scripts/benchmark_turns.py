@@ -27,11 +27,13 @@ class Cast:
     Attributes:
         armatures: one for each copy.
         meshes: of all copies.
+        clock: what frames are timed by, in seconds.
     """
 
     scene: bpy.types.Scene
     armatures: tuple[bpy.types.Object, ...]
     meshes: tuple[bpy.types.Object, ...]
+    clock: Callable[[], float]
 
     @property
     def view_layer(self) -> bpy.types.ViewLayer:
@@ -48,9 +50,9 @@ class Cast:
     def seconds_of_frame(self, quaternions: NDArray[np.floating]) -> float:
         """Pose and evaluate; only the evaluation is timed."""
         self.pose(quaternions)
-        begun = time.perf_counter()
+        begun = self.clock()
         self.view_layer.update()
-        return time.perf_counter() - begun
+        return self.clock() - begun
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,11 @@ class Timing:
 
 
 def copied(
-    name: str, armature: bpy.types.Object, meshes: Sequence[bpy.types.Object], copies: int = 1
+    name: str,
+    armature: bpy.types.Object,
+    meshes: Sequence[bpy.types.Object],
+    copies: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Cast:
     """Copies of a character, meshes included, in a new scene."""
     scene = bpy.data.scenes.new(name)
@@ -78,7 +84,7 @@ def copied(
             bodies.append(body)
     for obj in (*rigs, *bodies):
         scene.collection.objects.link(obj)
-    cast = Cast(scene, tuple(rigs), tuple(bodies))
+    cast = Cast(scene, tuple(rigs), tuple(bodies), clock)
     cast.view_layer.update()
     return cast
 

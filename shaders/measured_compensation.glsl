@@ -1,6 +1,6 @@
 // MEASURED compensation: skin that dual quaternions put too far from the limb is brought back
-// (dq_compensation/core/measured_joints.py derives it). JOINT_STRIDE vec4 for each bone, the joint
-// at its head: (posed head, size), (head at rest, gap), (ray forth at rest, 0), (ray back, 0).
+// (dq_compensation/core/measured_joints.py derives it). JOINT_STRIDE vec4 for each joint: (posed
+// head, size), (head at rest, gap), (ray forth at rest, the child's bone), (ray back, 0).
 // Quaternions are (w, x, y, z).
 
 vec4 joint_texel(int place)
@@ -26,7 +26,8 @@ vec3 measured_displacement(int joint, int bone, vec3 v, vec3 moved)
   int place = joint * JOINT_STRIDE;
   vec4 posed_size = joint_texel(place);
   vec4 rest_gap = joint_texel(place + 1);
-  vec3 ray = joint_texel(place + (bone == joint ? 2 : 3)).xyz;
+  vec4 forth_child = joint_texel(place + 2);
+  vec3 ray = bone == int(forth_child.w) ? forth_child.xyz : joint_texel(place + 3).xyz;
   vec3 from_joint = v - rest_gap.xyz;
   float rest_distance = length(from_ray(from_joint, ray));
   float max_correction = posed_size.w * max(0.0, length(from_joint) - rest_distance);

@@ -3,7 +3,7 @@
 // With BLEND, which needs SCALED, the result is taken back to linear skinning where `blend` is less
 // than 1: there the bones' matrices are at hand, and where they take the vertex is known already.
 // amounts: (how far to compensate, the two strongest bones packed like an influence); with MEASURE:
-// (share of the compensation, the joint's bone and the limb's packed likewise).
+// (share of the compensation, the limb's bone and the joint packed likewise).
 // Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
 // [, limb direction].
 
@@ -70,7 +70,7 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
   float share = measured.x * compensation_factor();
   if (share != 0.0) {
     moved -= share * measured_displacement(
-        influence_bone(measured.y), int(influence_weight(measured.y)), v, moved);
+        int(influence_weight(measured.y)), influence_bone(measured.y), v, moved);
   }
 #elif defined(COMPENSATE)
   vec2 compensated = texelFetch(amounts, texel, 0).xy;

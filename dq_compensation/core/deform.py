@@ -22,7 +22,9 @@ Method = Literal["LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 # The settings of an object that may change what a method does.
-MethodSetting = Literal["factor", "curve", "limb_axis", "vertex_group", "blend_group"]
+MethodSetting = Literal[
+    "factor", "curve", "limb_axis", "use_mesh_joints", "vertex_group", "blend_group"
+]
 
 # Deformed positions and unit normals, both (n, 3); None where no normals were given.
 Surface = tuple[NDArray[np.floating], NDArray[np.floating] | None]

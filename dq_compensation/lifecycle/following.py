@@ -15,7 +15,12 @@ from ..modifier.factor_driver import keep_factor, release_factor
 from ..modifier.installation import remove_unused
 from ..modifier.modifier_inputs import get_input
 from ..modifier.own_trees import mark_if_edited
-from ..modifier.palette_object import armature_of_palette, keep_palettes_apart
+from ..modifier.palette_object import (
+    armature_of_palette,
+    keep_palettes_apart,
+    nodes_of_palette,
+    own_palettes,
+)
 from ..modifier.stack import our_modifier
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_palette
@@ -86,6 +91,7 @@ def _named(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> tuple[set[int], 
 
 def _mark_edited_trees() -> None:
     modifiers = [our_modifier(obj) for obj in enabled_objects()]
+    modifiers += [nodes_of_palette(palette) for palette in own_palettes()]
     for tree in {nodes.node_group for nodes in modifiers if nodes is not None}:
         if tree is not None and tree.library is None:
             mark_if_edited(tree)
@@ -176,6 +182,10 @@ def part_from_new_data() -> None:
             obj.modifiers.remove(ours)
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True
+    for palette in own_palettes():
+        nodes = nodes_of_palette(palette)
+        if nodes is not None and is_new(nodes.node_group):
+            palette.modifiers.remove(nodes)
     forget_new()
 
 

@@ -7,6 +7,7 @@ of the offsets.
 from __future__ import annotations
 
 from . import attribute_names as stored
+from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
 from .node_values import AnyField, Cloud, Geometry, Quaternion, Scalar, Vector
 from .tree_kind import ExampleCounts
@@ -84,8 +85,8 @@ class _Table:
 def _nearness(build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts) -> Scalar:
     """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
     table = _Table(build, mesh)
-    bone = bones.quaternion("real", table.integer(stored.EXAMPLE_BONE))
-    parent = bones.quaternion("real", table.integer(stored.EXAMPLE_PARENT))
+    bone = rotation_of(build, bones, table.integer(stored.EXAMPLE_BONE))
+    parent = rotation_of(build, bones, table.integer(stored.EXAMPLE_PARENT))
     # conj(parent) bone
     turned = Quaternion(
         bone.w * parent.w + parent.axis.dot(bone.axis),

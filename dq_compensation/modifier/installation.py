@@ -10,7 +10,6 @@ from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
-from ..scene.own_objects import is_palette
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
 from .armature_base import arrange, can_be_left_on, put_back, shown_in_viewport
@@ -20,13 +19,7 @@ from .made_for import forget, forget_content, measured_by, measuring_of, remembe
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import (
-    armature_of_palette,
-    ensure_palette,
-    limb_row,
-    palette_rows,
-    remove_palette,
-)
+from .palette_object import armature_of_palette, ensure_palette, own_palettes, remove_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
@@ -68,21 +61,20 @@ def install(
     base: Base = "OWN"
     if can_be_left_on(obj, armature):
         base = base_for(deformation, examples, masked=masked, shape_keys=shape_keys)
-    palette, rows = None, {}
+    alone, palette, sets = not _other_users(obj), None, 1
     if base == "OWN" or settings.compensates:
         of_method = measured_bones(deformation, binding.skeleton)
         palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
-        rows = palette_rows(palette)
-    slots = slots_for(binding.influences.width) if base == "OWN" else 0
-    sizes = write_attributes(
-        mesh, binding, deformation, examples, rows, slots, remove_others=not _other_users(obj)
-    )
+        slots = slots_for(binding.influences.width) if base == "OWN" else 0
+        sets = write_attributes(
+            mesh, binding, deformation, examples, palette, slots, remove_others=alone
+        )
+    elif alone:
+        remove_attributes(mesh)
     modifier = our_modifier(obj)
     if modifier is None:
         modifier = _add_modifier(obj, armature)
-    kind = kind_for(
-        deformation, examples, base, masked=masked, shape_keys=shape_keys, sets=sizes.sets
-    )
+    kind = kind_for(deformation, examples, base, masked=masked, shape_keys=shape_keys, sets=sets)
     arrange(obj, armature, base, settings)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
@@ -90,7 +82,6 @@ def install(
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     if modifier.node_group != tree:
         modifier.node_group = tree
-    row, sign = limb_row(settings.limb_axis)
     values: dict[str, object] = {
         "Palette": palette,
         "Factor": settings.factor,
@@ -99,10 +90,7 @@ def install(
         "Mask": armature.vertex_group,
         "Invert Mask": armature.invert_vertex_group,
         "Vertices": len(mesh.vertices),
-        "Sets": sizes.sets,
-        "Pairs": sizes.pairs,
-        "Limb Row": row,
-        "Limb Sign": sign,
+        "Sets": sets,
         "In Viewport": shown_in_viewport(obj, armature),
         "In Renders": armature.show_render,
     }
@@ -151,9 +139,9 @@ def remove_unused() -> None:
     """Remove the attributes, palettes and trees of this file that no modifier of ours uses."""
     users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
     palettes = {get_input(modifier, "Palette") for obj in users for modifier in our_modifiers(obj)}
-    for obj in list(bpy.data.objects):
-        if is_palette(obj) and obj.library is None and obj not in palettes:
-            remove_palette(obj)
+    for palette in own_palettes():
+        if palette not in palettes:
+            remove_palette(palette)
     meshes = {obj.data for obj in (*users, *palettes) if obj is not None}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
@@ -200,7 +188,7 @@ def _require_same_content(
         if palette is not None and armature_of_palette(palette) != armature:
             differing = "follow different armatures"
         elif _measures_otherwise(settings, other):
-            differing = "differ in Curve or Limb Axis"
+            differing = "differ in Curve, Limb Axis or Joints From the Mesh"
         else:
             continue
         raise BindingError(

@@ -26,7 +26,7 @@ from .attribute_names import PREFIX
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
 from .own_trees import NODES_PROPERTY, TREE_PROPERTY
-from .palette_object import is_intact
+from .palette_object import edition_of, is_intact
 from .stack import base_of, is_in_place, our_modifier
 from .tree_kind import TREE_VERSION
 
@@ -53,6 +53,10 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
         record["measured by"] = measuring_of(settings)
         record["place"] = binding.object_to_armature.ravel().tolist()
         record["extent"] = extent(binding.rest)
+        if settings.curve == "MEASURED":
+            record["joints"] = binding.measured(
+                settings.limb_axis, use_mesh_joints=settings.use_mesh_joints
+            ).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
     mesh = mesh_of(obj)
     if _record(mesh, CONTENT_PROPERTY) != binding.content:
@@ -105,12 +109,23 @@ def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
 
 def measuring_of(settings: Settings) -> str:
     """The settings of the measurement, the same for all objects that share a mesh."""
-    return f"{settings.curve} {settings.limb_axis}"
+    # As in files of earlier versions, which did not know the joints of the mesh, where these count.
+    return f"{settings.curve} {settings.limb_axis}{'' if settings.use_mesh_joints else ' alone'}"
 
 
 def measured_by(obj: bpy.types.Object) -> str | None:
     """How the compensation of an object was measured; None without any."""
     return _record(obj, STATE_PROPERTY).get("measured by")
+
+
+def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
+    """The joints that MEASURED acts at: from the hierarchy, and from the mesh.
+
+    Returns:
+        None where it is not used, or was measured by an earlier version.
+    """
+    counts = _record(obj, STATE_PROPERTY).get("joints")
+    return None if counts is None else (counts[0], counts[1])
 
 
 def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
@@ -119,6 +134,7 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
+        *(() if settings.use_mesh_joints else ("without joints of the mesh",)),
     )
     modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
     if modifier is None or rig is None or armature is None:
@@ -135,7 +151,7 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
-        "posed bones": digest(intact),
+        "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
         "attributes": digest(sorted(attributes)),
         BASE: digest(*_base(obj, modifier, armature)),
         VERSION: digest(TREE_VERSION),

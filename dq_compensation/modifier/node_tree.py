@@ -5,14 +5,14 @@ vertices that it has deformed on by the compensation, or lets them pass. Where t
 mesh itself, it has three stages, each on fewer points than there are vertices for as long as
 possible:
 
-1. *Bones* (`bone_nodes`): the palette's points become matrices and quaternions, once per bone.
-2. *Sets* and *pairs* (`set_nodes`, `joint_nodes`, `measured_nodes`): vertices share their bones
-   with hundreds of others. What depends on the bones alone (signs, weighted sums as matrices, the
-   direction of the compensation, the centre of a joint) is computed once for each distinct set or
-   pair.
+1. *Bones*, *joints* and *pairs* of bones: once per armature, by the palette's own tree
+   (`palette_nodes`), for all its meshes.
+2. *Sets* (`set_nodes`, `joint_nodes`): vertices share their bones with hundreds of others. What
+   depends on the bones alone (signs, weighted sums as matrices, the centre of a joint) is computed
+   once for each distinct set.
 3. *Vertices* (`vertex_nodes`): fetch by set, multiply with the weights, rotate and move.
 
-What stages 2 and 3 cannot say for a set (scaled bones; signs that depend on the weights, which
+What stage 2 cannot say for a set (scaled bones; signs that depend on the weights, which
 takes bones turned by more than half a turn against each other) goes bone by bone. Switches of
 geometry choose: what is not chosen is not computed. So does a switch for objects that stand where
 their armature stands, which saves two transformations.
@@ -45,15 +45,15 @@ import bpy
 
 from . import own_trees
 from .attribute_names import MISFIT
-from .bone_nodes import bone_cloud, palette_length
+from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
-from .measured_nodes import brought_back, measured_joints
+from .measured_nodes import brought_back
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
 from .own_trees import TreeInput, new_modifier_tree
-from .set_nodes import compensation_pairs, dual_quaternion_sets
+from .set_nodes import dual_quaternion_sets
 from .tree_kind import TreeKind
 from .vertex_nodes import (
     Vertices,
@@ -76,9 +76,6 @@ INPUTS = (
     TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
     TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
     TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
-    TreeInput("Pairs", "Int", 1, True, "How many pairs of strongest bones there are"),
-    TreeInput("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
-    TreeInput("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
     TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
     TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
     TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
@@ -129,10 +126,11 @@ class _Assembly:
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
         self.palette = Geometry(build, read.outputs["Geometry"])
+        self.bones = posed_bones(build, self.palette)
         self.to_object = Matrix(build, placed.outputs["Transform"])
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
-            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self._bones())
+            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position())
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
@@ -198,48 +196,32 @@ class _Assembly:
             self._placed_together(), self.mesh.set_position(far), self.mesh.set_position(near)
         )
 
-    def _bones(self, limb: tuple[Scalar, Scalar] | None = None, scales: bool = False) -> Cloud:
-        return grouped(
-            self.b,
-            "DQ Compensation bones",
-            lambda build, palette, limb: bone_cloud(build, palette, with_scales=scales, limb=limb),
-            self.palette,
-            limb,
-        )
-
     def _linear(self) -> Geometry:
-        return self._set_position(self._deformation("linear", linear_blend, self._bones()))
+        return self._set_position(self._deformation("linear", linear_blend, self.bones))
 
     def _dual_quaternion(self) -> Geometry:
-        return self._by_sets_or_bones(self._bones(), lambda _start, moved: moved)
+        return self._by_sets_or_bones(self.bones, lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
-        bones, then = self._compensation()
         if self.kind.base == "ARMATURE":
-            return self._add_to_arriving(then)
-        return self._by_sets_or_bones(bones, then)
+            return self._add_to_arriving(self._compensation())
+        return self._by_sets_or_bones(self.bones, self._compensation())
 
-    def _compensation(self) -> tuple[Cloud, Finish]:
-        """The posed bones, and what the compensation does to vertices after skinning."""
+    def _compensation(self) -> Finish:
+        """What the compensation does to vertices after skinning."""
         inputs = self.inputs
         factors = (inputs["Factor"], self._group("Vertex Group", 1.0))
         share = compensated_share(self.b, factors)
         if self.kind.measured:
-            bones = self._bones()
-            joints = self._pairs(measured_joints, bones)
 
             def bring_back(start: Vector, moved: Vector) -> Vector:
-                return brought_back(self.b, joints, share, start, moved, shaped=self.kind.shaped)
+                return brought_back(
+                    self.b, self.palette, share, start, moved, shaped=self.kind.shaped
+                )
 
-            return bones, bring_back
-        bones = self._bones((inputs["Limb Row"], inputs["Limb Sign"]))
-        offset = compensation(self.b, self._pairs(compensation_pairs, bones), share)
-        return bones, lambda _start, moved: moved + offset
-
-    def _pairs(self, part: Callable[..., Cloud], bones: Cloud) -> Cloud:
-        return grouped(
-            self.b, "DQ Compensation pairs", part, self.mesh, bones, self.inputs["Pairs"]
-        )
+            return bring_back
+        offset = compensation(self.b, self.palette, share)
+        return lambda _start, moved: moved + offset
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
@@ -276,7 +258,7 @@ class _Assembly:
         return between
 
     def _spherical_joint(self) -> Geometry:
-        bones = self._bones(scales=True)
+        bones = self.bones
         sets = self._sets(joint_set_cloud, bones)
         return self._two_ways(
             sets,

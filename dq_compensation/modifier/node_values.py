@@ -254,10 +254,6 @@ class Cloud:
         field: Any = self.fields[name]
         return self.geometry.sample(field, index)
 
-    def quaternion(self, name: str, index: Scalar) -> Quaternion:
-        """The fields `name_w` and `name` as a quaternion."""
-        return Quaternion(self.at(f"{name}_w", index), self.at(name, index))
-
 
 @dataclass(frozen=True, eq=False)
 class Quaternion:
@@ -278,6 +274,10 @@ class Quaternion:
 
     def __mul__(self, factor: Scalar) -> Quaternion:
         return Quaternion(self.w * factor, self.axis * factor)
+
+    def conjugate(self) -> Quaternion:
+        """The inverse rotation, of a unit quaternion."""
+        return Quaternion(self.w, self.axis * -1.0)
 
     def rotate(self, vector: Vector) -> Vector:
         """A vector rotated by this, a unit quaternion."""

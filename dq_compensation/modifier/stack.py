@@ -11,6 +11,7 @@ from typing import Any, cast
 import bpy
 
 from ..scene.mesh import mesh_of
+from ..scene.own_objects import is_palette
 from ..scene.setup import armature_modifier, mixed_modifiers
 from .attribute_names import MISFIT
 from .node_tree import BASE_PROPERTY
@@ -45,7 +46,12 @@ def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
 
 
 def our_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
-    """The node modifier of an object, and the copies of it that a user has made."""
+    """The node modifier of an object, and the copies of it that a user has made.
+
+    A palette has another one.
+    """
+    if is_palette(obj):
+        return []
     nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
     return [m for m in nodes if m.node_group is not None and TREE_PROPERTY in m.node_group]
 

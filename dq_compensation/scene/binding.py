@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.mesh_joints import mesh_parents
 from ..core.compensation import Curve, PublishedCompensation
 from ..core.deform import RULES, Deformation
 from ..core.influences import Influences
@@ -27,6 +28,7 @@ from .armature import (
     read_skeleton,
     same_place,
 )
+from .bone_names import bone_side
 from .content import Digests, content_of, structure_of
 from .mesh import VertexGroupWeights, mesh_of, read_mesh_arrays, read_positions, read_weights
 from .object_settings import Settings
@@ -71,7 +73,8 @@ class Binding:
     _mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     _compensations: dict[
-        tuple[LimbAxis, Curve], tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints]
+        tuple[LimbAxis, Curve, bool],
+        tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
     ] = field(default_factory=dict, repr=False, init=False)
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
     _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
@@ -139,7 +142,12 @@ class Binding:
 
         needs, compensation = RULES[settings.acting_method].needs, None
         if needs == "compensation":
-            compensation = self.compensation(settings.limb_axis, settings.curve, object_to_armature)
+            compensation = self.compensation(
+                settings.limb_axis,
+                settings.curve,
+                object_to_armature,
+                use_mesh_joints=settings.use_mesh_joints,
+            )
         return Deformation(
             settings.acting_method,
             self.influences,
@@ -155,6 +163,8 @@ class Binding:
         limb_axis: LimbAxis,
         curve: Curve,
         object_to_armature: NDArray[np.float64] | None = None,
+        *,
+        use_mesh_joints: bool = True,
     ) -> PublishedCompensation | MeasuredJoints:
         """The compensation of COMPENSATED, without painted weights and factor.
 
@@ -163,25 +173,40 @@ class Binding:
 
         Args:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
+            use_mesh_joints: whether MEASURED acts between bones that continue one another on the
+                mesh alone.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        known = self._compensations.get((limb_axis, curve))
+        key = (limb_axis, curve, use_mesh_joints)
+        known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, extent(self.rest)):
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         of = (rest, self.influences, self.skeleton, limb_axis)
         if curve == "MEASURED":
-            found = MeasuredJoints.of(*of)
+            parents = self._mesh_parents(rest) if use_mesh_joints else None
+            found = MeasuredJoints.of(*of, parents)
         else:
             found = PublishedCompensation.of(*of, curve)
-        self._compensations[limb_axis, curve] = (to_armature, found)
+        self._compensations[key] = (to_armature, found)
         return found
 
+    def _mesh_parents(self, rest: NDArray[np.float32]) -> NDArray[np.int32]:
+        """The bones that continue one another on the mesh; `rest` is in armature space."""
+        sides = np.array([bone_side(name) for name in self.skeleton.names], np.int8)
+        return mesh_parents(rest, self.influences, self.skeleton, sides)
+
     def measured(
-        self, limb_axis: LimbAxis, object_to_armature: NDArray[np.float64] | None = None
+        self,
+        limb_axis: LimbAxis,
+        object_to_armature: NDArray[np.float64] | None = None,
+        *,
+        use_mesh_joints: bool = True,
     ) -> MeasuredJoints:
         """`compensation` by the curve MEASURED."""
-        found = self.compensation(limb_axis, "MEASURED", object_to_armature)
+        found = self.compensation(
+            limb_axis, "MEASURED", object_to_armature, use_mesh_joints=use_mesh_joints
+        )
         assert isinstance(found, MeasuredJoints)
         return found
 

@@ -260,7 +260,10 @@ def weights_from_transition(
     evaluated, armature = obj.evaluated_get(depsgraph), rig_of(obj).evaluated_get(depsgraph)
     to_armature = object_to_armature(evaluated, armature)
     pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
-    measured = binding.measured(settings_of(obj).limb_axis, to_armature)
+    settings = settings_of(obj)
+    measured = binding.measured(
+        settings.limb_axis, to_armature, use_mesh_joints=settings.use_mesh_joints
+    )
     positions = transformed_points(to_armature, binding.rest)
     start = transition_weights(positions, binding.influences, measured, pose)
     ensure_group(obj, kind)

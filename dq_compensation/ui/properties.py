@@ -202,6 +202,13 @@ class DQCompensationSettings(PropertyGroup):
         default="AUTO",
         **_ACTING,
     )
+    use_mesh_joints: BoolProperty(
+        name="Joints From the Mesh",
+        description="Compensate between bones that continue one another on the mesh although "
+        "neither is above the other in the hierarchy, as in flat skeletons and control rigs",
+        default=True,
+        **_ACTING,
+    )
     examples: CollectionProperty(type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"})
     example_bones: CollectionProperty(type=DQCompensationExampleBone)
     active_example: IntProperty(name="Active Example", options={"SKIP_SAVE"})

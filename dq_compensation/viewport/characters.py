@@ -11,7 +11,6 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.deform import Deformation
-from ..core.measured_joints import LimbJoints
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..scene.armature import object_to_armature
@@ -116,10 +115,7 @@ class SharedPose:
 
     def __init__(self, binding: Binding, settings: Settings) -> None:
         self.skeleton = binding.skeleton
-        axis = settings.limb_axis
-        self.pose_palette = PosePalette(
-            self.skeleton.limb_directions(axis), LimbJoints.of(self.skeleton, axis)
-        )
+        self.pose_palette = PosePalette(self.skeleton.limb_directions(settings.limb_axis))
         self.pose = Pose.rest(binding.skeleton)
         self.number = 0
         self._matrices: NDArray[np.float64] | None = None

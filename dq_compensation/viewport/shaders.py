@@ -59,7 +59,7 @@ class PosePaletteLayout:
         rotation: the unit quaternion of the rigid part.
         matrix: the first three rows of D.
         limb: the posed limb direction.
-        joints: the joint at the bone's head, posed and at rest, four vec4; alone.
+        joints: of each joint, not of each bone: posed and at rest, four vec4; alone.
     """
 
     rotation: bool = False

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.attribute_names import AMOUNT, PAIR
+from dq_compensation.modifier.attribute_names import AMOUNT, JOINT_ROWS, PAIR
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
 from dq_compensation.modifier.palette_object import find_palette
@@ -124,6 +124,26 @@ def palette_modifier_off(_obj: Object, rig: Object) -> None:
     palette_of(rig).modifiers[0].show_viewport = False
 
 
+def palette_nodes_off(_obj: Object, rig: Object) -> None:
+    palette_of(rig).modifiers[-1].show_viewport = False
+
+
+def palette_nodes_removed(_obj: Object, rig: Object) -> None:
+    palette_of(rig).modifiers.remove(palette_of(rig).modifiers[-1])
+
+
+def palette_tree_edited(_obj: Object, rig: Object) -> None:
+    palette_of(rig).modifiers[-1].node_group.nodes.clear()
+
+
+def palette_points_added(_obj: Object, rig: Object) -> None:
+    palette_of(rig).data.vertices.add(1)
+
+
+def palette_table_removed(_obj: Object, rig: Object) -> None:
+    palette_of(rig).data.attributes.remove(palette_of(rig).data.attributes[JOINT_ROWS])
+
+
 def palette_mesh_deleted(_obj: Object, rig: Object) -> None:
     bpy.data.meshes.remove(palette_of(rig).data)
 
@@ -220,6 +240,11 @@ RIGHT: list[Edit] = [
     palette_without_parent,
     palette_without_modifier,
     palette_modifier_off,
+    palette_nodes_off,
+    palette_nodes_removed,
+    palette_tree_edited,
+    palette_points_added,
+    palette_table_removed,
     palette_mesh_deleted,
     attribute_renamed,
     attribute_removed,

@@ -1,0 +1,138 @@
+"""The joints between limbs: of the hierarchy, and of the mesh where the hierarchy knows none.
+
+The limbs of a joint are two rays from it: forth along the child's limb, back along the parent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .pose import Pose
+from .skeleton import LimbAxis, Skeleton
+from .vectors import dots, extent, smooth_step
+
+# Cosines of the angle at which one limb continues the other at rest: below the first it is another
+# part of the body (a thigh at a pelvis, an eyelid at a head), above the second a limb.
+_ANOTHER_PART, _SAME_LIMB = 0.3, 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class LimbJoints:
+    """The joints of a skeleton at rest, armature space.
+
+    Joint j < B is at the head of bone j, between it and its parent. The joints from B on are those
+    of the mesh: each is at the head of a bone that continues another one, although neither is above
+    the other.
+
+    The joints of SPHERICAL_JOINT are shared by sets of bones: `spherical_joint.JointSets`.
+
+    Attributes:
+        children: shape (J,), the bone behind the joint, at whose head it is.
+        parents: shape (J,), the bone before the joint; a root is its own.
+        heads: shape (J, 3), where the joints are.
+        forth: shape (J, 3), unit, along the limb of the child.
+        back: shape (J, 3), unit, from the joint back along the limb of the parent.
+        hinge_confidence: shape (J,), 0 to 1: how surely the two limbs are one limb with a joint in
+            it, and not two parts of the body.
+        lengths: shape (J,), of the shorter of the two limbs.
+        bone_count: B.
+    """
+
+    children: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    heads: NDArray[np.float64]
+    forth: NDArray[np.float64]
+    back: NDArray[np.float64]
+    hinge_confidence: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    bone_count: int
+
+    @classmethod
+    def of(
+        cls,
+        skeleton: Skeleton,
+        limb_axis: LimbAxis = "AUTO",
+        mesh_parents: NDArray[np.int32] | None = None,
+    ) -> LimbJoints:
+        """The joints of a skeleton.
+
+        The parent's limb comes from its head to the joint, or with an axis that the user named
+        along that.
+
+        Args:
+            mesh_parents: shape (B,), the bone that each bone continues on the mesh; -1 for none.
+        """
+        found = cls._by(skeleton, limb_axis, skeleton.parents)
+        if mesh_parents is None or not (joined := mesh_parents >= 0).any():
+            return found
+        all_parents = np.where(joined, mesh_parents, skeleton.parents)
+        of_mesh = cls._by(skeleton, limb_axis, all_parents)
+        names = [each.name for each in fields(cls) if each.name != "bone_count"]
+        both = ((vars(found)[name], vars(of_mesh)[name]) for name in names)
+        arrays = (np.concatenate((one, other[joined])) for one, other in both)
+        return cls(*arrays, bone_count=skeleton.bone_count)
+
+    @classmethod
+    def _by(cls, skeleton: Skeleton, limb_axis: LimbAxis, parents: NDArray[np.int32]) -> LimbJoints:
+        """The joints at the heads of all bones, which have these parents, -1 for roots."""
+        heads, bones = skeleton.heads, np.arange(skeleton.bone_count, dtype=np.int32)
+        is_child = parents >= 0
+        forth = skeleton.limb_directions(limb_axis, parents)
+        parents = np.where(is_child, parents, bones).astype(np.int32)
+        ways, lengths, shorter = skeleton.limbs_at_joints(parents)
+        long = lengths > 1e-5 * extent(heads)
+        before = forth[parents]
+        if limb_axis == "AUTO":
+            before = np.where(long[:, None], ways / np.where(long, lengths, 1.0)[:, None], before)
+        continues = np.minimum(dots(before, forth), dots(before, forth[parents]))
+        confidence = smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
+        confidence = np.where(is_child & long, confidence, 0.0)
+        return cls(bones, parents, heads, forth, -before, confidence, shorter, len(bones))
+
+    @cached_property
+    def of_mesh(self) -> bytes:
+        """Tells which joints of the mesh there are: equal for equal ones of one skeleton."""
+        return np.stack((self.children, self.parents))[:, self.bone_count :].tobytes()
+
+    def posed(self, pose: Pose) -> PosedJoints:
+        """The joints in a pose."""
+        rows = pose.matrices[self.children, :3]
+        heads = (rows @ self._points)[:, :, 0]
+        apart = heads - (pose.matrices[self.parents, :3] @ self._points)[:, :, 0]
+        sizes = np.ones(len(heads))
+        if pose.any_scaled:
+            scaled = np.flatnonzero(pose.scaled[self.children])
+            along, parts = self.forth[scaled], rows[scaled, :, :3]
+            across = parts - (parts @ along[:, :, None]) * along[:, None, :]
+            sizes[scaled] = np.linalg.norm(across, ord=2, axis=(1, 2))
+            sizes = np.maximum(sizes, sizes[self.parents])
+        return PosedJoints(heads, sizes, np.sqrt(dots(apart, apart)))
+
+    def rays(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Shape (m, 3): along the limb of each bone, the child or the parent of the joint."""
+        beside_child = (bones == self.children[joints])[:, None]
+        return np.where(beside_child, self.forth[joints], self.back[joints])
+
+    @cached_property
+    def _points(self) -> NDArray[np.float64]:
+        """The heads as columns (x, y, z, 1), shape (J, 4, 1)."""
+        return np.concatenate((self.heads, np.ones((len(self.heads), 1))), axis=1)[:, :, None]
+
+
+@dataclass(frozen=True, eq=False)
+class PosedJoints:
+    """The joints in a pose, armature space.
+
+    Attributes:
+        heads: shape (J, 3), where the children take their heads.
+        sizes: shape (J,), how thick the limbs are scaled, across their length: the thicker one.
+        gaps: shape (J,), how far the parent's end has come away from the joint.
+    """
+
+    heads: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    gaps: NDArray[np.float64]
