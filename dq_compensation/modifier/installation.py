@@ -6,6 +6,7 @@ from typing import cast
 
 import bpy
 
+from ..core.deform import Deformation
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
@@ -61,16 +62,7 @@ def install(
     base: Base = "OWN"
     if can_be_left_on(obj, armature):
         base = base_for(deformation, examples, masked=masked, shape_keys=shape_keys)
-    alone, palette, sets = not _other_users(obj), None, 1
-    if base == "OWN" or settings.compensates:
-        of_method = measured_bones(deformation, binding.skeleton)
-        palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
-        slots = slots_for(binding.influences.width) if base == "OWN" else 0
-        sets = write_attributes(
-            mesh, binding, deformation, examples, palette, slots, remove_others=alone
-        )
-    elif alone:
-        remove_attributes(mesh)
+    palette, sets = _written(obj, binding, deformation, examples, base)
     modifier = our_modifier(obj)
     if modifier is None:
         modifier = _add_modifier(obj, armature)
@@ -104,6 +96,32 @@ def install(
     if made_anew:
         remove_unused()
     return modifier
+
+
+def _written(
+    obj: bpy.types.Object,
+    binding: Binding,
+    deformation: Deformation,
+    examples: Examples | None,
+    base: Base,
+) -> tuple[bpy.types.Object | None, int]:
+    """Write the palette and the attributes of the mesh that a tree of that base reads.
+
+    Returns:
+        the palette, None where the tree reads none, and how many sets of bones there are.
+    """
+    mesh, alone = mesh_of(obj), not _other_users(obj)
+    if base == "ARMATURE" and deformation.compensation is None:
+        if alone:
+            remove_attributes(mesh)
+        return None, 1
+    of_method = measured_bones(deformation, binding.skeleton)
+    palette = ensure_palette(rig_of(obj), of_method | example_bones(examples, binding.skeleton))
+    slots = slots_for(binding.influences.width) if base == "OWN" else 0
+    sets = write_attributes(
+        mesh, binding, deformation, examples, palette, slots, remove_others=alone
+    )
+    return palette, sets
 
 
 def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> None:

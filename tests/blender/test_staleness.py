@@ -163,10 +163,13 @@ def node_removed(obj: Object, _rig: Object) -> None:
 
 def node_muted(obj: Object, _rig: Object) -> None:
     tree = ours(obj).node_group
-    next(n for n in tree.nodes if n.type == "GROUP").mute = True
+    for node in tree.nodes:
+        node.mute |= node.bl_idname == "GeometryNodeSetPosition"
 
 
 def inner_node_removed(obj: Object, _rig: Object) -> None:
+    """Of a tree that has inner ones: our own skinning."""
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
     group = next(n.node_tree for n in ours(obj).node_group.nodes if n.type == "GROUP")
     group.nodes.clear()
 
