@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 import bpy
 
-from ..core.deform import Deformation
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
+from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
 from .armature_base import arrange, can_be_left_on, put_back, shown_in_viewport
+from .attribute_object import (
+    INPUT,
+    attribute_mesh,
+    attribute_object,
+    attribute_object_of,
+    ensure_attribute_object,
+)
 from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import armature_of_palette, ensure_palette, own_palettes, remove_palette
+from .palette_object import armature_of_palette, ensure_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
 
 MODIFIER_NAME = "DQ Compensation"
 
-REFUSAL_SHARED = (
-    "{obj} and {other} share a mesh, but {differing}. Give {obj} a mesh of its own "
-    "(Object, Relations, Make Single User) or the same settings."
-)
 REFUSAL_TOO_SMALL = (
     "{obj} has fewer vertices than it takes to keep its {poses} example poses. Remove some."
 )
@@ -49,24 +53,37 @@ def install(
         follow_factor: let a driver take the factor from the object's properties.
 
     Raises:
-        BindingError: a modifier stands in the way; the message is for the panel.
+        BindingError: its mesh is linked; the message is for the panel.
     """
     if reason := installation_refusal(obj):
         raise BindingError(reason)
-    rig, mesh = rig_of(obj), mesh_of(obj)
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    _require_same_content(obj, rig, settings)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
     masked, shape_keys = bool(armature.vertex_group), binding.shape_keys is not None
     base: Base = "OWN"
     if can_be_left_on(obj, armature):
-        base = base_for(deformation, examples, masked=masked, shape_keys=shape_keys)
-    palette, sets = _written(obj, binding, deformation, examples, base)
+        base = base_for(
+            deformation,
+            examples,
+            masked=masked,
+            shape_keys=shape_keys,
+            followed=bool(binding.followed),
+        )
+    written = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
     if modifier is None:
         modifier = _add_modifier(obj, armature)
-    kind = kind_for(deformation, examples, base, masked=masked, shape_keys=shape_keys, sets=sets)
+    palette, hidden = written.palette, written.hidden
+    kind = kind_for(
+        deformation,
+        examples,
+        base,
+        masked=masked,
+        shape_keys=shape_keys,
+        sets=written.sets,
+        sampled=hidden is not None,
+    )
     arrange(obj, armature, base, settings)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
@@ -81,8 +98,9 @@ def install(
         "Blend Group": settings.blend_group,
         "Mask": armature.vertex_group,
         "Invert Mask": armature.invert_vertex_group,
-        "Vertices": len(mesh.vertices),
-        "Sets": sets,
+        INPUT: hidden,
+        "Vertices": binding.vertex_count,
+        "Sets": written.sets,
         "In Viewport": shown_in_viewport(obj, armature),
         "In Renders": armature.show_render,
     }
@@ -98,30 +116,44 @@ def install(
     return modifier
 
 
-def _written(
-    obj: bpy.types.Object,
-    binding: Binding,
-    deformation: Deformation,
-    examples: Examples | None,
-    base: Base,
-) -> tuple[bpy.types.Object | None, int]:
-    """Write the palette and the attributes of the mesh that a tree of that base reads.
+@dataclass(frozen=True)
+class _Written:
+    """What a tree reads of an object.
 
-    Returns:
-        the palette, None where the tree reads none, and how many sets of bones there are.
+    Attributes:
+        palette: None where the tree reads no pose.
+        hidden: the attribute object; None where the mesh itself has the attributes.
+        sets: how many sets of bones there are.
     """
-    mesh, alone = mesh_of(obj), not _other_users(obj)
+
+    palette: bpy.types.Object | None = None
+    hidden: bpy.types.Object | None = None
+    sets: int = 1
+
+
+def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Base) -> _Written:
+    """Write the palette and the attributes that a tree of that base reads."""
+    rig, alone = rig_of(obj), not _other_users(obj)
+    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     if base == "ARMATURE" and deformation.compensation is None:
         if alone:
-            remove_attributes(mesh)
-        return None, 1
+            remove_attributes(mesh_of(obj))
+        return _Written()
+    hidden = None
+    if binding.followed or _differs_from_others(obj, rig, settings):
+        hidden = ensure_attribute_object(obj, binding.vertex_count)
     of_method = measured_bones(deformation, binding.skeleton)
-    palette = ensure_palette(rig_of(obj), of_method | example_bones(examples, binding.skeleton))
-    slots = slots_for(binding.influences.width) if base == "OWN" else 0
+    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
     sets = write_attributes(
-        mesh, binding, deformation, examples, palette, slots, remove_others=alone
+        mesh_of(hidden or obj),
+        binding,
+        deformation,
+        examples,
+        palette,
+        slots_for(binding.influences.width) if base == "OWN" else 0,
+        remove_others=hidden is not None or alone,
     )
-    return palette, sets
+    return _Written(palette, hidden, sets)
 
 
 def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> None:
@@ -156,11 +188,13 @@ def uninstall(obj: bpy.types.Object) -> None:
 def remove_unused() -> None:
     """Remove the attributes, palettes and trees of this file that no modifier of ours uses."""
     users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
-    palettes = {get_input(modifier, "Palette") for obj in users for modifier in our_modifiers(obj)}
-    for palette in own_palettes():
-        if palette not in palettes:
-            remove_palette(palette)
-    meshes = {obj.data for obj in (*users, *palettes) if obj is not None}
+    modifiers = [modifier for obj in users for modifier in our_modifiers(obj)]
+    palettes = {get_input(modifier, "Palette") for modifier in modifiers}
+    used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
+    for obj in list(bpy.data.objects):
+        if is_hidden(obj) and obj.library is None and obj not in used:
+            remove_hidden(obj)
+    meshes = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
             remove_attributes(mesh)
@@ -181,37 +215,32 @@ def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.ty
 
 
 def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """Other objects that show the same mesh through a node modifier of ours."""
+    """Other objects whose node modifiers read the attributes of the same mesh."""
     mesh = obj.data
     if mesh is None or mesh.users < 2:
         return []
     return [
         other
         for other in bpy.data.objects
-        if other != obj and other.data == mesh and our_modifier(other) is not None
+        if other != obj
+        and other.data == mesh
+        and our_modifier(other) is not None
+        and attribute_object(other) is None
     ]
 
 
-def _require_same_content(
+def _differs_from_others(
     obj: bpy.types.Object, armature: bpy.types.Object, settings: Settings
-) -> None:
-    """All objects that share a mesh must be able to use its attributes.
-
-    Raises:
-        BindingError: another object of the mesh has another armature, curve or limb axis.
-    """
+) -> bool:
+    """Whether objects that share the mesh of an object need other attributes in it."""
     for other in _other_users(obj):
         modifier = our_modifier(other)
         palette = get_input(modifier, "Palette") if modifier is not None else None
         if palette is not None and armature_of_palette(palette) != armature:
-            differing = "follow different armatures"
-        elif _measures_otherwise(settings, other):
-            differing = "differ in Curve, Limb Axis or Joints From the Mesh"
-        else:
-            continue
-        raise BindingError(
-            REFUSAL_SHARED.format(obj=obj.name, other=other.name, differing=differing)
-        )
+            return True
+        if _measures_otherwise(settings, other):
+            return True
+    return False
 
 
 def _measures_otherwise(settings: Settings, other: bpy.types.Object) -> bool:

@@ -40,11 +40,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import Any
 
 import bpy
 
 from . import own_trees
-from .attribute_names import MISFIT
+from .attribute_names import MISFIT, OF_PALETTE, PREFIX
 from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
@@ -70,6 +71,7 @@ BASE_PROPERTY = "dq_compensation_base"
 
 INPUTS = (
     TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
     TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
     TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
     TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
@@ -93,6 +95,20 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     tree[BASE_PROPERTY] = kind.base
     _Assembly(TreeBuilder(tree), kind).build()
     return tree
+
+
+def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector]]:
+    """The attributes of vertices that a tree and the groups in it read, by their names."""
+    found: dict[str, type[Scalar | Vector]] = {}
+    nodes: list[Any] = list(tree.nodes)
+    for node in nodes:
+        if node.type == "GROUP":
+            found |= _attributes_read(node.node_tree)
+        elif node.bl_idname == "GeometryNodeInputNamedAttribute":
+            name = node.inputs["Name"].default_value
+            if name.startswith(PREFIX) and name not in OF_PALETTE:
+                found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
+    return found
 
 
 # From rest position to deformed position, both in armature space.
@@ -136,7 +152,10 @@ class _Assembly:
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
         # lets Python see it.
-        surplus = self.arriving.point_count() - inputs["Vertices"]
+        expected = inputs["Vertices"]
+        if self.kind.sampled:
+            expected = self._copy_attributes().point_count()
+        surplus = self.arriving.point_count() - expected
         fits = surplus.absolute() < 0.5
         shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
         if self.kind.base == "OWN":
@@ -145,6 +164,22 @@ class _Assembly:
         viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
         base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
         return build.choose(base_is_on, self.arriving, shown)
+
+    def _copy_attributes(self) -> Geometry:
+        """Give the arriving mesh every attribute that the tree reads, before all other nodes.
+
+        Returns:
+            the points that they are copied from.
+        """
+        build, after = self.b, self.arriving.readers()
+        read = build.node("GeometryNodeObjectInfo", self.inputs["Attributes"])
+        points, copied = Geometry(build, read.outputs["Geometry"]), self.arriving
+        for name, kind in sorted(_attributes_read(build.tree).items()):
+            held = build.attribute(name, kind)
+            copied = copied.store(name, points.sample(held, build.index()))
+        for socket in after:
+            build.connect(socket, copied)
+        return points
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""

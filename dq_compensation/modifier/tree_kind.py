@@ -10,7 +10,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 5
+TREE_VERSION = 6
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -65,6 +65,7 @@ class TreeKind:
         measured: whether COMPENSATED is MEASURED.
         shaped: whether shape keys change what is measured.
         blended: whether a vertex group blends to LINEAR.
+        sampled: whether the attributes are copied from an attribute object.
         examples: the example poses that act; None without any.
     """
 
@@ -76,12 +77,13 @@ class TreeKind:
     measured: bool = False
     shaped: bool = False
     blended: bool = False
+    sampled: bool = False
     examples: ExampleCounts | None = None
 
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = ("masked", "scattered", "measured", "shaped", "blended")
+        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled")
         options = "".join(f" {name}" for name in names if getattr(self, name))
         if self.examples is not None:
             of = self.examples
@@ -101,13 +103,20 @@ class TreeKind:
 
 
 def base_for(
-    deformation: Deformation, examples: Examples | None, *, masked: bool, shape_keys: bool
+    deformation: Deformation,
+    examples: Examples | None,
+    *,
+    masked: bool,
+    shape_keys: bool,
+    followed: bool,
 ) -> Base:
     """The base of the tree that deforms a mesh: the faster one of those that serve.
 
     Args:
         masked: whether the Armature modifier is limited to a vertex group.
         shape_keys: whether the mesh has any.
+        followed: whether modifiers before the Armature modifier make the mesh. Where they make
+            other vertices than were bound, as in renders, the base deforms those, too.
     """
     method = deformation.method
     if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
@@ -116,7 +125,7 @@ def base_for(
         return "ARMATURE"
     measured = isinstance(deformation.compensation, MeasuredJoints)
     # The offset depends on the position that is not masked, and on the shape before skinning.
-    large = deformation.influences.vertex_count >= OWN_FROM_VERTICES
+    large = deformation.influences.vertex_count >= OWN_FROM_VERTICES and not followed
     return "OWN" if large or masked or (measured and shape_keys) else "ARMATURE"
 
 
@@ -128,6 +137,7 @@ def kind_for(
     masked: bool,
     shape_keys: bool,
     sets: int,
+    sampled: bool = False,
 ) -> TreeKind:
     """The kind of tree that deforms a mesh.
 
@@ -135,11 +145,13 @@ def kind_for(
         masked: whether the Armature modifier is limited to a vertex group.
         shape_keys: whether the mesh has any.
         sets: how many sets of bones it has.
+        sampled: whether an attribute object has its attributes.
     """
     influences, method = deformation.influences, deformation.method
     measured = isinstance(deformation.compensation, MeasuredJoints)
     if base == "ARMATURE":
-        return TreeKind(method, base, 0, masked and method == "COMPENSATED", measured=measured)
+        masked &= method == "COMPENSATED"
+        return TreeKind(method, base, 0, masked, measured=measured, sampled=sampled)
     scattered = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,
@@ -150,6 +162,7 @@ def kind_for(
         measured,
         shaped=measured and shape_keys,
         blended=deformation.blend is not None,
+        sampled=sampled,
         examples=None if examples is None else ExampleCounts.of(examples),
     )
 

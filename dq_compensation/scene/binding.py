@@ -30,9 +30,11 @@ from .armature import (
 )
 from .bone_names import bone_side
 from .content import Digests, content_of, structure_of
+from .followed_mesh import followed_mesh, keys_through
 from .mesh import VertexGroupWeights, mesh_of, read_mesh_arrays, read_positions, read_weights
+from .modifiers_before import followed_modifiers
 from .object_settings import Settings
-from .setup import deformation_refusal, rig_of
+from .setup import deformation_refusal, group_refusal, rig_of
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples, example_items
 
@@ -53,6 +55,9 @@ class Binding:
         pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
         object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
         group_names: the vertex groups, in their order.
+        followed: the names of the modifiers before the Armature modifier that are followed: the
+            vertices are those that come into the Armature modifier then. Empty where they are
+            those of the mesh itself.
         structure: `scene.content.structure_of` the object when it was bound.
     """
 
@@ -70,6 +75,7 @@ class Binding:
     group_names: tuple[str, ...]
     example_items: tuple[ExampleItem, ...]
     structure: Digests
+    followed: tuple[str, ...]
     _mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     _compensations: dict[
@@ -91,7 +97,7 @@ class Binding:
         if keys is not None and self.example_items:
             names = keys.key_names
             rows = [names.index(item.key) for item in self.example_items if item.key in names]
-            shapes = keys.offsets[rows]
+            shapes = keys.own_offsets[rows]
         weights = (ours.bones, ours.weights, ours.blending_order)
         return content_of(self.rest, weights, shapes)
 
@@ -224,8 +230,11 @@ class Binding:
         return self._examples[limb_axis]
 
     def acting_examples(self, settings: Settings) -> Examples | None:
-        """The example poses that act on the object; None where there are none."""
-        if not settings.by_example:
+        """The example poses that act on the object; None where there are none.
+
+        Their shapes are of the mesh's own vertices: where modifiers are followed, none acts.
+        """
+        if not settings.by_example or self.followed:
             return None
         examples = self.examples(settings.limb_axis)
         return examples if examples.poses.pose_count else None
@@ -245,12 +254,16 @@ class Binding:
         return self.shape_keys.positions(values)
 
 
-def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> Binding:
+def bind(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, follow: bool = True
+) -> Binding:
     """Read everything about an object that posing does not change.
 
     Args:
         obj: a mesh object, original or evaluated; the original is read.
         depsgraph: where the world matrices come from; without it from the object itself.
+        follow: bind the vertices as they come into the Armature modifier; else those of the mesh
+            itself, whatever modifiers make of them.
 
     Raises:
         BindingError: the object cannot be deformed; the message is for the panel.
@@ -258,33 +271,48 @@ def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) ->
     obj = cast("bpy.types.Object", obj.original)
     if reason := deformation_refusal(obj):
         raise BindingError(reason)
-    armature = rig_of(obj)
+    followed = tuple(each.name for each in followed_modifiers(obj)) if follow else ()
+    if not followed:
+        return _bind(obj, obj, depsgraph, followed)
+    with followed_mesh(obj) as holder:
+        if reason := group_refusal(holder, rig_of(obj)):
+            raise BindingError(reason)
+        return _bind(obj, holder, depsgraph, followed)
+
+
+def _bind(
+    obj: bpy.types.Object,
+    holder: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph | None,
+    followed: tuple[str, ...],
+) -> Binding:
+    """Bind an object to the mesh and the groups of `holder`, which may be the object itself."""
+    armature, mesh = rig_of(obj), mesh_of(holder)
     if depsgraph is None:
         to_armature = object_to_armature(obj, armature)
     else:
         to_armature = object_to_armature(
             obj.evaluated_get(depsgraph), armature.evaluated_get(depsgraph)
         )
-    mesh = mesh_of(obj)
-    skeleton = read_skeleton(armature)
-    weights = read_weights(mesh)
-    shape_keys = ShapeKeys.read(obj, weights)
+    skeleton, weights = read_skeleton(armature), read_weights(mesh)
+    shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(obj, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     return Binding(
         object_name=obj.name,
         object_uid=obj.session_uid,
-        mesh_uid=mesh.session_uid,
+        mesh_uid=mesh_of(obj).session_uid,
         armature_name=armature.name,
         armature_uid=armature.session_uid,
         rest=rest,
         shape_keys=shape_keys,
-        influences=read_influences(obj, armature, weights, skeleton),
+        influences=read_influences(holder, armature, weights, skeleton),
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,
-        group_names=tuple(group.name for group in obj.vertex_groups),
+        group_names=tuple(group.name for group in holder.vertex_groups),
         example_items=example_items(obj),
         structure=structure_of(obj),
+        followed=followed,
         _mesh_arrays=read_mesh_arrays(mesh, rest),
         _weights=weights,
     )
