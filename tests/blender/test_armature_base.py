@@ -142,9 +142,9 @@ def ours_removed(obj: Object) -> None:
     obj.modifiers.remove(ours(obj))
 
 
-def mirror_before(obj: Object) -> None:
-    obj.modifiers.new("Mirror", "MIRROR")
-    obj.modifiers.move(2, 0)
+def absolute_keys(obj: Object) -> None:
+    obj.shape_key_add(name="Basis")
+    obj.data.shape_keys.use_relative = False
 
 
 def renamed_and_disabled(obj: Object) -> None:
@@ -172,7 +172,7 @@ def driven(obj: Object) -> None:
         disable,
         method_of_our_own,
         ours_removed,
-        mirror_before,
+        absolute_keys,
         renamed_and_disabled,
         armature_lost,
         driven,
