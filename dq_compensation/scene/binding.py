@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.mesh_joints import mesh_parents
+from ..core.bendy_bones import segment_influences
 from ..core.compensation import Curve, PublishedCompensation
 from ..core.deform import RULES, Deformation
 from ..core.influences import Influences
@@ -22,12 +23,14 @@ from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from .armature import (
     deforming_bones,
+    is_in_edit_mode,
     object_to_armature,
     pose_matrices,
     pose_order,
     read_skeleton,
     same_place,
 )
+from .bendy_segments import with_bendy_bones, with_segments
 from .bone_names import bone_side
 from .content import Digests, content_of, structure_of
 from .followed_mesh import followed_mesh, keys_through
@@ -83,6 +86,9 @@ class Binding:
         tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
     ] = field(default_factory=dict, repr=False, init=False)
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
+    _segments: list[tuple[NDArray[np.float64], Influences | None]] = field(
+        default_factory=list, repr=False, init=False
+    )
     _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
 
     @property
@@ -162,7 +168,24 @@ class Binding:
             settings.factor,
             self.sets if needs == "sets" else None,
             painted("blend_group"),
+            self.segments(object_to_armature),
         )
+
+    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences | None:
+        """The influences of the rows of a pose; None where no bendy bone moves a vertex.
+
+        Args:
+            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
+        """
+        if self.skeleton.bendy is None:
+            return None
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        known = self._segments
+        if not known or not same_place(known[0][0], to_armature, extent(self.rest)):
+            rest = transformed_points(to_armature, self.rest)
+            found = segment_influences(self.influences, self.skeleton, rest)
+            known[:] = [(to_armature, None if found is self.influences else found)]
+        return known[0][1]
 
     def compensation(
         self,
@@ -217,8 +240,15 @@ class Binding:
         return found
 
     def pose_matrices(self, armature: bpy.types.Object) -> NDArray[np.float64]:
-        """Shape (B, 4, 4): D_b of every bone; `armature` is the evaluated armature object."""
-        return pose_matrices(armature, self.pose_order)
+        """Shape (R, 4, 4): D_b of every bone, and of the segments of bendy bones.
+
+        Args:
+            armature: the evaluated armature object.
+        """
+        matrices = pose_matrices(armature, self.pose_order)
+        if is_in_edit_mode(armature):
+            return matrices
+        return with_segments(matrices, armature, self.skeleton, self.pose_order)
 
     def examples(self, limb_axis: LimbAxis = "AUTO") -> Examples:
         """The example poses that can act, solved; limbs point along `limb_axis`."""
@@ -294,7 +324,8 @@ def _bind(
         to_armature = object_to_armature(
             obj.evaluated_get(depsgraph), armature.evaluated_get(depsgraph)
         )
-    skeleton, weights = read_skeleton(armature), read_weights(mesh)
+    skeleton = with_bendy_bones(read_skeleton(armature), armature)
+    weights = read_weights(mesh)
     shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(obj, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     return Binding(

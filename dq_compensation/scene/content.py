@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .armature import armature_of
 from .attributes import read_property
+from .bendy_segments import bendy_state
 from .mesh import mesh_of
 from .modifiers_before import signature_before
 from .setup import armature_modifier
@@ -65,6 +66,7 @@ def bones_digest(armature: bpy.types.Object) -> str:
         read_property(bones, "bbone_segments", np.int32),
         read_property(bones, "matrix_local", np.float32, (16,)),
         read_property(bones, "tail_local", np.float32, (3,)),
+        *bendy_state(bones),
     )
 
 
