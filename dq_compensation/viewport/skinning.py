@@ -52,7 +52,12 @@ class DeformedMesh:
         self._blend: GPUTexture | None = None
         self._mask: GPUTexture | None = None
         # What the textures hold: a compensation, its painted weights, blend weights and the mask.
-        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (None,) * 4
+        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (
+            None,
+            None,
+            None,
+            None,
+        )
         self._centres: GPUTexture | None = None
         self._shaped: GPUTexture | None = None
         self._key_values = np.zeros(mesh.key_count, np.float32)

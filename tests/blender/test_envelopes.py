@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.scene.envelopes import envelope_factors
 from dq_compensation.scene.setup import deformation_refusal
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
@@ -77,6 +78,17 @@ def test_envelopes_equal_the_armature_modifier(
     assert_equals_blender(obj)
 
 
+def test_the_factor_is_what_blender_tells_of_a_bone() -> None:
+    _obj, armature = limb()
+    bone = armature.data.bones["Lower"]
+    bone.head_radius, bone.tail_radius, bone.envelope_distance = 0.08, 0.03, 0.2
+    points = np.array(bone.head_local) + np.random.default_rng(0).uniform(-0.4, 0.4, (300, 3))
+    found = envelope_factors(bone, points)
+    expected = [bone.evaluate_envelope(point) for point in points.tolist()]
+    assert np.allclose(found, expected, atol=SAME)
+    assert 0.1 < np.mean(found > 0.0) < 0.9
+
+
 def test_other_envelopes_are_bound_again() -> None:
     obj, armature = limb()
     alone(obj, armature)
@@ -84,6 +96,20 @@ def test_other_envelopes_are_bound_again() -> None:
     armature.data.bones["Lower"].envelope_distance = 0.4
     bpy.context.view_layer.update()
     assert_equals_blender(obj)
+
+
+@pytest.mark.parametrize("method", ["SPHERICAL_JOINT", "COMPENSATED"])
+@pytest.mark.parametrize("envelopes", [without_groups, beside_groups])
+def test_the_modifier_display_shows_envelopes(
+    envelopes: Callable[[bpy.types.Object, bpy.types.Object], None], method: str
+) -> None:
+    """1e-4 of the size: what the displays may differ by."""
+    obj, armature = limb()
+    envelopes(obj, armature)
+    bpy.context.view_layer.update()
+    shown = api.evaluate(obj, method=method, evaluator="MODIFIER")
+    found = api.evaluate(obj, method=method)
+    assert np.linalg.norm(shown - found, axis=1).max() < 1e-4 * 1.5
 
 
 @pytest.mark.parametrize("inverted", [False, True])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import bpy
 
+from ...scene.object_settings import settings_of
 from ...wording import listed
 from ..issue import Check, Issue
 from ..subject import Subject
 
-_CHECK = "bone_features"
-
 
 def find(subject: Subject) -> list[Issue]:
-    """Mixed modifiers."""
+    """One issue that names the modifiers."""
+    native = settings_of(subject.obj).native
+    if native.base_left_on or not native.replaced_modifier:
+        return []
     names = [
         modifier.name
         for modifier in subject.obj.modifiers
@@ -28,7 +30,7 @@ def find(subject: Subject) -> list[Issue]:
         "before it (Multi Modifier). That one is replaced here, so it deforms the result a second "
         "time instead. Merge the two armatures, or turn it off."
     )
-    return [Issue(_CHECK, "multi_modifier", "WARNING", message)]
+    return [Issue(CHECK.name, "mixed", "WARNING", message)]
 
 
-CHECK = Check(_CHECK, find, {})
+CHECK = Check("multi_modifier", find, {})
