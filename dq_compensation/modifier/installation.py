@@ -9,6 +9,7 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.named_bones import named_bones
 from ..scene.object_settings import Settings
 from ..scene.own_objects import is_palette
 from ..scene.setup import armature_modifier, rig_of
@@ -26,6 +27,7 @@ from .palette_object import (
     palette_rows,
     remove_palette,
 )
+from .renamed_bones import forget_bones, remember_bones
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import ExampleCounts, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
@@ -64,7 +66,9 @@ def install(
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
     of_method = measured_bones(deformation, binding.skeleton)
-    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
+    named = named_bones(obj) & set(binding.skeleton.names)
+    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton) | named)
+    remember_bones(obj, palette)
     slots = slots_for(binding.influences.width)
     rows = palette_rows(palette)
     sizes = write_attributes(
@@ -124,6 +128,7 @@ def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> N
 def uninstall(obj: bpy.types.Object) -> None:
     """Take our modifier away from an object, with its copies and all that only they needed."""
     forget(obj)
+    forget_bones(obj)
     release_factor(obj)
     active = obj.modifiers.active
     for modifier in our_modifiers(obj):
