@@ -29,9 +29,14 @@ import bpy
 
 from ..errors import BindingError
 from ..modifier.made_for import PLACE, changed_parts
-from ..modifier.modifier_inputs import get_input
-from ..modifier.stack import installation_refusal, misfit_problem, our_modifier
+from ..modifier.stack import (
+    installation_refusal,
+    misfit_problem,
+    our_modifier,
+    surplus_vertices,
+)
 from ..scene.binding import Binding
+from ..scene.modifiers_before import followed_modifiers
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import deformation_refusal, pose_refusal
 from ..session.bindings import bindings
@@ -48,6 +53,7 @@ MODIFIER_MISSING = (
     "The modifier DQ Compensation of {obj} was applied or removed. Press Refresh to add it again, "
     "or Disable to go back to the Armature modifier."
 )
+MISFIT = "number of vertices"
 DEFORMED_MEANWHILE = "Until then the Armature modifier deforms it."
 
 
@@ -69,12 +75,15 @@ class Found:
         reason: why it is not deformed by us, a sentence for the panel.
         parts: what has changed since the modifier was made, by the names that riggers know.
         waits: whether something was left for later.
+        misfit: where followed modifiers make another number of vertices: the frame, and how many
+            more.
     """
 
     state: State
     reason: str | None = None
     parts: tuple[str, ...] = ()
     waits: bool = False
+    misfit: tuple[float, int] | None = None
 
 
 def look(
@@ -96,8 +105,19 @@ def look(
     parts = _changed_parts(obj, binding) if ours is not None else ()
     if parts or (obj.library is None and (ours is None or not native.replaced_modifier)):
         return Found(State.OUT_OF_DATE, parts=parts)
-    reason = misfit_problem(obj, depsgraph) if obj.library is None else None
-    return Found(State.PASSING, reason) if reason else Found(State.CURRENT)
+    return _fit(obj, depsgraph)
+
+
+def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Found:
+    """Whether the vertices are as many as the modifier was made for."""
+    surplus = surplus_vertices(obj, depsgraph) if obj.library is None else 0
+    if not surplus:
+        return Found(State.CURRENT)
+    misfit = (depsgraph.scene.frame_current_final, surplus)
+    if status_of(obj).misfit != misfit and followed_modifiers(obj):
+        # They are read once in this frame: what does not fit then, passes.
+        return Found(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
+    return Found(State.PASSING, misfit_problem(obj))
 
 
 def _is_linked(obj: bpy.types.Object) -> bool:
@@ -135,7 +155,6 @@ def reconcile(
     rests = our_modifier(obj) is not None and are_bones_being_renamed(obj)
     waits = edited and (rests or (patient and is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
-    _follow_renamed_bones(obj)
     if deep:
         bindings.discard(obj.session_uid)
     try:
@@ -159,16 +178,12 @@ def reconcile(
     return replace(found, waits=waits or still_moving)
 
 
-def _follow_renamed_bones(obj: bpy.types.Object) -> None:
-    modifier = our_modifier(obj)
-    palette = get_input(modifier, "Palette") if modifier is not None else None
-    if palette is not None and not _is_linked(obj):
-        follow_renamed_bones(obj, palette)
-
-
 def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found) -> None:
     """Write everything again that deforms an object."""
-    if PLACE in found.parts:
+    if found.misfit is not None:
+        status_of(obj).misfit = found.misfit
+    follow_renamed_bones(obj)
+    if PLACE in found.parts or MISFIT in found.parts:
         bindings.discard(obj.session_uid)
     binding = bindings.get(obj, depsgraph)
     if not settings_of(obj).native.replaced_modifier:
@@ -209,6 +224,9 @@ def _read(
             status.binding = None
         elif deep or drawn:
             status.binding = bindings.get(obj, depsgraph)
+            if settings.display == "GPU" and status.binding.shape_keys is not None:
+                # Modifiers that are followed cannot be evaluated while something is drawn.
+                _ = status.binding.shape_keys.offsets
     except BindingError as error:
         status.binding, status.problem = None, str(error)
 

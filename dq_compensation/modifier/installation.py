@@ -11,33 +11,29 @@ from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.named_bones import named_bones
 from ..scene.object_settings import Settings
-from ..scene.own_objects import is_palette
+from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
+from .attribute_object import (
+    INPUT,
+    attribute_mesh,
+    attribute_object,
+    attribute_object_of,
+    ensure_attribute_object,
+)
 from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import (
-    armature_of_palette,
-    ensure_palette,
-    limb_row,
-    palette_rows,
-    remove_palette,
-)
-from .renamed_bones import forget_bones, remember_bones
+from .palette_object import armature_of_palette, ensure_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import ExampleCounts, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
 
 MODIFIER_NAME = "DQ Compensation"
 
-REFUSAL_SHARED = (
-    "{obj} and {other} share a mesh, but {differing}. Give {obj} a mesh of its own "
-    "(Object, Relations, Make Single User) or the same settings."
-)
 REFUSAL_TOO_SMALL = (
     "{obj} has fewer vertices than it takes to keep its {poses} example poses. Remove some."
 )
@@ -56,23 +52,24 @@ def install(
         follow_factor: let a driver take the factor from the object's properties.
 
     Raises:
-        BindingError: a modifier stands in the way; the message is for the panel.
+        BindingError: its mesh is linked; the message is for the panel.
     """
     if reason := installation_refusal(obj):
         raise BindingError(reason)
-    rig, mesh = rig_of(obj), mesh_of(obj)
+    rig = rig_of(obj)
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    _require_same_content(obj, rig, settings)
+    hidden = None
+    if binding.followed or _differs_from_others(obj, rig, settings):
+        hidden = ensure_attribute_object(obj, binding.vertex_count)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
     of_method = measured_bones(deformation, binding.skeleton)
     named = named_bones(obj) & set(binding.skeleton.names)
     palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton) | named)
-    remember_bones(obj, palette)
     slots = slots_for(binding.influences.width)
-    rows = palette_rows(palette)
-    sizes = write_attributes(
-        mesh, binding, deformation, examples, rows, slots, remove_others=not _other_users(obj)
+    mesh, alone = mesh_of(hidden or obj), hidden is not None or not _other_users(obj)
+    sets = write_attributes(
+        mesh, binding, deformation, examples, palette, slots, remove_others=alone
     )
     modifier = our_modifier(obj)
     if modifier is None:
@@ -82,13 +79,13 @@ def install(
         examples,
         masked=bool(armature.vertex_group),
         shape_keys=binding.shape_keys is not None,
-        sets=sizes.sets,
+        sets=sets,
+        sampled=hidden is not None,
     )
     tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     if modifier.node_group != tree:
         modifier.node_group = tree
-    row, sign = limb_row(settings.limb_axis)
     values: dict[str, object] = {
         "Palette": palette,
         "Factor": settings.factor,
@@ -96,11 +93,9 @@ def install(
         "Blend Group": settings.blend_group,
         "Mask": armature.vertex_group,
         "Invert Mask": armature.invert_vertex_group,
+        INPUT: hidden,
         "Vertices": len(mesh.vertices),
-        "Sets": sizes.sets,
-        "Pairs": sizes.pairs,
-        "Limb Row": row,
-        "Limb Sign": sign,
+        "Sets": sets,
     }
     for name, value in values.items():
         set_input(modifier, name, value)
@@ -128,7 +123,6 @@ def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> N
 def uninstall(obj: bpy.types.Object) -> None:
     """Take our modifier away from an object, with its copies and all that only they needed."""
     forget(obj)
-    forget_bones(obj)
     release_factor(obj)
     active = obj.modifiers.active
     for modifier in our_modifiers(obj):
@@ -143,11 +137,13 @@ def uninstall(obj: bpy.types.Object) -> None:
 def remove_unused() -> None:
     """Remove the attributes, palettes and trees of this file that no modifier of ours uses."""
     users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
-    palettes = {get_input(modifier, "Palette") for obj in users for modifier in our_modifiers(obj)}
+    modifiers = [modifier for obj in users for modifier in our_modifiers(obj)]
+    palettes = {get_input(modifier, "Palette") for modifier in modifiers}
+    used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
     for obj in list(bpy.data.objects):
-        if is_palette(obj) and obj.library is None and obj not in palettes:
-            remove_palette(obj)
-    meshes = {obj.data for obj in (*users, *palettes) if obj is not None}
+        if is_hidden(obj) and obj.library is None and obj not in used:
+            remove_hidden(obj)
+    meshes = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
             remove_attributes(mesh)
@@ -168,37 +164,32 @@ def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.ty
 
 
 def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """Other objects that show the same mesh through a node modifier of ours."""
+    """Other objects whose node modifiers read the attributes of the same mesh."""
     mesh = obj.data
     if mesh is None or mesh.users < 2:
         return []
     return [
         other
         for other in bpy.data.objects
-        if other != obj and other.data == mesh and our_modifier(other) is not None
+        if other != obj
+        and other.data == mesh
+        and our_modifier(other) is not None
+        and attribute_object(other) is None
     ]
 
 
-def _require_same_content(
+def _differs_from_others(
     obj: bpy.types.Object, armature: bpy.types.Object, settings: Settings
-) -> None:
-    """All objects that share a mesh must be able to use its attributes.
-
-    Raises:
-        BindingError: another object of the mesh has another armature, curve or limb axis.
-    """
+) -> bool:
+    """Whether objects that share the mesh of an object need other attributes in it."""
     for other in _other_users(obj):
         modifier = our_modifier(other)
         palette = get_input(modifier, "Palette") if modifier is not None else None
         if palette is not None and armature_of_palette(palette) != armature:
-            differing = "follow different armatures"
-        elif _measures_otherwise(settings, other):
-            differing = "differ in Curve, Limb Axis or Joints From the Mesh"
-        else:
-            continue
-        raise BindingError(
-            REFUSAL_SHARED.format(obj=obj.name, other=other.name, differing=differing)
-        )
+            return True
+        if _measures_otherwise(settings, other):
+            return True
+    return False
 
 
 def _measures_otherwise(settings: Settings, other: bpy.types.Object) -> bool:

@@ -22,10 +22,11 @@ from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import find_rig
 from .attribute_names import PREFIX
+from .attribute_object import INPUT, attribute_mesh
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
 from .own_trees import NODES_PROPERTY, TREE_PROPERTY
-from .palette_object import is_intact
+from .palette_object import edition_of, is_intact
 from .stack import is_in_place, our_modifier
 
 # Custom properties, of the mesh and of the object.
@@ -54,7 +55,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
                 settings.limb_axis, use_mesh_joints=settings.use_mesh_joints
             ).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
-    mesh = mesh_of(obj)
+    mesh = attribute_mesh(obj)
     if _record(mesh, CONTENT_PROPERTY) != binding.content:
         mesh[CONTENT_PROPERTY] = json.dumps(binding.content)
 
@@ -88,7 +89,7 @@ def changed_parts(
     if has_moved(obj, settings):
         found.append(PLACE)
     if binding is not None:
-        written = _record(mesh_of(obj), CONTENT_PROPERTY)
+        written = _record(attribute_mesh(obj), CONTENT_PROPERTY)
         found += [name for name, value in binding.content.items() if written.get(name) != value]
     return tuple(found)
 
@@ -138,17 +139,17 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     inputs = get_inputs(modifier)
     palette = inputs.pop("Palette", None)
+    hidden = inputs.pop(INPUT, None)
     inputs.pop("Factor", None)  # it is driven
     intact = palette is not None and is_intact(palette, rig)
-    attributes = [
-        (a.name, a.data_type) for a in mesh_of(obj).attributes if a.name.startswith(PREFIX)
-    ]
+    mesh = mesh_of(hidden or obj)
+    attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
-        "posed bones": digest(intact),
-        "attributes": digest(sorted(attributes)),
+        "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
+        "attributes": digest(sorted(attributes), len(mesh.vertices)),
     }
 
 

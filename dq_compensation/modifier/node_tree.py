@@ -2,14 +2,14 @@
 
 Three stages, each on fewer points than there are vertices for as long as possible:
 
-1. *Bones* (`bone_nodes`): the palette's points become matrices and quaternions, once per bone.
-2. *Sets* and *pairs* (`set_nodes`, `joint_nodes`, `measured_nodes`): vertices share their bones
-   with hundreds of others. What depends on the bones alone (signs, weighted sums as matrices, the
-   direction of the compensation, the centre of a joint) is computed once for each distinct set or
-   pair.
+1. *Bones*, *joints* and *pairs* of bones: once per armature, by the palette's own tree
+   (`palette_nodes`), for all its meshes.
+2. *Sets* (`set_nodes`, `joint_nodes`): vertices share their bones with hundreds of others. What
+   depends on the bones alone (signs, weighted sums as matrices, the centre of a joint) is computed
+   once for each distinct set.
 3. *Vertices* (`vertex_nodes`): fetch by set, multiply with the weights, rotate and move.
 
-What stages 2 and 3 cannot say for a set (scaled bones; signs that depend on the weights, which
+What stage 2 cannot say for a set (scaled bones; signs that depend on the weights, which
 takes bones turned by more than half a turn against each other) goes bone by bone. Switches of
 geometry choose: what is not chosen is not computed. So does a switch for objects that stand where
 their armature stands, which saves two transformations.
@@ -37,20 +37,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import bpy
 
 from . import own_trees
-from .attribute_names import MISFIT
-from .bone_nodes import bone_cloud, palette_length
+from .attribute_names import MISFIT, OF_PALETTE, PREFIX
+from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
-from .measured_nodes import brought_back, measured_joints
+from .measured_nodes import brought_back
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
 from .own_trees import TreeInput, new_modifier_tree
-from .set_nodes import compensation_pairs, dual_quaternion_sets
+from .set_nodes import dual_quaternion_sets
 from .tree_kind import TreeKind
 from .vertex_nodes import (
     Vertices,
@@ -64,15 +65,13 @@ from .vertex_nodes import (
 
 INPUTS = (
     TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
     TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
     TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
     TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
     TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
     TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
     TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
-    TreeInput("Pairs", "Int", 1, True, "How many pairs of strongest bones there are"),
-    TreeInput("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
-    TreeInput("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
     TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
 )
 
@@ -87,6 +86,20 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     tree = new_modifier_tree(kind.tree_name, INPUTS)
     _Assembly(TreeBuilder(tree), kind).build()
     return tree
+
+
+def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector]]:
+    """The attributes of vertices that a tree and the groups in it read, by their names."""
+    found: dict[str, type[Scalar | Vector]] = {}
+    nodes: list[Any] = list(tree.nodes)
+    for node in nodes:
+        if node.type == "GROUP":
+            found |= _attributes_read(node.node_tree)
+        elif node.bl_idname == "GeometryNodeInputNamedAttribute":
+            name = node.inputs["Name"].default_value
+            if name.startswith(PREFIX) and name not in OF_PALETTE:
+                found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
+    return found
 
 
 # From rest position to deformed position, both in armature space.
@@ -112,20 +125,40 @@ class _Assembly:
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
         self.palette = Geometry(build, read.outputs["Geometry"])
+        self.bones = posed_bones(build, self.palette)
         self.to_object = Matrix(build, placed.outputs["Transform"])
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
-            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self._bones())
+            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
             self.vertices = Vertices(build, self.mesh, self.kind.slots)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position())
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
         # lets Python see it.
-        surplus = self.arriving.point_count() - inputs["Vertices"]
+        expected = inputs["Vertices"]
+        if self.kind.sampled:
+            expected = self._copy_attributes().point_count()
+        surplus = self.arriving.point_count() - expected
         fits = surplus.absolute() < 0.5
         shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
         build.node("NodeGroupOutput", shown)
+
+    def _copy_attributes(self) -> Geometry:
+        """Give the arriving mesh every attribute that the tree reads, before all other nodes.
+
+        Returns:
+            the points that they are copied from.
+        """
+        build, after = self.b, self.arriving.readers()
+        read = build.node("GeometryNodeObjectInfo", self.inputs["Attributes"])
+        points, copied = Geometry(build, read.outputs["Geometry"]), self.arriving
+        for name, kind in sorted(_attributes_read(build.tree).items()):
+            held = build.attribute(name, kind)
+            copied = copied.store(name, points.sample(held, build.index()))
+        for socket in after:
+            build.connect(socket, copied)
+        return points
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""
@@ -166,41 +199,26 @@ class _Assembly:
             self._placed_together(), self.mesh.set_position(far), self.mesh.set_position(near)
         )
 
-    def _bones(self, limb: tuple[Scalar, Scalar] | None = None, scales: bool = False) -> Cloud:
-        return grouped(
-            self.b,
-            "DQ Compensation bones",
-            lambda build, palette, limb: bone_cloud(build, palette, with_scales=scales, limb=limb),
-            self.palette,
-            limb,
-        )
-
     def _linear(self) -> Geometry:
-        return self._set_position(self._deformation("linear", linear_blend, self._bones()))
+        return self._set_position(self._deformation("linear", linear_blend, self.bones))
 
     def _dual_quaternion(self) -> Geometry:
-        return self._by_sets_or_bones(self._bones(), lambda _start, moved: moved)
+        return self._by_sets_or_bones(self.bones, lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
         inputs = self.inputs
         factors = (inputs["Factor"], self._group("Vertex Group", 1.0))
         share = compensated_share(self.b, factors)
         if self.kind.measured:
-            bones = self._bones()
-            joints = self._pairs(measured_joints, bones)
 
             def bring_back(start: Vector, moved: Vector) -> Vector:
-                return brought_back(self.b, joints, share, start, moved, shaped=self.kind.shaped)
+                return brought_back(
+                    self.b, self.palette, share, start, moved, shaped=self.kind.shaped
+                )
 
-            return self._by_sets_or_bones(bones, bring_back)
-        bones = self._bones((inputs["Limb Row"], inputs["Limb Sign"]))
-        offset = compensation(self.b, self._pairs(compensation_pairs, bones), share)
-        return self._by_sets_or_bones(bones, lambda _start, moved: moved + offset)
-
-    def _pairs(self, part: Callable[..., Cloud], bones: Cloud) -> Cloud:
-        return grouped(
-            self.b, "DQ Compensation pairs", part, self.mesh, bones, self.inputs["Pairs"]
-        )
+            return self._by_sets_or_bones(self.bones, bring_back)
+        offset = compensation(self.b, self.palette, share)
+        return self._by_sets_or_bones(self.bones, lambda _start, moved: moved + offset)
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
@@ -237,7 +255,7 @@ class _Assembly:
         return between
 
     def _spherical_joint(self) -> Geometry:
-        bones = self._bones(scales=True)
+        bones = self.bones
         sets = self._sets(joint_set_cloud, bones)
         return self._two_ways(
             sets,

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import FACING_TOLERANCE
-from .attribute_names import PAIR_FIRST, PAIR_SECOND, SET_BONE, numbered
+from .attribute_names import PAIR_ROWS, SET_BONE, numbered
+from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Field, Geometry, Matrix, Quaternion, Scalar, Vector
+from .node_values import Cloud, Field, Geometry, Integer, Matrix, Scalar, Vector
 
 # Quaternions of one set that are farther from a right angle than this surely agree, whatever
 # rounding does; below, vertices decide for themselves, with `core`'s tolerance.
@@ -29,7 +30,7 @@ def faces_away(dot: Scalar) -> Scalar:
 def set_bones(build: TreeBuilder, mesh: Geometry, slots: int, row: Scalar) -> list[Scalar]:
     """The palette rows of the bones of sets, slot by slot."""
     return [
-        mesh.sample(build.attribute(numbered(SET_BONE, slot), Scalar, integer=True), row)
+        mesh.sample(build.attribute(numbered(SET_BONE, slot), Integer), row)
         for slot in range(slots)
     ]
 
@@ -147,17 +148,14 @@ def dual_quaternion_sets(
     return cloud.capture(fields)
 
 
-def compensation_pairs(
-    build: TreeBuilder, mesh: Geometry, bones: Cloud, pair_count: Scalar
-) -> Cloud:
-    """`core.compensation.compensation_offsets` of each pair of bones, as the field `offset`."""
-    cloud = build.points(pair_count)
-    first, second = (
-        mesh.sample(build.attribute(name, Scalar, integer=True), build.index())
-        for name in (PAIR_FIRST, PAIR_SECOND)
-    )
+def pair_offsets(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
+    """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS."""
+    row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index())
+    one, two, _, _ = row.entries()
     (real, limb), (other, other_limb) = (
-        turn_and_limb(build, bones, bone) for bone in (first, second)
+        (turn, turn.rotate(build.vector(*column[:3])))
+        for column in (one, two)
+        for turn in (rotation_of(build, bones, column[3]),)
     )
     limb_sum = limb + other_limb
     bisector = limb_sum.normalized() * (limb_sum.length() > LEAST_BISECTOR)
@@ -170,10 +168,4 @@ def compensation_pairs(
     # 2 sqrt(1 - |w|) = 2 sine / sqrt(1 + |w|), without the cancellation at small angles
     bend = w.absolute().times_plus(0.25, 0.25).inverse_square_root() * sine
     bend = bend.minimum(1.0) * (sine > LEAST_SINE)
-    return cloud.capture({"offset": across * bend})
-
-
-def turn_and_limb(build: TreeBuilder, bones: Cloud, row: Scalar) -> tuple[Quaternion, Vector]:
-    """The quaternion of the rigid part of a bone, and its posed limb direction."""
-    (x, y, z, w), _, limb, _ = bones.at("packed", row).entries()
-    return Quaternion(w, build.vector(x, y, z)), build.vector(*limb[:3])
+    return across * bend

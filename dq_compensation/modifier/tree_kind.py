@@ -9,7 +9,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 3
+TREE_VERSION = 4
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -57,6 +57,7 @@ class TreeKind:
         measured: whether COMPENSATED is MEASURED.
         shaped: whether shape keys change what is measured.
         blended: whether a vertex group blends to LINEAR.
+        sampled: whether the attributes are copied from an attribute object.
         examples: the example poses that act; None without any.
     """
 
@@ -67,12 +68,13 @@ class TreeKind:
     measured: bool = False
     shaped: bool = False
     blended: bool = False
+    sampled: bool = False
     examples: ExampleCounts | None = None
 
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = ("masked", "scattered", "measured", "shaped", "blended")
+        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled")
         options = "".join(f" {name}" for name in names if getattr(self, name))
         if self.examples is not None:
             of = self.examples
@@ -93,6 +95,7 @@ def kind_for(
     masked: bool,
     shape_keys: bool,
     sets: int,
+    sampled: bool = False,
 ) -> TreeKind:
     """The kind of tree that deforms a mesh.
 
@@ -100,6 +103,7 @@ def kind_for(
         masked: whether the Armature modifier is limited to a vertex group.
         shape_keys: whether the mesh has any.
         sets: how many sets of bones it has.
+        sampled: whether an attribute object has its attributes.
     """
     influences, method = deformation.influences, deformation.method
     scattered = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
@@ -112,6 +116,7 @@ def kind_for(
         measured,
         shaped=measured and shape_keys,
         blended=deformation.blend is not None,
+        sampled=sampled,
         examples=None if examples is None else ExampleCounts.of(examples),
     )
 

@@ -81,10 +81,17 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
         return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
     if not modifier.use_vertex_groups:
         return REFUSAL_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
-    return _group_refusal(obj, armature) or _state_refusal(obj, armature)
+    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, armature)
+    return groups or _state_refusal(obj, armature)
 
 
-def _group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool:
+    """Whether a node tree before the Armature modifier may bring vertex groups of other meshes."""
+    before = list(obj.modifiers)[: list(obj.modifiers).index(modifier)]
+    return any(each.type == "NODES" and each.show_viewport for each in before)
+
+
+def group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
     """Why the vertex groups fit no bone, or None."""
     bones = deforming_bones(armature)
     if not bones:
@@ -126,6 +133,7 @@ def notes(
     replaced_modifier: str = "",
     own_modifier: str = "",
     drawn: bool = True,
+    followed: bool = False,
 ) -> list[str]:
     """The features of an object that do not show in our deformation; sentences for riggers.
 
@@ -134,11 +142,12 @@ def notes(
         own_modifier: the add-on's, which does show, one way or the other.
         drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
             takes its place among them.
+        followed: whether the modifiers before the Armature modifier show nevertheless.
     """
     modifier = armature_modifier(obj) if obj.type == "MESH" else None
     if modifier is None or modifier.object is None:
         return []
-    found = _modifier_stack_notes(obj, modifier, own_modifier, drawn)
+    found = _modifier_stack_notes(obj, modifier, own_modifier, drawn, followed)
     if modifier.use_bone_envelopes:
         found.append(f"{modifier.name} also uses bone envelopes; only vertex groups count here.")
     if drawn and modifier.vertex_group:
@@ -161,7 +170,11 @@ def notes(
 
 
 def _modifier_stack_notes(
-    obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier, own_modifier: str, drawn: bool
+    obj: bpy.types.Object,
+    modifier: bpy.types.ArmatureModifier,
+    own_modifier: str,
+    drawn: bool,
+    followed: bool,
 ) -> list[str]:
     stack = list(obj.modifiers)
     place = stack.index(modifier)
@@ -178,7 +191,7 @@ def _modifier_stack_notes(
         found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(others)}.")
     elif others:
         found.append(f"More Armature modifiers deform the result again: {', '.join(others)}.")
-    if drawn and before:
+    if drawn and before and not followed:
         found.append(f"Modifiers before {modifier.name} do not show: {', '.join(before)}.")
     if drawn and after:
         found.append(f"Modifiers after {modifier.name} do not show: {', '.join(after)}.")

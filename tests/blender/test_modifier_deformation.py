@@ -16,7 +16,6 @@ from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import METHODS, Method
-from dq_compensation.errors import BindingError
 from dq_compensation.modifier.installation import install
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.modifier.modifier_inputs import input_data_path, set_input
@@ -263,18 +262,6 @@ def test_a_modifier_before_that_moves_vertices(human: Human) -> None:
     apply_pose(human.armature_object, random_pose(np.random.default_rng(10)))
     expected = shown.by_armature_modifier(preserve_volume=True)
     assert shown.distance(human.evaluated_positions(), expected) <= TOLERANCE
-
-
-@pytest.mark.parametrize("kind", ["MIRROR", "SUBSURF"])
-def test_a_modifier_before_that_makes_vertices_is_refused(human: Human, kind: str) -> None:
-    obj = human.mesh_object
-    obj.modifiers.new("Before", kind)
-    obj.modifiers.move(1, 0)
-    bpy.context.view_layer.update()
-    with pytest.raises(BindingError, match="Before of Human changes the mesh before Armature"):
-        install(obj, bind(obj), settings("COMPENSATED"))
-    assert [modifier.type for modifier in obj.modifiers] == [kind, "ARMATURE"]
-    assert not any(obj.name.startswith("DQ") for obj in bpy.data.objects)
 
 
 def test_modifiers_after_it_get_the_deformed_mesh(human: Human) -> None:

@@ -501,53 +501,6 @@ def test_modifiers_after_it_see_the_deformed_mesh() -> None:
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_a_mirror_before_it_is_refused_by_name_and_the_gpu_display_is_not() -> None:
-    obj, armature = character()
-    obj.modifiers.new("My Mirror", "MIRROR")
-    obj.modifiers.move(1, 0)
-    before = description(obj)
-    select(obj)
-    with pytest.raises(RuntimeError, match=r"My Mirror of Body .* Move it below"):
-        bpy.ops.dqc.enable()
-    assert not obj.dq_compensation.enabled
-    assert description(obj) == before
-    obj.dq_compensation.display = "GPU"
-    assert bpy.ops.dqc.enable() == {"FINISHED"}
-    check()
-    assert enabling.problem_of(obj) is None
-    assert any("Renders" in note and "My Mirror" in note for note in enabling.notes_of(obj))
-    assert obj.display_type == "BOUNDS"
-    assert not obj.modifiers["Armature"].show_viewport
-    assert obj.modifiers["Armature"].show_render
-    obj.modifiers.remove(obj.modifiers["My Mirror"])
-    check()
-    assert ours(obj).show_render
-    assert not obj.modifiers["Armature"].show_render
-    obj.dq_compensation.display = "MODIFIER"
-    pose_at_random(armature)
-    assert error(obj) <= TOLERANCE
-    disable(obj)
-    assert obj.modifiers["Armature"].show_viewport
-    assert obj.modifiers["Armature"].show_render
-
-
-@pytest.mark.usefixtures("with_viewport")
-def test_a_mirror_that_comes_later_gives_the_armature_modifier_back() -> None:
-    obj, armature = enabled_character()
-    obj.modifiers.new("My Mirror", "MIRROR")
-    obj.modifiers.move(2, 0)
-    check()
-    obj.dq_compensation.method = "LINEAR"
-    assert "My Mirror" in str(enabling.problem_of(obj))
-    assert obj.modifiers["Armature"].show_viewport
-    obj.modifiers.remove(obj.modifiers["My Mirror"])
-    check()
-    assert enabling.problem_of(obj) is None
-    pose_at_random(armature)
-    assert error(obj) <= TOLERANCE
-
-
-@pytest.mark.usefixtures("with_viewport")
 def test_the_display_is_one_property() -> None:
     obj, armature = enabled_character()
     pose_at_random(armature)

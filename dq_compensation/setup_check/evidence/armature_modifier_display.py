@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import bpy
 
-from ...modifier.stack import acts, our_modifier
+from ...modifier.stack import our_modifier
+from ...scene.modifiers_before import acts
 from ...scene.object_settings import settings_of
 from ..issue import Fix, Issue
 from ..subject import Subject
