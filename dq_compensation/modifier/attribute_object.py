@@ -10,8 +10,6 @@ Like the palette it is in no collection: the node modifier's reference keeps it.
 
 from __future__ import annotations
 
-from typing import cast
-
 import bpy
 
 from ..scene.mesh import mesh_of
@@ -44,7 +42,7 @@ def ensure_attribute_object(obj: bpy.types.Object, count: int) -> bpy.types.Obje
     known = attribute_object(obj)
     if known is None or known.library is not None or _has_other_users(known, obj):
         name = f"DQ Compensation attributes: {obj.name}"
-        known = cast("bpy.types.Object", bpy.data.objects.new(name, bpy.data.meshes.new(name)))
+        known = bpy.data.objects.new(name, bpy.data.meshes.new(name))
         known[ATTRIBUTE_OBJECT_PROPERTY] = True
         remember_new(known)
     mesh = mesh_of(known)

@@ -141,7 +141,7 @@ def _tree_keeps_mesh(tree: bpy.types.NodeTree, groups: frozenset[str], seen: set
             name = node.inputs["Name"]
             if name.is_linked or name.default_value in groups:
                 return False
-        inner = getattr(node, "node_tree", None)
+        inner: Any = getattr(node, "node_tree", None)
         unseen = inner is not None and inner.name not in seen
         if unseen and not _tree_keeps_mesh(inner, groups, seen):
             return False
@@ -189,7 +189,7 @@ def _inputs(modifier: bpy.types.Modifier) -> Iterator[Any]:
     typed: Any = getattr(modifier, "properties", None)  # since Blender 5.2
     if typed is not None:
         for prop in typed.inputs.bl_rna.properties:
-            value = getattr(getattr(typed.inputs, prop.identifier, None), "value", None)
+            value: Any = getattr(getattr(typed.inputs, prop.identifier, None), "value", None)
             yield value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value
         return
     for value in modifier.values():

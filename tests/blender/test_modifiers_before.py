@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -16,11 +17,15 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.attribute_object import attribute_object
+from dq_compensation.modifier.made_for import CONTENT_PROPERTY
+from dq_compensation.scene import followed_mesh
 from dq_compensation.scene.setup import armature_modifier
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable
-from tests.blender.scene_builders import evaluated_positions
+from tests.blender.scene_builders import add_mesh, evaluated_positions
+from tests.kept_files import new_file
 from tests.limb import build_limb, pose_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -372,3 +377,147 @@ def test_painted_weights_act_behind_modifiers(limb: Pair) -> None:
     moved = np.linalg.norm(painted - plain, axis=1) > 1e-4
     assert 0 < moved.sum() < 0.5 * len(plain)
     disable(obj)
+
+
+def animated_array(obj: Object) -> Any:
+    """2, 3, 4 copies in the frames 1, 2, 3."""
+    modifier = put_first(obj, "ARRAY", count=2, relative_offset_displace=(0.0, 1.5, 0.0))
+    for frame in (1, 2, 3):
+        modifier.count = frame + 1
+        modifier.keyframe_insert("count", frame=frame)
+    bpy.context.scene.frame_set(1)
+    return modifier
+
+
+def test_another_number_of_vertices_in_each_frame(limb: Pair) -> None:
+    """Each frame that is looked at is right: the modifiers are read again."""
+    obj, _ = limb
+    animated_array(obj)
+    enable(obj)
+    counts = []
+    for frame in (1, 2, 3, 1):
+        bpy.context.scene.frame_set(frame)
+        check()
+        is_right(obj)
+        counts.append(len(evaluated_positions(obj)))
+    assert counts == [1600, 2400, 3200, 1600]
+    disable(obj)
+
+
+def test_saved_and_reopened(limb: Pair, tmp_path: Path) -> None:
+    obj, _ = limb
+    mirror(obj)
+    subdivision(obj)
+    enable(obj)
+    bpy.context.view_layer.update()
+    saved = evaluated_positions(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "limb.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "limb.blend"))
+    obj = bpy.data.objects["Limb"]
+    record = attribute_object(obj).data[CONTENT_PROPERTY]
+    assert np.array_equal(evaluated_positions(obj), saved)
+    check()
+    assert attribute_object(obj).data[CONTENT_PROPERTY] == record
+    is_right(obj)
+    disable(obj)
+
+
+def test_undo_and_redo(limb: Pair) -> None:
+    bpy.context.preferences.edit.use_global_undo = True
+    obj, _ = limb
+    mirror(obj)
+    bpy.ops.ed.undo_push(message="Mirror")
+    enable(obj)
+    bpy.ops.ed.undo_push(message="Enable")
+    subdivision(obj)
+    check()
+    is_right(obj)
+    bpy.ops.ed.undo_push(message="Subdivision")
+    for step in ("undo", "undo", "redo", "redo", "undo"):
+        getattr(bpy.ops.ed, step)()
+        check()
+        obj = bpy.data.objects["Limb"]
+        if obj.dq_compensation.enabled:
+            is_right(obj)
+        else:
+            assert attribute_object(obj) is None
+
+
+def test_an_appended_character_brings_no_points_along(limb: Pair, tmp_path: Path) -> None:
+    obj, _ = limb
+    mirror(obj)
+    enable(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "limb.blend"))
+    new_file()
+    bpy.ops.wm.append(directory=str(tmp_path / "limb.blend" / "Object"), filename="Limb")
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert not attribute_object(obj).users_collection
+    is_right(obj)
+
+
+def test_groups_that_a_node_tree_brings_are_followed(limb: Pair) -> None:
+    """The object has no group; its node tree shows another object's mesh in its place."""
+    donor, rig = limb
+    obj = add_mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)], name="Shell")
+    obj.modifiers.new("Armature", "ARMATURE").object = rig
+    obj.parent = rig
+    nodes = node_tree("GeometryNodeJoinGeometry")(obj)
+    tree = nodes[0].id_data
+    source = tree.nodes.new("GeometryNodeObjectInfo")
+    source.inputs["Object"].default_value = donor
+    tree.links.new(source.outputs["Geometry"], nodes[2].inputs[0])
+    donor.modifiers.clear()
+    preserved = blenders_own(obj)
+    assert len(preserved) == 800
+    enable(obj)
+    assert distance(shown(obj, "DUAL_QUATERNION"), preserved) < TOLERANCE
+    shown(obj, "COMPENSATED")
+    is_right(obj)
+    disable(obj)
+
+
+def test_an_armature_linked_twice_deforms_each_mesh_by_its_own(limb: Pair) -> None:
+    obj, rig = limb
+    other = rig.copy()
+    twin = obj.copy()
+    for each in (other, twin):
+        bpy.context.scene.collection.objects.link(each)
+    armature_modifier(twin).object = twin.parent = other
+    other.location.y = 1.0
+    other.pose.bones["Lower"].rotation_mode = "XYZ"
+    other.pose.bones["Lower"].rotation_euler = (0.0, 0.0, -0.6)
+    bpy.context.view_layer.update()
+    expected = [blenders_own(each) for each in (obj, twin)]
+    for each, preserved in zip((obj, twin), expected, strict=True):
+        enable(each)
+        assert distance(shown(each, "DUAL_QUATERNION"), preserved) < TOLERANCE
+        shown(each, "COMPENSATED")
+    for each in (obj, twin):
+        is_right(each)
+
+
+def test_what_renders_make_otherwise_is_noted(limb: Pair) -> None:
+    obj, _ = limb
+    put_first(obj, "SUBSURF", levels=1, render_levels=2)
+    enable(obj)
+    assert any("Subsurf of Limb" in note for note in enabling.notes_of(obj))
+    obj.modifiers["Subsurf"].render_levels = 1
+    check()
+    assert not any("renders" in note for note in enabling.notes_of(obj))
+    disable(obj)
+
+
+def test_no_evaluation_without_a_change(limb: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    obj, rig = limb
+    mirror(obj)
+    enable(obj)
+    check()
+    monkeypatch.setattr(followed_mesh, "temporary_copy", None)
+    for angle in (0.1, 0.2):
+        rig.pose.bones["Lower"].rotation_euler.z = angle
+        bpy.context.view_layer.update()
+        check()
+        assert enabling.problem_of(obj) is None
+    monkeypatch.undo()
+    is_right(obj)
