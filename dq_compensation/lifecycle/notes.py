@@ -33,6 +33,7 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     found = notes(
         obj,
         replaced_modifier="" if native.passing else native.replaced_modifier,
+        base_left_on=native.base_left_on,
         own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
         followed=bool(followed_modifiers(obj)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bpy
 
+from ..modifier.palette_object import armature_of_palette, is_intact
 from ..modifier.stack import surplus_vertices
 from ..scene.content import digest_of_bones
 from ..scene.object_settings import settings_of
@@ -35,7 +36,14 @@ def only_posed(update: bpy.types.DepsgraphUpdate, depsgraph: bpy.types.Depsgraph
         # Also when it is animated: we read no settings of its own.
         return not _is_new(_rigs, changed, _place(changed))
     followed = not (update.is_updated_transform or update.is_updated_shading)
-    return followed and (is_palette(changed) or _still_fits(changed, depsgraph))
+    still_right = _still_poses if is_palette(changed) else _still_fits
+    return followed and still_right(changed, depsgraph)
+
+
+def _still_poses(palette: bpy.types.Object, _depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether a palette object is unchanged: what edits its mesh may look like a pose."""
+    rig = armature_of_palette(palette)
+    return rig is not None and is_intact(palette, rig)
 
 
 def _still_fits(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:

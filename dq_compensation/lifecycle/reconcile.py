@@ -1,9 +1,10 @@
 """Keeps the deformation of enabled objects up to date: `reconcile` looks, then updates.
 
-An enabled object is deformed by a node modifier right after its Armature modifier, which is hidden.
-The modifier reads attributes of the mesh (weights, joints), the posed bones from the *palette*
-object, and a few inputs. All of that was written once, for the mesh, weights, bones and settings of
-one moment, and Blender does not tell it when one of them changes. So:
+An enabled object is deformed by a node modifier right after its Armature modifier, which stays on
+as the base that ours adds to, or is hidden. Ours reads attributes of the mesh (weights, joints),
+the posed bones from the *palette* object, and a few inputs. All of that was written once, for the
+mesh, weights, bones and settings of one moment, and Blender does not tell it when one of them
+changes. So:
 
 - What it was made for is kept in the file as digests, one for each part (`modifier.made_for`).
 - `look` compares them with what there is now. The structure (names, counts, bones, settings, the
@@ -28,6 +29,7 @@ from enum import Enum, auto
 import bpy
 
 from ..errors import BindingError
+from ..modifier.armature_base import put_preserve_volume_back
 from ..modifier.made_for import PLACE, changed_parts
 from ..modifier.stack import (
     installation_refusal,
@@ -43,10 +45,17 @@ from ..session.bindings import bindings
 from ..session.status import is_drawn, status_of
 from ..viewport.camera_rays import hidden_from_camera_rays
 from ..viewport.capability import drawing_refusal
-from .movement import is_being_edited, is_still_moving, key_values
+from .bone_renaming import follow_renamed_bones
+from .movement import are_bones_being_renamed, is_being_edited, is_still_moving, key_values
 from .native_display import hide, restore
 from .notes import find_notes
-from .replacement import is_fixed, let_pass, put_armature_modifier_back, replace_armature_modifier
+from .replacement import (
+    changed_parts_of_fixed,
+    is_fixed,
+    let_pass,
+    put_armature_modifier_back,
+    replace_armature_modifier,
+)
 
 MODIFIER_MISSING = (
     "The modifier DQ Compensation of {obj} was applied or removed. Press Refresh to add it again, "
@@ -128,9 +137,7 @@ def _changed_parts(obj: bpy.types.Object, binding: Binding | None) -> tuple[str,
     if obj.library is not None:
         return ()
     if is_fixed(obj):
-        # Its mesh cannot be written; that it has moved is a note.
-        found = changed_parts(obj, Settings.of(obj))
-        return tuple(part for part in found if part != PLACE)
+        return changed_parts_of_fixed(obj, Settings.of(obj))
     return changed_parts(obj, Settings.of(obj), binding)
 
 
@@ -151,13 +158,15 @@ def reconcile(
         what was found before.
     """
     status = status_of(obj)
-    waits = patient and edited and is_being_edited(obj)
-    deep = (edited and not waits) or not status.compared
+    rests = our_modifier(obj) is not None and are_bones_being_renamed(obj)
+    waits = edited and (rests or (patient and is_being_edited(obj)))
+    deep = not rests and ((edited and not waits) or not status.compared)
     if deep:
         bindings.discard(obj.session_uid)
     try:
-        found = look(obj, depsgraph, bindings.get(obj, depsgraph) if deep else None)
-        status.compared = True
+        binding = bindings.get(obj, depsgraph) if deep else None
+        found = Found(State.CURRENT) if rests else look(obj, depsgraph, binding)
+        status.compared |= deep
         still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)
         if found.state is State.OUT_OF_DATE and not still_moving:
             _bring_up_to_date(obj, depsgraph, found)
@@ -165,7 +174,8 @@ def reconcile(
         found, still_moving = Found(State.BLOCKED, str(error)), False
     extra = _give_way(obj, found)
     status.problem = None if extra else found.reason
-    _read(obj, depsgraph, found, deep=deep)
+    if not rests:
+        _read(obj, depsgraph, found, deep=deep)
     status.pose_problem = broken_pose(rig_of(obj)) if status.problem is None else None
     status.notes = find_notes(obj) + extra
     status.key_values = key_values(obj)
@@ -178,6 +188,7 @@ def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, fou
     """Write everything again that deforms an object."""
     if found.misfit is not None:
         status_of(obj).misfit = found.misfit
+    follow_renamed_bones(obj)
     if PLACE in found.parts or MISFIT in found.parts:
         bindings.discard(obj.session_uid)
     binding = bindings.get(obj, depsgraph)
@@ -196,9 +207,11 @@ def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
     """
     if obj.library is not None:
         return []
+    if found.state is State.MISSING:
+        put_preserve_volume_back(obj)
+    elif found.state is not State.BLOCKED and our_modifier(obj) is not None:
+        let_pass(obj, passing=found.state is State.PASSING)
     if found.state is not State.BLOCKED:
-        if our_modifier(obj) is not None:
-            let_pass(obj, passing=found.state is State.PASSING)
         return []
     # In Edit Mode the modifier stays as it was when it began.
     if obj.mode != "EDIT":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 import bpy
@@ -9,10 +10,12 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.named_bones import named_bones
 from ..scene.object_settings import Settings
 from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
+from .armature_base import arrange, can_be_left_on, put_back, shown_in_viewport
 from .attribute_object import (
     INPUT,
     attribute_mesh,
@@ -28,7 +31,7 @@ from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
 from .palette_object import armature_of_palette, ensure_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
-from .tree_kind import ExampleCounts, kind_for, slots_for
+from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, write_attributes
 
 MODIFIER_NAME = "DQ Compensation"
@@ -43,7 +46,7 @@ def install(
 ) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
-    The Armature modifier is left as it is: whoever calls hides it, or both deform.
+    The Armature modifier is set as the base needs it.
 
     Args:
         obj: the original mesh object, not in Edit Mode.
@@ -55,31 +58,36 @@ def install(
     """
     if reason := installation_refusal(obj):
         raise BindingError(reason)
-    rig = rig_of(obj)
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    hidden = None
-    if binding.followed or _differs_from_others(obj, rig, settings):
-        hidden = ensure_attribute_object(obj, binding.vertex_count)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
-    of_method = measured_bones(deformation, binding.skeleton)
-    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
-    slots = slots_for(binding.influences.width)
-    mesh, alone = mesh_of(hidden or obj), hidden is not None or not _other_users(obj)
-    sets = write_attributes(
-        mesh, binding, deformation, examples, palette, slots, remove_others=alone
-    )
+    masked, shape_keys = bool(armature.vertex_group), binding.shape_keys is not None
+    base: Base = "OWN"
+    if can_be_left_on(obj, armature):
+        base = base_for(
+            deformation,
+            examples,
+            masked=masked,
+            shape_keys=shape_keys,
+            followed=bool(binding.followed),
+        )
+    written = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
     if modifier is None:
         modifier = _add_modifier(obj, armature)
+    palette, hidden = written.palette, written.hidden
     kind = kind_for(
         deformation,
         examples,
-        masked=bool(armature.vertex_group),
-        shape_keys=binding.shape_keys is not None,
-        sets=sets,
+        base,
+        masked=masked,
+        shape_keys=shape_keys,
+        sets=written.sets,
         sampled=hidden is not None,
     )
+    arrange(obj, armature, base, settings)
+    if base == "ARMATURE":
+        modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     if modifier.node_group != tree:
@@ -92,8 +100,10 @@ def install(
         "Mask": armature.vertex_group,
         "Invert Mask": armature.invert_vertex_group,
         INPUT: hidden,
-        "Vertices": len(mesh.vertices),
-        "Sets": sets,
+        "Vertices": binding.vertex_count,
+        "Sets": written.sets,
+        "In Viewport": shown_in_viewport(obj, armature),
+        "In Renders": armature.show_render,
     }
     for name, value in values.items():
         set_input(modifier, name, value)
@@ -105,6 +115,49 @@ def install(
     if made_anew:
         remove_unused()
     return modifier
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a tree reads of an object.
+
+    Attributes:
+        palette: None where the tree reads no pose.
+        hidden: the attribute object; None where the mesh itself has the attributes.
+        sets: how many sets of bones there are.
+    """
+
+    palette: bpy.types.Object | None = None
+    hidden: bpy.types.Object | None = None
+    sets: int = 1
+
+
+def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Base) -> _Written:
+    """Write the palette and the attributes that a tree of that base reads."""
+    rig, alone = rig_of(obj), not _other_users(obj)
+    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    if base == "ARMATURE" and deformation.compensation is None:
+        if alone:
+            remove_attributes(mesh_of(obj))
+        return _Written()
+    hidden = None
+    if binding.followed or _differs_from_others(obj, rig, settings):
+        hidden = ensure_attribute_object(obj, binding.vertex_count)
+    bones = measured_bones(deformation, binding.skeleton)
+    bones |= example_bones(examples, binding.skeleton)
+    # So that they are known again after a renaming.
+    bones |= named_bones(obj) & set(binding.skeleton.names)
+    palette = ensure_palette(rig, bones)
+    sets = write_attributes(
+        mesh_of(hidden or obj),
+        binding,
+        deformation,
+        examples,
+        palette,
+        slots_for(binding.influences.width) if base == "OWN" else 0,
+        remove_others=hidden is not None or alone,
+    )
+    return _Written(palette, hidden, sets)
 
 
 def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> None:
@@ -119,8 +172,12 @@ def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> N
 
 
 def uninstall(obj: bpy.types.Object) -> None:
-    """Take our modifier away from an object, with its copies and all that only they needed."""
+    """Take our modifier away from an object, with its copies and all that only they needed.
+
+    The Armature modifier is as the user had set it again.
+    """
     forget(obj)
+    put_back(obj)
     release_factor(obj)
     active = obj.modifiers.active
     for modifier in our_modifiers(obj):

@@ -1,4 +1,8 @@
-"""The place of the node modifier among an object's modifiers: right after the Armature modifier."""
+"""The place of the node modifier among an object's modifiers: right after the Armature modifier.
+
+Armature modifiers that follow with *Multi Modifier* mix their result with that of the one before,
+from the same vertices: they stay together, and the node modifier comes after them.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ import bpy
 from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import acts, modifiers_before
 from ..scene.own_objects import is_own_tree, is_palette
-from ..scene.setup import armature_modifier
+from ..scene.setup import armature_modifier, mixed_modifiers
 from .attribute_names import MISFIT
+from .node_tree import BASE_PROPERTY
+from .tree_kind import Base
 
 REFUSAL_LIBRARY = (
     "{obj} or its mesh is linked from another file. Enable it there, or make it local."
@@ -37,20 +43,28 @@ def our_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     return [m for m in nodes if is_own_tree(m.node_group)]
 
 
+def base_of(modifier: bpy.types.NodesModifier) -> Base:
+    """The base that the tree of a modifier of ours adds to."""
+    tree = cast("bpy.types.NodeTree", modifier.node_group)
+    return cast("Base", tree.get(BASE_PROPERTY, "OWN"))
+
+
+def _last_of_base(obj: bpy.types.Object) -> bpy.types.Modifier | None:
+    """The modifier that ours comes right after."""
+    names = [ours.name for ours in our_modifiers(obj)]
+    return next(reversed(mixed_modifiers(obj, names)), armature_modifier(obj))
+
+
 def is_in_place(obj: bpy.types.Object) -> bool:
-    """Whether there is one node modifier, and right after the Armature modifier.
+    """Whether there is one node modifier, and right after the base.
 
     A library override keeps the order of its file.
     """
     if obj.override_library is not None:
         return True
-    stack, armature = list(obj.modifiers), armature_modifier(obj)
+    stack, base = list(obj.modifiers), _last_of_base(obj)
     ours = our_modifiers(obj)
-    return (
-        len(ours) == 1
-        and armature is not None
-        and stack.index(armature) + 1 == stack.index(ours[0])
-    )
+    return len(ours) == 1 and base is not None and stack.index(base) + 1 == stack.index(ours[0])
 
 
 def put_in_place(obj: bpy.types.Object) -> None:
@@ -61,7 +75,7 @@ def put_in_place(obj: bpy.types.Object) -> None:
     for copy in copies:
         obj.modifiers.remove(copy)
     stack = list(obj.modifiers)
-    place, start = stack.index(cast("Any", armature_modifier(obj))), stack.index(ours)
+    place, start = stack.index(cast("Any", _last_of_base(obj))), stack.index(ours)
     obj.modifiers.move(start, place + int(start > place))
 
 

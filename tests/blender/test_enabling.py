@@ -91,7 +91,8 @@ def test_final_renders_see_the_object_and_our_modifier(body: bpy.types.Object) -
     assert body.visible_camera
     assert not body.hide_render
     assert ours(body).show_render
-    assert not body.modifiers["Armature"].show_render
+    assert body.modifiers["Armature"].show_render
+    assert body.modifiers["Armature"].use_deform_preserve_volume
 
 
 @pytest.mark.usefixtures("with_viewport")

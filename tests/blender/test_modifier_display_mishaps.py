@@ -16,6 +16,7 @@ from tests.blender.enabled_scenes import (
     enable,
     enabled_character,
     error,
+    is_base,
     select,
 )
 from tests.blender.scene_builders import add_grid, evaluated_positions, pose_at_random, skin
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.usefixtures("addon")
 
 def test_an_applied_modifier_is_not_added_again() -> None:
     obj, armature = enabled_character()
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
     pose_at_random(armature, seed=3)
     shape = evaluated_positions(obj)
     select(obj)
@@ -83,12 +85,16 @@ def test_another_armature_modifier_takes_the_place_of_a_deleted_one() -> None:
     check()
     obj.modifiers.remove(obj.modifiers["Armature"])
     check()
+    assert is_base(obj)
+    assert error(obj) <= TOLERANCE
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
     assert not second.show_viewport
     assert not second.show_render
     assert error(obj) <= TOLERANCE
     disable(obj)
     assert second.show_viewport
     assert second.show_render
+    assert not second.use_deform_preserve_volume
 
 
 def test_a_renamed_armature_modifier_comes_back_as_it_was() -> None:
@@ -98,6 +104,7 @@ def test_a_renamed_armature_modifier_comes_back_as_it_was() -> None:
     disable(obj)
     assert obj.modifiers["Rig"].show_viewport
     assert obj.modifiers["Rig"].show_render
+    assert not obj.modifiers["Rig"].use_deform_preserve_volume
 
 
 def test_objects_that_share_a_mesh_may_differ() -> None:

@@ -11,7 +11,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY
 from dq_compensation.setup_check.issue import Issue
-from tests.blender.enabled_scenes import disable, enable, error, select
+from tests.blender.enabled_scenes import check, disable, enable, error, select
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,
@@ -105,6 +105,7 @@ def test_a_second_modifier_with_a_purpose_is_no_double(
 
 def test_turning_the_second_deformation_off_leaves_ours(body: bpy.types.Object) -> None:
     enable(body)
+    body.dq_compensation.method = "SPHERICAL_JOINT"
     pose_at_random(bpy.data.objects["Rig"])
     body.modifiers["Armature"].show_viewport = True
     body.modifiers["Armature"].show_render = True
@@ -113,6 +114,23 @@ def test_turning_the_second_deformation_off_leaves_ours(body: bpy.types.Object) 
     assert error(body) > 0.01, "otherwise this tests nothing"
     fix(body, issue)
     # Nodes count in 32 bits.
+    assert error(body) < 1e-4
+    disable(body)
+
+
+@pytest.mark.parametrize("name", ["Armature", "DQ Compensation"])
+def test_turning_on_what_deforms_together(body: bpy.types.Object, name: str) -> None:
+    """The Armature modifier as the base, and ours after it."""
+    enable(body)
+    pose_at_random(bpy.data.objects["Rig"])
+    assert "twice" not in found(body, "armature_modifier")
+    body.modifiers[name].show_viewport = False
+    check()
+    issue = found(body, "armature_modifier")["turned_off"]
+    assert name in issue.message
+    assert "in the viewport" in issue.message
+    fix(body, issue)
+    check()
     assert error(body) < 1e-4
     disable(body)
 
