@@ -116,10 +116,11 @@ def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool
     if update.is_updated_geometry or isinstance(changed, bpy.types.NodeTree):
         changes.used.add(changed.session_uid)
     match changed:
-        case bpy.types.Mesh():
+        case bpy.types.Mesh() if changed.session_uid not in _written:
             # Animated shape keys come without the shading flag; edits and sliders with it.
-            if update.is_updated_shading and changed.session_uid not in _written:
+            if update.is_updated_shading:
                 mesh_edited(changed.session_uid)
+            if update.is_updated_shading or not playing:
                 changes.named.add(changed.session_uid)
         case bpy.types.Object() if not playing:
             # A palette object stands for its own armature.
