@@ -12,16 +12,21 @@ from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
-from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import armature_of_palette, ensure_palette, own_palettes, remove_palette
+from .palette_object import (
+    armature_of_palette,
+    compute_what_is_read,
+    ensure_palette,
+    own_palettes,
+    remove_palette,
+)
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import ExampleCounts, kind_for, slots_for
-from .vertex_attributes import measured_bones, remove_attributes, write_attributes
+from .vertex_attributes import measured_bones, remove_attributes, skinning_bones, write_attributes
 
 MODIFIER_NAME = "DQ Compensation"
 
@@ -56,12 +61,16 @@ def install(
     _require_same_content(obj, rig, settings)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
-    of_method = measured_bones(deformation, binding.skeleton)
-    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
+    palette = ensure_palette(
+        rig,
+        measured_bones(deformation, binding.skeleton),
+        skinning_bones(deformation, examples, binding.skeleton),
+    )
     slots = slots_for(binding.influences.width)
     sets = write_attributes(
         mesh, binding, deformation, examples, palette, slots, remove_others=not _other_users(obj)
     )
+    compute_what_is_read(palette, bones=True)
     modifier = our_modifier(obj)
     if modifier is None:
         modifier = _add_modifier(obj, armature)

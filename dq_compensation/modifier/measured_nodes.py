@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from ..core.measured_joints import TINY
 from . import attribute_names as stored
-from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
 
 
-def posed_joints(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar) -> Matrix:
-    """Each joint with one of its two limbs, in the pose; on points with the rows of JOINT_ROWS.
+def posed_joint(build: TreeBuilder, bones: Cloud, any_scaled: Scalar) -> Matrix:
+    """Each joint with one of its two limbs, in the pose; on the rows of JOINT_ROWS.
+
+    Args:
+        bones: `bone_nodes.bone_matrices`.
 
     Returns:
         its columns: the posed head and `size`, how thick the limbs are scaled; the posed ray and
         `gap`, how far the parent's end has come away from the joint; the head at rest; the ray at
         rest.
     """
-    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
+    row: Matrix = build.attribute(stored.JOINT_ROWS, Matrix)
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
     (head, joint), (ray, parent), (forth, limb), (before, _) = columns
-    of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
+    matrix, rigid = bones.fields["matrix"], bones.fields["rigid"]
+    assert isinstance(matrix, Matrix)
+    assert isinstance(rigid, Matrix)
+    of_joint, of_parent = build.at_index(matrix, joint), build.at_index(matrix, parent)
     posed_head = of_joint.transform_point(head)
     size = _thickness(build, of_joint, forth).maximum(_thickness(build, of_parent, before))
     size = build.choose(any_scaled, 1.0, size)
-    posed_ray = rotation_of(build, bones, limb).rotate(ray)
+    posed_ray = build.at_index(rigid, limb).transform_direction(ray)
     gap = posed_head.distance(of_parent.transform_point(head))
     return build.matrix(
         (
@@ -61,7 +66,7 @@ def brought_back(
     """Vertices after dual quaternion skinning, brought back to their limbs.
 
     Args:
-        palette: evaluated, with `posed_joints`.
+        palette: evaluated, with `posed_joint`.
         share: amount, painted weight and factor of the vertex.
         rest, moved: the vertex before and after skinning.
         shaped: whether shape keys change the rest; else its distances are in attributes.

@@ -15,18 +15,20 @@ import secrets
 from typing import cast
 
 import bpy
+import numpy as np
 from mathutils import Matrix
 
-from ..scene.armature import deforming_bones, read_skeleton
+from ..scene.armature import read_skeleton
 from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
 from ..session.new_data import remember_new
 from .attribute_names import JOINT_ROWS, PAIR_ROWS
+from .modifier_inputs import get_input, set_input
 from .own_trees import ensure_tree, is_unedited
 from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
-from .palette_points import palette_rows, write_bones
-from .palette_tables import point_count, read_counts
+from .palette_points import BoneGroup, bone_groups, groups_for, write_bones
+from .palette_tables import point_count, read_counts, write_counts
 
 # Custom properties: of the palette object the digest of its bones, of its mesh the edition of its
 # tables.
@@ -128,7 +130,9 @@ def edition_of(palette: bpy.types.Object | None) -> str | None:
 
 
 def ensure_palette(
-    armature: bpy.types.Object, also: frozenset[str] = frozenset()
+    armature: bpy.types.Object,
+    also: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
 ) -> bpy.types.Object:
     """The palette of an armature object, made or brought up to date; shared by all its meshes.
 
@@ -137,39 +141,53 @@ def ensure_palette(
 
     Args:
         also: bones to have besides those that deform.
+        whole: bones to have as one straight bone, bendy or not.
     """
     palette = find_palette(armature)
     bones = bones_digest(armature)
-    known: list[str] = []
+    known: list[BoneGroup] = []
     if palette is None:
         palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
     elif palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature):
-        known = list(palette_rows(palette))
-        if also <= set(known):
-            return palette
+        known = bone_groups(palette)
+    skeleton = read_skeleton(armature)
+    wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
+    if known and not wanted:
+        return palette
     _tie(palette, armature)
     if not known:
         mesh = mesh_of(palette)
         mesh.clear_geometry()
+        write_counts(mesh, np.zeros(3, np.int64))
         mesh[EDITION_PROPERTY] = secrets.token_hex(8)
-    skeleton = read_skeleton(armature)
-    wanted = (deforming_bones(armature) | also) - set(known)
-    known += [name for name in skeleton.names if name in wanted]
-    write_bones(palette, armature, known, skeleton)
-    _add_nodes(palette)
+    write_bones(palette, armature, known + wanted, skeleton)
+    nodes = nodes_of_palette(palette)
+    if nodes is None:
+        nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
+    nodes.node_group = ensure_tree(PALETTE_TREE_KEY, build_palette_tree)
+    for name, value in _SHOWN.items():
+        setattr(nodes, name, value)
+    last = len(palette.modifiers) - 1
+    palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[SIGNATURE_PROPERTY] = bones
     return palette
 
 
-def _add_nodes(palette: bpy.types.Object) -> None:
-    """Give a palette its node modifier, as the last one."""
+def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
+    """Let the node tree of a palette compute what meshes have asked for.
+
+    Args:
+        bones: whether a mesh reads the bones themselves; once one does, they stay.
+    """
     nodes = nodes_of_palette(palette)
-    if nodes is not None:
-        palette.modifiers.remove(nodes)
-    nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
-    nodes.node_group = ensure_tree(PALETTE_TREE_KEY, build_palette_tree)
+    assert nodes is not None
+    _, joints, pairs = read_counts(mesh_of(palette)).tolist()
+    for name, value in (("Bones", bones), ("Joints", joints > 0), ("Pairs", pairs > 0)):
+        if value and not get_input(nodes, name):
+            set_input(nodes, name, value)
+            palette.update_tag()
 
 
 def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
