@@ -44,7 +44,6 @@ EXAMPLE_FACTOR = f"{PREFIX}example_factor"
 # Of the palette, row by row: of each bone its own axes at rest and where its first point is,
 PALETTE_REST = f"{PREFIX}palette_rest"
 PALETTE_LENGTH = f"{PREFIX}length"  # and how far from that the points of the axes are;
-PALETTE_FIRST = f"{PREFIX}palette_first"  # the first one of its four points;
 PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
 # The tables that meshes have asked for, see `vertex_attributes`:
 JOINT_ROWS = f"{PREFIX}joint_rows"

@@ -1,7 +1,7 @@
 """Nodes that compute every bone's transform in this frame from the points of the palette object.
 
-They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on its
-points: row r of the bones is on point r. See `core.pose.Pose`, which they equal.
+They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on a
+cloud with one point per row. See `core.pose.Pose`, which they equal.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from .attribute_names import BONE, BONE_MATRIX, PALETTE_FIRST, PALETTE_LENGTH, PALETTE_REST
+from .attribute_names import BONE, BONE_MATRIX, PALETTE_LENGTH, PALETTE_REST
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
 
@@ -34,26 +34,40 @@ def rotation_of(build: TreeBuilder, bones: Cloud, row: Scalar) -> Quaternion:
     return Quaternion(w, build.vector(x, y, z))
 
 
-def bone_matrices(build: TreeBuilder, palette: Geometry) -> tuple[Cloud, Scalar]:
-    """The matrices of the bones, on the points of a palette.
+def bone_matrices(
+    build: TreeBuilder,
+    palette: Geometry,
+    points: Geometry,
+    last: Scalar,
+    length: Scalar,
+    bendy: Scalar,
+) -> tuple[Cloud, Scalar]:
+    """The matrices of the bones, one on each point; on points beyond, the last one again.
 
     Args:
         palette: as its Armature and Hook modifiers leave it.
+        last: the last row of the bones.
+        length: how far the points of axes are from the origin; bendy bones have lengths and
+            origins of their own.
+        bendy: whether there are bendy bones.
 
     Returns:
-        the palette with the fields `matrix` (D), `rigid` (its rigid part: a rotation, where the
-        bone is not scaled with the translation) and `scaled` (1 or 0); and whether any is scaled.
+        the points with the fields `matrix` (D), `rigid` (its rigid part: a rotation, where the bone
+        is not scaled with the translation) and `scaled` (1 or 0); and whether any is scaled.
     """
-    first = build.attribute(PALETTE_FIRST, Scalar, integer=True)
-    corners = [build.at_index(build.position(), first + float(corner)) for corner in range(4)]
-    at_rest: Matrix = build.attribute(PALETTE_REST, Matrix)
-    shrink = 1.0 / build.attribute(PALETTE_LENGTH, Scalar)
+    row = build.index().minimum(last)
+    first = row * 4.0
+    corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
+    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+    own_length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
+    shrink = 1.0 / build.choose(bendy, length, own_length)
     x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
     turn = build.matrix_of_columns(x, y, z, None)
     base = at_rest.transform_point(build.zero())
-    origin = corners[0] - turn.transform_direction(base)
+    own_origin = corners[0] - turn.transform_direction(base)
+    origin = build.choose(bendy, corners[0], own_origin)
     matrix = build.matrix_of_columns(x, y, z, origin)
-    posed = palette.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
+    posed = points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
     matrix, scaled = posed.fields["matrix"], posed.fields["scaled"]
     assert isinstance(matrix, Matrix)
     assert isinstance(scaled, Scalar)
@@ -65,7 +79,7 @@ def bone_matrices(build: TreeBuilder, palette: Geometry) -> tuple[Cloud, Scalar]
 
 
 def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
-    """A palette with the attributes of its bones for `posed_bones`.
+    """Points with the attributes of bones for `posed_bones`.
 
     Args:
         bones: `bone_matrices`.

@@ -8,10 +8,11 @@ from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
 
 
-def posed_joint(build: TreeBuilder, bones: Cloud, any_scaled: Scalar) -> Matrix:
+def posed_joint(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar) -> Matrix:
     """Each joint with one of its two limbs, in the pose; on the rows of JOINT_ROWS.
 
     Args:
+        palette: with the rows, as its Armature modifier leaves it.
         bones: `bone_nodes.bone_matrices`.
 
     Returns:
@@ -19,17 +20,14 @@ def posed_joint(build: TreeBuilder, bones: Cloud, any_scaled: Scalar) -> Matrix:
         `gap`, how far the parent's end has come away from the joint; the head at rest; the ray at
         rest.
     """
-    row: Matrix = build.attribute(stored.JOINT_ROWS, Matrix)
+    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
     (head, joint), (ray, parent), (forth, limb), (before, _) = columns
-    matrix, rigid = bones.fields["matrix"], bones.fields["rigid"]
-    assert isinstance(matrix, Matrix)
-    assert isinstance(rigid, Matrix)
-    of_joint, of_parent = build.at_index(matrix, joint), build.at_index(matrix, parent)
+    of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
     size = _thickness(build, of_joint, forth).maximum(_thickness(build, of_parent, before))
     size = build.choose(any_scaled, 1.0, size)
-    posed_ray = build.at_index(rigid, limb).transform_direction(ray)
+    posed_ray = bones.at("rigid", limb).transform_direction(ray)
     gap = posed_head.distance(of_parent.transform_point(head))
     return build.matrix(
         (

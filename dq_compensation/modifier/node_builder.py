@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 
 from .node_sockets import Number, Operand, Socket, TreeNodes
-from .node_values import DATA_TYPES, ITEM_TYPES, AnyField, Geometry, Matrix, Scalar, Vector
+from .node_values import DATA_TYPES, ITEM_TYPES, Geometry, Matrix, Scalar, Vector
 
 
 def new_tree(name: str) -> Any:
@@ -79,17 +79,6 @@ class TreeBuilder(TreeNodes):
     def index(self) -> Scalar:
         """The number of the element."""
         return Scalar(self, self.node("GeometryNodeInputIndex").outputs[0])
-
-    def at_index(self, value: AnyField, index: Scalar) -> AnyField:
-        """The value that a field has on another point of the same geometry.
-
-        On small geometry a quarter of what `Geometry.sample` takes.
-        """
-        kind = DATA_TYPES[type(value)]
-        node = self.node("GeometryNodeFieldAtIndex", domain="POINT", data_type=kind)
-        self.connect(node.inputs["Index"], index)
-        self.connect(node.inputs["Value"], value)
-        return type(value)(self, node.outputs["Value"])
 
     def position(self) -> Vector:
         """The position of the point."""

@@ -23,12 +23,12 @@ from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
 from ..session.new_data import remember_new
-from .attribute_names import JOINT_ROWS, PAIR_ROWS
+from .attribute_names import JOINT_ROWS, PAIR_ROWS, PALETTE_LENGTH
 from .modifier_inputs import get_input, set_input
 from .own_trees import ensure_tree, is_unedited
 from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
-from .palette_points import BoneGroup, bone_groups, groups_for, write_bones
-from .palette_tables import point_count, read_counts, write_counts
+from .palette_points import BoneGroup, bone_groups, groups_for, palette_rows, write_bones
+from .palette_tables import point_count, read_counts, read_points, write_counts
 
 # Custom properties: of the palette object the digest of its bones, of its mesh the edition of its
 # tables.
@@ -181,11 +181,20 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     Args:
         bones: whether a mesh reads the bones themselves; once one does, they stay.
     """
-    nodes = nodes_of_palette(palette)
+    nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
     assert nodes is not None
-    _, joints, pairs = read_counts(mesh_of(palette)).tolist()
-    for name, value in (("Bones", bones), ("Joints", joints > 0), ("Pairs", pairs > 0)):
-        if value and not get_input(nodes, name):
+    counts = read_counts(mesh).tolist()
+    values: dict[str, object] = {
+        "Rows": max(counts),
+        "Bone Rows": counts[0],
+        "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
+        "Bendy": len(palette_rows(palette)) + 1 < counts[0],
+        "Bones": bones or get_input(nodes, "Bones"),
+        "Joints": counts[1] > 0,
+        "Pairs": counts[2] > 0,
+    }
+    for name, value in values.items():
+        if get_input(nodes, name) != value:
             set_input(nodes, name, value)
             palette.update_tag()
 

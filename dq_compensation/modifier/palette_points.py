@@ -27,7 +27,6 @@ from ..scene.mesh import mesh_of
 from .attribute_names import (
     JOINT_ROWS,
     PAIR_ROWS,
-    PALETTE_FIRST,
     PALETTE_GROUP,
     PALETTE_LENGTH,
     PALETTE_REST,
@@ -180,7 +179,6 @@ def _write_points(
     points[: 4 * count] = places.reshape(-1, 3)
     write_points(mesh, "position", points)
     for name, values in (
-        (PALETTE_FIRST, 4 * np.arange(count)),
         (PALETTE_REST, at_rest.transpose(0, 2, 1).reshape(-1, 16)),
         (PALETTE_LENGTH, lengths),
         (PALETTE_GROUP, groups),

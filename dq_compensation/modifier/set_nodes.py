@@ -147,17 +147,16 @@ def dual_quaternion_sets(
     return cloud.capture(fields)
 
 
-def pair_offset(build: TreeBuilder, bones: Cloud) -> Vector:
+def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
     """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS.
 
     Args:
+        palette: with the rows, as its Armature modifier leaves it.
         bones: `bone_nodes.bone_matrices`.
     """
-    row: Matrix = build.attribute(PAIR_ROWS, Matrix)
-    rigid = bones.fields["rigid"]
-    assert isinstance(rigid, Matrix)
+    row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index())
     columns = row.entries()[:2]
-    first, second = (build.at_index(rigid, column[3]) for column in columns)
+    first, second = (bones.at("rigid", column[3]) for column in columns)
     limb, other_limb = (
         turn.transform_direction(build.vector(*column[:3]))
         for turn, column in zip((first, second), columns, strict=True)
