@@ -168,7 +168,7 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
     order = pose_order(armature, skeleton)
     rest, surface = grid_surface(2)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     view = ViewUniforms()
     lamp = StudioLight((0.0, 0.0, 1.0), (1.0, 1.0, 1.0))
     matrices = pose_matrices(armature, order)
@@ -210,7 +210,7 @@ def main() -> None:
     skeleton = read_skeleton(armature)
     rest, surface = grid_surface(SIDE)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     matrices = pose_matrices(armature, pose_order(armature, skeleton))
     palette.update(Pose.from_matrices(matrices, skeleton))
 

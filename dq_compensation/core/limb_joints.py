@@ -11,6 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .bendy_bones import limb_straightness
+from .dual_quaternion import rotate_vectors
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
 from .vectors import dots, extent, smooth_step
@@ -39,7 +41,7 @@ class LimbJoints:
         hinge_confidence: shape (J,), 0 to 1: how surely the two limbs are one limb with a joint in
             it, and not two parts of the body.
         lengths: shape (J,), of the shorter of the two limbs.
-        bone_count: B.
+        skeleton: whose bones they are between.
     """
 
     children: NDArray[np.int32]
@@ -49,7 +51,12 @@ class LimbJoints:
     back: NDArray[np.float64]
     hinge_confidence: NDArray[np.float64]
     lengths: NDArray[np.float64]
-    bone_count: int
+    skeleton: Skeleton
+
+    @property
+    def bone_count(self) -> int:
+        """The number of bones, B."""
+        return self.skeleton.bone_count
 
     @classmethod
     def of(
@@ -71,10 +78,10 @@ class LimbJoints:
             return found
         all_parents = np.where(joined, mesh_parents, skeleton.parents)
         of_mesh = cls._by(skeleton, limb_axis, all_parents)
-        names = [each.name for each in fields(cls) if each.name != "bone_count"]
+        names = [each.name for each in fields(cls) if each.name != "skeleton"]
         both = ((vars(found)[name], vars(of_mesh)[name]) for name in names)
         arrays = (np.concatenate((one, other[joined])) for one, other in both)
-        return cls(*arrays, bone_count=skeleton.bone_count)
+        return cls(*arrays, skeleton=skeleton)
 
     @classmethod
     def _by(cls, skeleton: Skeleton, limb_axis: LimbAxis, parents: NDArray[np.int32]) -> LimbJoints:
@@ -91,7 +98,7 @@ class LimbJoints:
         continues = np.minimum(dots(before, forth), dots(before, forth[parents]))
         confidence = smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
         confidence = np.where(is_child & long, confidence, 0.0)
-        return cls(bones, parents, heads, forth, -before, confidence, shorter, len(bones))
+        return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
 
     @cached_property
     def of_mesh(self) -> bytes:
@@ -99,18 +106,32 @@ class LimbJoints:
         return np.stack((self.children, self.parents))[:, self.bone_count :].tobytes()
 
     def posed(self, pose: Pose) -> PosedJoints:
-        """The joints in a pose."""
-        rows = pose.matrices[self.children, :3]
+        """The joints in a pose: between the start of the child and the end of the parent."""
+        start, end = self.skeleton.start_rows[self.children], self.skeleton.end_rows[self.parents]
+        rows = pose.matrices[start, :3]
         heads = (rows @ self._points)[:, :, 0]
-        apart = heads - (pose.matrices[self.parents, :3] @ self._points)[:, :, 0]
+        apart = heads - (pose.matrices[end, :3] @ self._points)[:, :, 0]
         sizes = np.ones(len(heads))
         if pose.any_scaled:
-            scaled = np.flatnonzero(pose.scaled[self.children])
+            scaled = np.flatnonzero(pose.scaled[start])
             along, parts = self.forth[scaled], rows[scaled, :, :3]
             across = parts - (parts @ along[:, :, None]) * along[:, None, :]
             sizes[scaled] = np.linalg.norm(across, ord=2, axis=(1, 2))
             sizes = np.maximum(sizes, sizes[self.parents])
-        return PosedJoints(heads, sizes, np.sqrt(dots(apart, apart)))
+        rays = np.stack(
+            (
+                rotate_vectors(pose.rotations[start], self.forth),
+                rotate_vectors(pose.rotations[end], self.back),
+            ),
+            axis=1,
+        )
+        straight = limb_straightness(self.skeleton, pose)
+        straight = np.stack((straight[self.children], straight[self.parents]), axis=1)
+        return PosedJoints(heads, rays, straight, sizes, np.sqrt(dots(apart, apart)))
+
+    def sides(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.intp]:
+        """Shape (m,): 0 where the bone is the child of the joint, 1 where it is the parent."""
+        return (bones != self.children[joints]).astype(np.intp)
 
     def rays(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.float64]:
         """Shape (m, 3): along the limb of each bone, the child or the parent of the joint."""
@@ -129,10 +150,14 @@ class PosedJoints:
 
     Attributes:
         heads: shape (J, 3), where the children take their heads.
+        rays: shape (J, 2, 3), unit, along the child's limb and back along the parent's.
+        straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved.
         sizes: shape (J,), how thick the limbs are scaled, across their length: the thicker one.
         gaps: shape (J,), how far the parent's end has come away from the joint.
     """
 
     heads: NDArray[np.float64]
+    rays: NDArray[np.float64]
+    straightness: NDArray[np.float64]
     sizes: NDArray[np.float64]
     gaps: NDArray[np.float64]

@@ -22,7 +22,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .dual_quaternion import rotate_vectors
 from .influences import Influences
 from .limb_joints import LimbJoints
 from .pose import Pose
@@ -142,13 +141,13 @@ class MeasuredJoints:
         and f = o' - max(0, o' . r') r'. Then
 
             e = min(max(0, |f| - size |a| - gap), size (|o| - |a|))
-            result = -e f / |f|
+            result = -straightness e f / |f|
 
-        size: how thick the limb is scaled; gap: between it and the other limb. Turning about J
-        keeps |o|, so that skin of one joint never needs more than the second bound, and nothing is
-        ever moved farther; next to the joint, where the nearer limb changes, it is 0. Where the
-        skin is as near to the limb as at rest, as at rest, in a twist and on the inner side of a
-        bend, e is 0.
+        straightness: of the limb, 1 unless its bone is a bendy one that is curved; size: how thick
+        the limb is scaled; gap: between it and the other limb. Turning about J keeps |o|, so that
+        skin of one joint never needs more than the second bound, and nothing is ever moved farther;
+        next to the joint, where the nearer limb changes, it is 0. Where the skin is as near to the
+        limb as at rest, as at rest, in a twist and on the inner side of a bend, e is 0.
 
         Args:
             rows: shape (m,), which vertices.
@@ -159,10 +158,10 @@ class MeasuredJoints:
         """
         dtype = deformed.dtype
         limbs, posed = self.limbs, self.limbs.posed(pose)
-        joints, bones = self.joints[rows], self.bones[rows]
-        rays = limbs.rays(joints, bones)
-        rays = rays.astype(dtype, copy=False)
-        posed_rays = rotate_vectors(pose.rotations.astype(dtype, copy=False)[bones], rays)
+        joints, sides = self.joints[rows], limbs.sides(self.joints[rows], self.bones[rows])
+        rays = limbs.rays(joints, self.bones[rows]).astype(dtype, copy=False)
+        posed_rays = posed.rays.astype(dtype, copy=False)[joints, sides]
+        straightness = posed.straightness.astype(dtype, copy=False)[joints, sides]
 
         def of_joints(values: NDArray[np.float64]) -> NDArray[np.floating]:
             return values.astype(dtype, copy=False)[joints]
@@ -173,7 +172,7 @@ class MeasuredJoints:
         distances = np.linalg.norm(away, axis=1)
         too_far = distances - sizes * rest_distance - gaps
         too_far = np.clip(too_far, 0.0, np.maximum(sizes * max_correction, 0.0))
-        shares = -too_far / np.maximum(distances, dtype.type(TINY))
+        shares = -straightness * too_far / np.maximum(distances, dtype.type(TINY))
         return (shares[:, None] * away).astype(dtype, copy=False)
 
 

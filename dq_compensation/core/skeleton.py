@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bendy_bones import BendyBones
 from .vectors import extent, unit_or
 
 LimbAxis = Literal["AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"]
@@ -79,6 +81,8 @@ class Skeleton:
             their children.
         rest: shape (B, 4, 4), float64; the rest matrices A_b, columns are the axes and the head.
         tails: shape (B, 3), float64.
+        bendy: the bendy bones that deform; None without any. The ends of their segments have rows
+            of their own in a `Pose`, behind those of the bones.
         ancestry: of the bones.
     """
 
@@ -86,6 +90,7 @@ class Skeleton:
     parents: NDArray[np.int32]
     rest: NDArray[np.float64]
     tails: NDArray[np.float64]
+    bendy: BendyBones | None = None
     ancestry: Ancestry = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +107,42 @@ class Skeleton:
     def heads(self) -> NDArray[np.float64]:
         """Shape (B, 3)."""
         return self.rest[:, :3, 3]
+
+    @cached_property
+    def bone_of_row(self) -> NDArray[np.int32]:
+        """Shape (R,), int32; the bone of each row of a pose: the bones, then segments' ends."""
+        bones = np.arange(self.bone_count, dtype=np.int32)
+        return bones if self.bendy is None else np.append(bones, self.bendy.bone_of_frame)
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows of a pose, R."""
+        return len(self.bone_of_row)
+
+    @cached_property
+    def frames(self) -> NDArray[np.float64]:
+        """Shape (R, 4, 4), the rest frame of each row of a pose, orthonormal."""
+        if self.bendy is None:
+            return self.rest
+        frames = self.bendy.frames.copy()
+        frames[:, :3, :3] = unit_or(frames[:, :3, :3].transpose(0, 2, 1), 0.0).transpose(0, 2, 1)
+        return np.concatenate((self.rest, frames))
+
+    @cached_property
+    def start_rows(self) -> NDArray[np.int32]:
+        """Shape (B,), int32; the row of a pose that moves the head of each bone's limb."""
+        rows = np.arange(self.bone_count, dtype=np.int32)
+        if self.bendy is not None:
+            rows[self.bendy.bones] = self.bone_count + self.bendy.starts
+        return rows
+
+    @cached_property
+    def end_rows(self) -> NDArray[np.int32]:
+        """Shape (B,), int32; the row of a pose that moves the tail of each bone's limb."""
+        rows = self.start_rows.copy()
+        if self.bendy is not None:
+            rows[self.bendy.bones] += self.bendy.segments
+        return rows
 
     def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
         """How pairs of bones are related; see `Ancestry.kinship`."""

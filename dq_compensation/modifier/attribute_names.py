@@ -56,6 +56,11 @@ BONE_MATRIX = f"{PREFIX}bone_matrix"
 POSED_JOINT = f"{PREFIX}posed_joint"
 POSED_PAIR = f"{PREFIX}posed_pair"
 
+OF_PALETTE = frozenset(
+    (PALETTE_REST, PALETTE_LENGTH, PALETTE_GROUP, JOINT_ROWS, PAIR_ROWS)
+    + (BONE, BONE_MATRIX, POSED_JOINT, POSED_PAIR)
+)
+
 
 def numbered(name: str, number: int) -> str:
     """One of several attributes."""

@@ -113,12 +113,12 @@ def palette_length(build: TreeBuilder, palette: Geometry) -> Scalar:
 def _is_scaled(columns: Sequence[Vector]) -> Scalar:
     """1 where the columns of a matrix are not those of a rotation, else 0.
 
-    In a rotation, and in no other matrix, each column is the cross product of the next two.
+    From z = x cross y and x = y cross z follows that they are at right angles, |y| = 1 and
+    |x| = |z|, or that all are 0.
     """
     x, y, z = columns
-    return (
-        x.cross(y).distance(z) + y.cross(z).distance(x) + z.cross(x).distance(y) > NOT_ORTHONORMAL
-    )
+    off = x.cross(y).distance(z) + y.cross(z).distance(x) + (x.dot(x) - 1.0).absolute()
+    return off > NOT_ORTHONORMAL
 
 
 def _rigid_part(build: TreeBuilder, turned: Matrix, at_rest: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ from .attribute_names import SET_CENTROID, SET_JOINT, SET_REFERENCE, SET_SIZE, n
 from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
 from .node_groups import grouped
-from .node_values import Cloud, Field, Geometry, Quaternion, Scalar, Vector
+from .node_values import Cloud, Field, Geometry, Integer, Quaternion, Scalar, Vector
 from .set_nodes import aligned, chunks_of, faces_away, last_slot_implied, set_bones
 from .vertex_nodes import Vertices, added
 
@@ -28,7 +28,7 @@ def joint_set_cloud(
     """
     row = build.index()
     rows = set_bones(build, mesh, slots, row)
-    reference = mesh.sample(build.attribute(SET_REFERENCE, Scalar, integer=True), row)
+    reference = mesh.sample(build.attribute(SET_REFERENCE, Integer), row)
     centre = grouped(build, "DQ Compensation centres", _centre, mesh, bones, rows)
     # Of a first capture, so that the slots share it.
     cloud = build.points(set_count).capture({"centre": centre, "reference": reference})
@@ -70,8 +70,8 @@ def _centre(build: TreeBuilder, mesh: Geometry, bones: Cloud, rows: list[Scalar]
     """
     index = build.index()
     centroid: Vector = mesh.sample(build.attribute(SET_CENTROID, Vector), index)
-    size: Scalar = mesh.sample(build.attribute(SET_SIZE, Scalar, integer=True), index)
-    shared: Scalar = mesh.sample(build.attribute(SET_JOINT, Scalar, integer=True), index)
+    size: Scalar = mesh.sample(build.attribute(SET_SIZE, Integer), index)
+    shared: Scalar = mesh.sample(build.attribute(SET_JOINT, Integer), index)
 
     matrices = [bones.at("matrix", row) for row in rows]
     share = -1.0 / size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.measured_joints import TINY
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 
 
 def posed_joint(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar) -> Matrix:
@@ -69,7 +69,7 @@ def brought_back(
         rest, moved: the vertex before and after skinning.
         shaped: whether shape keys change the rest; else its distances are in attributes.
     """
-    row: Scalar = build.attribute(stored.PAIR, Scalar, integer=True)
+    row: Scalar = build.attribute(stored.PAIR, Integer)
     joint: Matrix = palette.sample(build.attribute(stored.POSED_JOINT, Matrix), row)
     columns = joint.entries()
     posed_head, posed_ray, head, ray = (build.vector(*column[:3]) for column in columns)

@@ -1,6 +1,9 @@
 """The Geometry Nodes tree of the modifier display.
 
-Three stages, each on fewer points than there are vertices for as long as possible:
+There are two bases (`tree_kind.Base`). Where the Armature modifier is left on, the tree moves the
+vertices that it has deformed on by the compensation, or lets them pass. Where the tree skins the
+mesh itself, it has three stages, each on fewer points than there are vertices for as long as
+possible:
 
 1. *Bones*, *joints* and *pairs* of bones: once per armature, by the palette's own tree
    (`palette_nodes`), for all its meshes.
@@ -36,12 +39,13 @@ What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two c
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import bpy
 
 from . import own_trees
-from .attribute_names import MISFIT
+from .attribute_names import MISFIT, OF_PALETTE, PREFIX
 from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
@@ -62,8 +66,12 @@ from .vertex_nodes import (
     linear_blend_by_sets,
 )
 
+# A custom property of a tree: its base.
+BASE_PROPERTY = "dq_compensation_base"
+
 INPUTS = (
     TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
     TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
     TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
     TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
@@ -71,6 +79,8 @@ INPUTS = (
     TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
     TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
     TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
+    TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
 )
 
 
@@ -82,8 +92,23 @@ def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
     tree = new_modifier_tree(kind.tree_name, INPUTS)
+    tree[BASE_PROPERTY] = kind.base
     _Assembly(TreeBuilder(tree), kind).build()
     return tree
+
+
+def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector]]:
+    """The attributes of vertices that a tree and the groups in it read, by their names."""
+    found: dict[str, type[Scalar | Vector]] = {}
+    nodes: list[Any] = list(tree.nodes)
+    for node in nodes:
+        if node.type == "GROUP":
+            found |= _attributes_read(node.node_tree)
+        elif node.bl_idname == "GeometryNodeInputNamedAttribute":
+            name = node.inputs["Name"].default_value
+            if name.startswith(PREFIX) and name not in OF_PALETTE:
+                found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
+    return found
 
 
 # From rest position to deformed position, both in armature space.
@@ -101,10 +126,18 @@ class _Assembly:
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
         self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
-        self.vertices = Vertices(build, self.mesh, kind.slots)
+
+    @cached_property
+    def vertices(self) -> Vertices:
+        """The vertices of the mesh that is skinned."""
+        return Vertices(self.b, self.mesh, self.kind.slots)
 
     def build(self) -> None:
         """All nodes, from the group's inputs to its output."""
+        shown = self.arriving if self.kind.lets_pass else self._shown()
+        self.b.node("NodeGroupOutput", shown)
+
+    def _shown(self) -> Geometry:
         build, inputs = self.b, self.inputs
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
@@ -114,16 +147,39 @@ class _Assembly:
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
             self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
-            self.vertices = Vertices(build, self.mesh, self.kind.slots)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position())
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
         # lets Python see it.
-        surplus = self.arriving.point_count() - inputs["Vertices"]
+        expected = inputs["Vertices"]
+        if self.kind.sampled:
+            expected = self._copy_attributes().point_count()
+        surplus = self.arriving.point_count() - expected
         fits = surplus.absolute() < 0.5
         shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
-        build.node("NodeGroupOutput", shown)
+        if self.kind.base == "OWN":
+            return shown
+        # What is not deformed needs no compensation.
+        viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
+        base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
+        return build.choose(base_is_on, self.arriving, shown)
+
+    def _copy_attributes(self) -> Geometry:
+        """Give the arriving mesh every attribute that the tree reads, before all other nodes.
+
+        Returns:
+            the points that they are copied from.
+        """
+        build, after = self.b, self.arriving.readers()
+        read = build.node("GeometryNodeObjectInfo", self.inputs["Attributes"])
+        points, copied = Geometry(build, read.outputs["Geometry"]), self.arriving
+        for name, kind in sorted(_attributes_read(build.tree).items()):
+            held = build.attribute(name, kind)
+            copied = copied.store(name, points.sample(held, build.index()))
+        for socket in after:
+            build.connect(socket, copied)
+        return points
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""
@@ -160,6 +216,17 @@ class _Assembly:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
+        return self._near_or_far(near, far)
+
+    def _add_to_arriving(self, then: Finish) -> Geometry:
+        """Let vertices that are deformed already move on; those that do not move stay exactly."""
+        here, there = self.b.position(), self.in_armature_space
+        near = self._masked(then(here, here))
+        offset = then(there, there) - there
+        far = self._masked(here + self.to_object.transform_direction(offset))
+        return self._near_or_far(near, far)
+
+    def _near_or_far(self, near: Vector, far: Vector) -> Geometry:
         return self.b.choose(
             self._placed_together(), self.mesh.set_position(far), self.mesh.set_position(near)
         )
@@ -171,6 +238,12 @@ class _Assembly:
         return self._by_sets_or_bones(self.bones, lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
+        if self.kind.base == "ARMATURE":
+            return self._add_to_arriving(self._compensation())
+        return self._by_sets_or_bones(self.bones, self._compensation())
+
+    def _compensation(self) -> Finish:
+        """What the compensation does to vertices after skinning."""
         inputs = self.inputs
         factors = (inputs["Factor"], self._group("Vertex Group", 1.0))
         share = compensated_share(self.b, factors)
@@ -181,9 +254,9 @@ class _Assembly:
                     self.b, self.palette, share, start, moved, shaped=self.kind.shaped
                 )
 
-            return self._by_sets_or_bones(self.bones, bring_back)
+            return bring_back
         offset = compensation(self.b, self.palette, share)
-        return self._by_sets_or_bones(self.bones, lambda _start, moved: moved + offset)
+        return lambda _start, moved: moved + offset
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""

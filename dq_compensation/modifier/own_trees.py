@@ -9,11 +9,11 @@ from typing import Any
 import bpy
 
 from ..scene.content import digest
+from ..scene.own_objects import TREE_PROPERTY
 from ..session.new_data import remember_new
 from .node_builder import new_tree
 
-# Custom properties of a tree: the key of its kind, and the digest of its nodes when it was built.
-TREE_PROPERTY = "dq_compensation_tree"
+# Custom property of a tree, beside the key of its kind: the digest of its nodes when it was built.
 NODES_PROPERTY = "dq_compensation_nodes"
 EDITED = "edited"
 

@@ -75,19 +75,6 @@ def own_palettes() -> list[bpy.types.Object]:
     return [obj for obj in bpy.data.objects if obj.library is None and is_palette(obj)]
 
 
-def keep_palettes_apart() -> None:
-    """Take palettes out of collections, where appending puts them.
-
-    Palettes of the first versions of the add-on let go of their armatures.
-    """
-    for obj in own_palettes():
-        for collection in obj.users_collection:
-            if collection.library is None:
-                collection.objects.unlink(obj)
-        if obj[PALETTE_PROPERTY] is not True:
-            obj[PALETTE_PROPERTY] = True
-
-
 def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
     """Whether a palette object is unchanged: in its place, posed by its armature; cheap.
 
@@ -239,14 +226,6 @@ def _differing(owner: object, wanted: dict[str, object]) -> bool:
     """Whether a setting of a palette or its modifier has another value than it needs."""
     found = ((getattr(owner, name), value) for name, value in wanted.items())
     return any((tuple(v) if isinstance(w, tuple) else v) != w for v, w in found)
-
-
-def remove_palette(palette: bpy.types.Object) -> None:
-    """Remove a palette and its mesh."""
-    mesh = palette.data
-    bpy.data.objects.remove(palette)
-    if isinstance(mesh, bpy.types.Mesh) and not mesh.users:
-        bpy.data.meshes.remove(mesh)
 
 
 def _name(armature: bpy.types.Object) -> str:

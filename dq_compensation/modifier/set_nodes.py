@@ -14,7 +14,7 @@ from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import FACING_TOLERANCE
 from .attribute_names import PAIR_ROWS, SET_BONE, numbered
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Field, Geometry, Matrix, Scalar, Vector
+from .node_values import Cloud, Field, Geometry, Integer, Matrix, Scalar, Vector
 
 # Quaternions of one set that are farther from a right angle than this surely agree, whatever
 # rounding does; below, vertices decide for themselves, with `core`'s tolerance.
@@ -29,7 +29,7 @@ def faces_away(dot: Scalar) -> Scalar:
 def set_bones(build: TreeBuilder, mesh: Geometry, slots: int, row: Scalar) -> list[Scalar]:
     """The palette rows of the bones of sets, slot by slot."""
     return [
-        mesh.sample(build.attribute(numbered(SET_BONE, slot), Scalar, integer=True), row)
+        mesh.sample(build.attribute(numbered(SET_BONE, slot), Integer), row)
         for slot in range(slots)
     ]
 

@@ -40,6 +40,7 @@ def write_attributes(
         mesh: the mesh of the bound object, not in Edit Mode.
         deformation: of the object, where it was bound.
         palette: has the bones; it gets the rows of joints or pairs that the mesh needs.
+        slots: of the tree, for its own skinning; 0 where the base is the Armature modifier.
         remove_others: remove what other methods read.
 
     Returns:
@@ -47,7 +48,7 @@ def write_attributes(
     """
     influences = deformation.influences
     row_of_bone = rows_of_bones(palette_rows(palette), binding.skeleton.names)[:, 0]
-    values = _of_influences(influences, row_of_bone, slots)
+    values = _of_influences(influences, row_of_bone, slots) if slots else {}
     compensation = deformation.compensation
     if compensation is not None:
         table = mesh_of(palette)
@@ -61,7 +62,7 @@ def write_attributes(
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
         values |= example_tables(examples, binding.shape_keys.offsets, row_of_bone)
-    set_count = int(values[stored.SET].max(initial=0)) + 1
+    set_count = int(values[stored.SET].max(initial=0)) + 1 if slots else 1
     active = _active_attribute(mesh)
     unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
     for name in unused:

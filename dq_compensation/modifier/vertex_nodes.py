@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .attribute_names import AMOUNT, PAIR, POSED_PAIR, SET, STRONGEST, WEIGHTS, numbered
 from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector
 from .set_nodes import faces_away, set_bones
 
 
@@ -18,7 +18,7 @@ class Vertices:
         self.build = build
         self.mesh = mesh
         self.slots = slots
-        self.set = build.attribute(SET, Scalar, integer=True)
+        self.set = build.attribute(SET, Integer)
         self.weight_vectors: list[Vector] = [
             build.attribute(numbered(WEIGHTS, chunk), Vector) for chunk in range((slots - 1) // 3)
         ]
@@ -46,7 +46,7 @@ class Vertices:
 
     def strongest(self) -> Scalar:
         """The palette row of the strongest bone."""
-        return self.build.attribute(STRONGEST, Scalar, integer=True)
+        return self.build.attribute(STRONGEST, Integer)
 
 
 def rotated_and_moved(real: Quaternion, dual: Vector, dual_w: Scalar, position: Vector) -> Vector:
@@ -127,5 +127,5 @@ def compensated_share(build: TreeBuilder, factors: Sequence[Scalar]) -> Scalar:
 
 def compensation(build: TreeBuilder, palette: Geometry, share: Scalar) -> Vector:
     """The displacement by a published curve: a share of the offset of the vertex's pair."""
-    row = build.attribute(PAIR, Scalar, integer=True)
+    row = build.attribute(PAIR, Integer)
     return palette.sample(build.attribute(POSED_PAIR, Vector), row) * share

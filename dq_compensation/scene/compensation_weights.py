@@ -256,7 +256,8 @@ def weights_from_transition(
         PoseError: a bone's matrix is not finite.
     """
     _require(painting_refusal(obj, kind))
-    binding = bind(obj, depsgraph)
+    # Weights are painted on the mesh's own vertices.
+    binding = bind(obj, depsgraph, follow=False)
     evaluated, armature = obj.evaluated_get(depsgraph), rig_of(obj).evaluated_get(depsgraph)
     to_armature = object_to_armature(evaluated, armature)
     pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)

@@ -25,14 +25,18 @@ class NativeState(Protocol):
     """Blender's own settings of an object before enabling changed them."""
 
     replaced_modifier: str
+    replaced_uid: int
     replaced_show_viewport: bool
     replaced_show_render: bool
+    replaced_preserve_volume: bool
+    base_left_on: bool
     passing: bool
     parted: bool
     had_animation: bool
     hidden: bool
     display_type: str
     hidden_modifier: str
+    hidden_base: bool
     hidden_from_camera: bool
     hidden_for_copy: bool
 

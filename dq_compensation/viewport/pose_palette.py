@@ -6,9 +6,11 @@ import numpy as np
 from gpu.types import GPUShader, GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
+from ..core.bendy_bones import limb_straightness
 from ..core.dual_quaternion import rotate_vectors
 from ..core.limb_joints import LimbJoints
 from ..core.pose import Pose
+from ..core.skeleton import LimbAxis, Skeleton
 from .gpu_objects import new_texture, new_uniform_buffer, update_uniform_buffer
 from .shaders import PALETTE_BLOCK_TEXELS, TEXTURE_WIDTH, PosePaletteLayout
 from .textures import row_count
@@ -21,11 +23,13 @@ class PosePalette:
     bound after an update, into buffers that live as long as the palette.
 
     Args:
-        limb_directions: shape (B, 3), unit, armature space at rest; `Skeleton.limb_directions`.
+        skeleton: of the armature.
+        limb_axis: along which its limbs point.
     """
 
-    def __init__(self, limb_directions: NDArray[np.floating]) -> None:
-        self._limb_directions = np.ascontiguousarray(limb_directions, dtype=np.float64)
+    def __init__(self, skeleton: Skeleton, limb_axis: LimbAxis = "AUTO") -> None:
+        self._skeleton = skeleton
+        self._limb_directions = skeleton.limb_directions(limb_axis)[skeleton.bone_of_row]
         self._pose: Pose | None = None
         self._scaled = False
         self._frame = 0
@@ -33,9 +37,9 @@ class PosePalette:
         self._packed: dict[tuple[PosePaletteLayout, bytes], _PackedPose] = {}
 
     @property
-    def bone_count(self) -> int:
-        """The number of bones of the armature."""
-        return len(self._limb_directions)
+    def row_count(self) -> int:
+        """The number of rows of a pose: the bones, and the segments of bendy bones."""
+        return self._skeleton.row_count
 
     @property
     def pose(self) -> Pose:
@@ -53,11 +57,11 @@ class PosePalette:
         """Take a new pose.
 
         Raises:
-            ValueError: it has another number of bones.
+            ValueError: it has another number of rows.
         """
-        if len(pose.matrices) != self.bone_count:
+        if len(pose.matrices) != self.row_count:
             raise ValueError(
-                f"PosePalette: a pose of {len(pose.matrices)} bones for {self.bone_count}"
+                f"PosePalette: a pose of {len(pose.matrices)} rows for {self.row_count}"
             )
         self._pose = pose
         self._scaled = pose.any_scaled
@@ -65,7 +69,7 @@ class PosePalette:
 
     def in_texture(self, layout: PosePaletteLayout, joints: LimbJoints | None = None) -> bool:
         """Whether the layout, of the bones or of joints, is too large for a uniform buffer."""
-        count = self.bone_count if joints is None else len(joints.heads)
+        count = self.row_count if joints is None else len(joints.heads)
         return count * layout.stride > PALETTE_BLOCK_TEXELS
 
     def bind(
@@ -81,7 +85,7 @@ class PosePalette:
         if packed is None:
             # Those of meshes that have changed since are not used any more.
             recent = {k: p for k, p in self._packed.items() if p.frame >= self._frame - 1}
-            packed = _PackedPose(layout, self._limb_directions, joints)
+            packed = _PackedPose(layout, self._skeleton, self._limb_directions, joints)
             self._packed = recent | {key: packed}
         packed.bind(shader, self.pose, self._frame)
 
@@ -96,26 +100,27 @@ class _PackedPose:
     def __init__(
         self,
         layout: PosePaletteLayout,
+        skeleton: Skeleton,
         limb_directions: NDArray[np.float64],
         joints: LimbJoints | None,
     ) -> None:
         count = len(limb_directions) if joints is None else len(joints.heads)
         used = count * layout.stride
         self._layout = layout
+        self._skeleton = skeleton
         self._limb_directions = limb_directions
         self._joints = joints
         self._in_texture = used > PALETTE_BLOCK_TEXELS
         size = row_count(used) * TEXTURE_WIDTH if self._in_texture else PALETTE_BLOCK_TEXELS
         self.texels = np.zeros((size, 4), np.float32)
-        # Of each bone, or of each joint.
+        # Of each row of the pose, or of each joint.
         self._rows = self.texels[:used].reshape(count, layout.stride, 4)
         self._texture: GPUTexture | None = None
         self._block: GPUUniformBuf | None = None
         self.frame = 0
         if joints is not None:
-            rest = (joints.heads, joints.forth, joints.back)
-            self._rows[:, 1:, :3] = np.stack(rest, axis=1)
-            self._rows[:, 2, 3] = joints.children
+            for place, rest in ((1, joints.heads), (2, joints.forth), (4, joints.back)):
+                self._rows[:, place, :3] = rest
 
     def bind(self, shader: GPUShader, pose: Pose, frame: int) -> None:
         if frame != self.frame:
@@ -135,6 +140,8 @@ class _PackedPose:
             rows[:, 0, :3] = posed.heads
             rows[:, 0, 3] = posed.sizes
             rows[:, 1, 3] = posed.gaps
+            rows[:, (2, 4), 3] = posed.straightness
+            rows[:, (3, 5), :3] = posed.rays
             return
         place = 0
         if layout.rotation:
@@ -153,6 +160,8 @@ class _PackedPose:
                 # The matrices are rotations then, and one product is a quarter of the time.
                 turned = pose.matrices[:, :3, :3] @ limb_directions[:, :, None]
                 rows[:, place, :3] = turned[:, :, 0]
+            skeleton = self._skeleton
+            rows[:, place, 3] = limb_straightness(skeleton, pose)[skeleton.bone_of_row]
 
     def _upload(self) -> None:
         if self._in_texture:

@@ -4,7 +4,7 @@ In use, from a draw, timer or frame handler:
 
     mesh = GpuMesh(rest, influences, topology=..., sets=..., shape_offsets=...)     # at binding
     deformed = DeformedMesh(mesh)                                                   # one per object
-    palette = PosePalette(limb_directions)                                          # per armature
+    palette = PosePalette(skeleton)                                                 # per armature
     ...
     palette.update(Pose.from_matrices(...))                                         # each frame
     deformed.set_shape_key_values(values)
@@ -19,7 +19,7 @@ import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
-from ..core.compensation import Compensation
+from ..core.compensation import Compensation, PublishedCompensation
 from ..core.deform import BLENDED_METHODS, Deformation
 from ..core.limb_joints import LimbJoints
 from ..core.measured_joints import MeasuredJoints
@@ -118,7 +118,7 @@ class DeformedMesh:
             ValueError: the deformation has another number of vertices, or the armature or the
                 object is scaled to nothing.
         """
-        count = deformation.influences.vertex_count
+        count = deformation.skinning.vertex_count
         if count != self.mesh.vertex_count:
             raise ValueError(f"A deformation of {count} vertices for {self.mesh.vertex_count}")
         if not count:
@@ -180,9 +180,9 @@ class DeformedMesh:
             rows = np.zeros((len(amounts), 2), np.float32)
             rows[:, 0] = amounts if painted is None else amounts * painted
             if isinstance(compensation, MeasuredJoints):
-                rows[:, 1] = floats_from_bits(compensation.bones, compensation.joints)
-            else:
-                rows[:, 1] = self.mesh.strongest_bones
+                rows[:, 1] = floats_from_bits(_sides(compensation), compensation.joints)
+            elif isinstance(compensation, PublishedCompensation):
+                rows[:, 1] = floats_from_bits(*compensation.rows.T)
             self._amounts = texture_from_array(rows, 2)
         if blend is not former_blend:
             self._blend = None if blend is None else texture_from_array(blend, 1)
@@ -248,6 +248,10 @@ class DeformedMesh:
         shader.uniform_sampler("fans", mesh.fans)
         shader.image("normals", self.normals)
         dispatch(shader, mesh.group_count)
+
+
+def _sides(measured: MeasuredJoints) -> NDArray[np.intp]:
+    return measured.limbs.sides(measured.joints, measured.bones)
 
 
 def _limb_joints(deformation: Deformation) -> LimbJoints:

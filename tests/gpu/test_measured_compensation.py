@@ -30,7 +30,7 @@ UNEQUAL_SPACES = np.array(
 
 
 def _palette(skeleton: Skeleton, pose: Pose) -> PosePalette:
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     palette.update(pose)
     return palette
 
