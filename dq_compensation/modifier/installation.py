@@ -10,6 +10,7 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.named_bones import named_bones
 from ..scene.object_settings import Settings
 from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
@@ -146,12 +147,20 @@ def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Ba
     hidden = None
     if binding.followed or _differs_from_others(obj, rig, settings):
         hidden = ensure_attribute_object(obj, binding.vertex_count)
+<<<<<<< HEAD
     skins = base == "OWN"
     palette = ensure_palette(
         rig,
         measured_bones(deformation, binding.skeleton),
         skinning_bones(deformation, examples, binding.skeleton) if skins else frozenset(),
     )
+=======
+    bones = measured_bones(deformation, binding.skeleton)
+    bones |= example_bones(examples, binding.skeleton)
+    # So that they are known again after a renaming.
+    bones |= named_bones(obj) & set(binding.skeleton.names)
+    palette = ensure_palette(rig, bones)
+>>>>>>> main
     sets = write_attributes(
         mesh_of(hidden or obj),
         binding,

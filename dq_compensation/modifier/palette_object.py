@@ -11,6 +11,7 @@ armature would keep a deleted armature alive.
 
 from __future__ import annotations
 
+import json
 import secrets
 from typing import cast
 
@@ -18,7 +19,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..scene.armature import read_skeleton
+from ..scene.armature import armature_of, read_skeleton
 from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
@@ -30,9 +31,10 @@ from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
 from .palette_points import BoneGroup, bone_groups, groups_for, palette_rows, write_bones
 from .palette_tables import point_count, read_counts, read_points, write_counts
 
-# Custom properties: of the palette object the digest of its bones, of its mesh the edition of its
-# tables.
+# Custom properties: of the palette object the digest and the names of its bones, of its mesh the
+# edition of its tables.
 SIGNATURE_PROPERTY = "dq_compensation_palette_state"
+NAMES_PROPERTY = "dq_compensation_palette_bones"
 EDITION_PROPERTY = "dq_compensation_palette_edition"
 
 NODES_NAME = "DQ Compensation"
@@ -159,6 +161,7 @@ def ensure_palette(
     last = len(palette.modifiers) - 1
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[SIGNATURE_PROPERTY] = bones
+    remember_names(palette)
     return palette
 
 
@@ -184,6 +187,27 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
         if get_input(nodes, name) != value:
             set_input(nodes, name, value)
             palette.update_tag()
+
+
+def remember_names(palette: bpy.types.Object) -> None:
+    """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
+    palette[NAMES_PROPERTY] = json.dumps(list(palette_rows(palette)))
+
+
+def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
+    """The new names of bones since a palette was written, by the old ones.
+
+    Blender renames the groups and hooks of a palette with the bones. Bones that are renamed in Edit
+    Mode count when it is left.
+    """
+    if armature_of(armature).is_editmode or NAMES_PROPERTY not in palette:
+        return {}
+    before, now = json.loads(palette[NAMES_PROPERTY]), list(palette_rows(palette))
+    if len(before) != len(now):
+        return {}
+    bones = armature_of(armature).bones
+    pairs = zip(before, now, strict=True)
+    return {old: new for old, new in pairs if old != new and new in bones}
 
 
 def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
