@@ -147,20 +147,14 @@ def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Ba
     hidden = None
     if binding.followed or _differs_from_others(obj, rig, settings):
         hidden = ensure_attribute_object(obj, binding.vertex_count)
-<<<<<<< HEAD
     skins = base == "OWN"
+    # Bones that are named are known again after a renaming.
+    named = named_bones(obj) & set(binding.skeleton.names)
     palette = ensure_palette(
         rig,
-        measured_bones(deformation, binding.skeleton),
+        measured_bones(deformation, binding.skeleton) | named,
         skinning_bones(deformation, examples, binding.skeleton) if skins else frozenset(),
     )
-=======
-    bones = measured_bones(deformation, binding.skeleton)
-    bones |= example_bones(examples, binding.skeleton)
-    # So that they are known again after a renaming.
-    bones |= named_bones(obj) & set(binding.skeleton.names)
-    palette = ensure_palette(rig, bones)
->>>>>>> main
     sets = write_attributes(
         mesh_of(hidden or obj),
         binding,
