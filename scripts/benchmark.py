@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark_targets import RESULTS_VARIABLE, Result, recorded
@@ -19,19 +20,22 @@ from environments import ENVIRONMENTS, PROJECT
 from setup_environments import SetupError, set_up
 from system_libraries import SystemLibrariesError
 
-# Script and the Blender versions that it runs on.
-BENCHMARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("benchmark_bake.py", ("5.2", "4.5", "4.2")),
-    ("benchmark_bind.py", ("5.2", "4.5", "4.2")),
-    ("benchmark_checks.py", ("5.2", "4.5", "4.2")),
-    ("benchmark_gpu.py", ("5.2",)),
-    ("benchmark_modifier.py", ("5.2", "4.5", "4.2")),
+# Script, the Blender versions that it runs on, and its arguments on those before the newest.
+NEWEST = "5.2"
+ALL_VERSIONS = (NEWEST, "4.5", "4.2")
+BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("benchmark_bake.py", ALL_VERSIONS, ()),
+    ("benchmark_bind.py", ALL_VERSIONS, ()),
+    ("benchmark_characters.py", ALL_VERSIONS, ("human", "body", "pieces", "grid")),
+    ("benchmark_checks.py", ALL_VERSIONS, ()),
+    ("benchmark_gpu.py", (NEWEST,), ()),
+    ("benchmark_modifier.py", ALL_VERSIONS, ("--quick",)),
 )
 
 
 def main() -> int:
     """Run them all; return 1 when one of them crashed."""
-    versions = sorted({version for _, needed in BENCHMARKS for version in needed})
+    versions = sorted({version for _, needed, _ in BENCHMARKS for version in needed})
     try:
         set_up([ENVIRONMENTS[version] for version in versions])
     except (SetupError, SystemLibrariesError) as error:
@@ -39,20 +43,21 @@ def main() -> int:
         return 1
     results: dict[str, list[Result]] = {}
     crashed = []
-    for script, needed in BENCHMARKS:
+    for script, needed, if_older in BENCHMARKS:
         for version in needed:
             name = f"{script}, Blender {version}"
             print(f"\n== {name}", flush=True)
-            exit_code, results[name] = _run(script, version)
+            exit_code, results[name] = _run(version, script, if_older if version != NEWEST else ())
             if exit_code:
                 crashed.append(f"{name}: exit code {exit_code}")
     _print_summary(results, crashed)
     return 1 if crashed else 0
 
 
-def _run(script: str, version: str) -> tuple[int, list[Result]]:
+def _run(version: str, script: str, arguments: Sequence[str]) -> tuple[int, list[Result]]:
     """Run one benchmark; return its exit code and its rows with a target."""
     command = [str(ENVIRONMENTS[version].interpreter), "scripts/run_benchmark.py", script]
+    command += arguments
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "results")
         path.touch()

@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dq_compensation
-from benchmark_character import build_chain, build_skinned_grid, write_weights
+from benchmark_grid import build_chain, build_skinned_grid, write_weights
 from benchmark_targets import record
 from dq_compensation.scene.binding import Binding, bind
 

@@ -21,13 +21,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmark_character import build_chain, build_grid
 from benchmark_examples import BENDS, bent
+from benchmark_grid import build_chain, build_grid
 from benchmark_targets import record
 from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Deformation, Method
 from dq_compensation.core.example_poses import ExamplePoses
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
+from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
@@ -168,7 +168,7 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
     order = pose_order(armature, skeleton)
     rest, surface = grid_surface(2)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    palette = PosePalette(skeleton.limb_directions(), LimbJoints.of(skeleton))
+    palette = PosePalette(skeleton)
     view = ViewUniforms()
     lamp = StudioLight((0.0, 0.0, 1.0), (1.0, 1.0, 1.0))
     matrices = pose_matrices(armature, order)
@@ -210,7 +210,7 @@ def main() -> None:
     skeleton = read_skeleton(armature)
     rest, surface = grid_surface(SIDE)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    palette = PosePalette(skeleton.limb_directions(), LimbJoints.of(skeleton))
+    palette = PosePalette(skeleton)
     matrices = pose_matrices(armature, pose_order(armature, skeleton))
     palette.update(Pose.from_matrices(matrices, skeleton))
 

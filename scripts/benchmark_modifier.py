@@ -24,8 +24,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dq_compensation
-from benchmark_character import build_chain, build_skinned_grid, write_weights
 from benchmark_examples import add_bent_examples
+from benchmark_grid import build_chain, build_skinned_grid, write_weights
 from benchmark_targets import record
 from dq_compensation.core.deform import METHODS
 from dq_compensation.modifier.installation import install

@@ -1,7 +1,7 @@
 // MEASURED compensation: skin that dual quaternions put too far from the limb is brought back
-// (dq_compensation/core/measured_joints.py derives it). JOINT_STRIDE vec4 for each bone, the joint
-// at its head: (posed head, size), (head at rest, gap), (ray forth at rest, 0), (ray back, 0).
-// Quaternions are (w, x, y, z).
+// (dq_compensation/core/measured_joints.py derives it). JOINT_STRIDE vec4 for each joint: (posed
+// head, size), (head at rest, gap), then for the child's limb and the parent's each (ray at rest,
+// straightness), (posed ray, 0).
 
 vec4 joint_texel(int place)
 {
@@ -18,20 +18,21 @@ vec3 from_ray(vec3 from_joint, vec3 ray)
   return from_joint - max(dot(from_joint, ray), 0.0) * ray;
 }
 
-// joint, bone: where the vertex bends, and whose limb it is nearer to. v: at rest; moved: after dual
+// joint: where the vertex bends; side: 0 if the child's limb is nearer, 1 if the parent's. v: at rest; moved: after dual
 // quaternion skinning; both in armature space. The result points outwards and is to be multiplied
 // by the vertex's amount.
-vec3 measured_displacement(int joint, int bone, vec3 v, vec3 moved)
+vec3 measured_displacement(int joint, int side, vec3 v, vec3 moved)
 {
   int place = joint * JOINT_STRIDE;
   vec4 posed_size = joint_texel(place);
   vec4 rest_gap = joint_texel(place + 1);
-  vec3 ray = joint_texel(place + (bone == joint ? 2 : 3)).xyz;
+  vec4 ray = joint_texel(place + 2 + 2 * side);
+  vec3 posed_ray = joint_texel(place + 3 + 2 * side).xyz;
   vec3 from_joint = v - rest_gap.xyz;
-  float rest_distance = length(from_ray(from_joint, ray));
+  float rest_distance = length(from_ray(from_joint, ray.xyz));
   float max_correction = posed_size.w * max(0.0, length(from_joint) - rest_distance);
-  vec3 away = from_ray(moved - posed_size.xyz, rotate_vector(bone_rotation(bone), ray));
+  vec3 away = from_ray(moved - posed_size.xyz, posed_ray);
   float far = length(away);
   float too_far = min(far - posed_size.w * rest_distance - rest_gap.w, max_correction);
-  return too_far > 0.0 ? away * (too_far / far) : vec3(0.0);
+  return too_far > 0.0 ? away * (ray.w * too_far / far) : vec3(0.0);
 }

@@ -1,5 +1,6 @@
-// What every bone does in this frame: PALETTE_STRIDE vec4 for each bone, in the order of the
-// skeleton; in a uniform buffer where they fit, in a texture 1024 wide beyond.
+// What every bone does in this frame: PALETTE_STRIDE vec4 for each row of the pose: the bones of the
+// skeleton, then the segments of bendy bones. In a uniform buffer where they fit, in a texture 1024
+// wide beyond.
 // Quaternions are (w, x, y, z).
 
 vec4 palette_texel(int place)

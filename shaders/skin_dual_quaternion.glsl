@@ -2,8 +2,8 @@
 // compensation after it. Quaternions are (w, x, y, z).
 // With BLEND, which needs SCALED, the result is taken back to linear skinning where `blend` is less
 // than 1: there the bones' matrices are at hand, and where they take the vertex is known already.
-// amounts: (how far to compensate, the two strongest bones packed like an influence); with MEASURE:
-// (share of the compensation, the joint's bone and the limb's packed likewise).
+// amounts: (how far to compensate, the rows of the two strongest bones packed like an influence);
+// with MEASURE: (share of the compensation, the side of the joint and the joint packed likewise).
 // Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
 // [, limb direction].
 
@@ -70,7 +70,7 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
   float share = measured.x * compensation_factor();
   if (share != 0.0) {
     moved -= share * measured_displacement(
-        influence_bone(measured.y), int(influence_weight(measured.y)), v, moved);
+        int(influence_weight(measured.y)), influence_bone(measured.y), v, moved);
   }
 #elif defined(COMPENSATE)
   vec2 compensated = texelFetch(amounts, texel, 0).xy;
@@ -78,11 +78,10 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
   if (amount != 0.0) {
     int bone_1 = influence_bone(compensated.y);
     int bone_2 = int(influence_weight(compensated.y));
-    moved += amount * compensation_offset(
-        bone_rotation(bone_1),
-        bone_rotation(bone_2),
-        palette_texel((bone_1 + 1) * PALETTE_STRIDE - 1).xyz,
-        palette_texel((bone_2 + 1) * PALETTE_STRIDE - 1).xyz);
+    vec4 limb_1 = palette_texel((bone_1 + 1) * PALETTE_STRIDE - 1);
+    vec4 limb_2 = palette_texel((bone_2 + 1) * PALETTE_STRIDE - 1);
+    moved += amount * limb_1.w * limb_2.w * compensation_offset(
+        bone_rotation(bone_1), bone_rotation(bone_2), limb_1.xyz, limb_2.xyz);
   }
 #endif
 #ifdef BLEND

@@ -19,8 +19,7 @@ from pathlib import Path
 
 import bpy
 
-from dq_compensation.modifier import node_tree
-from dq_compensation.modifier.tree_kind import TreeKind
+from dq_compensation.modifier import own_trees
 from human_model import Rig, build_human
 
 Pair = tuple[bpy.types.Object, bpy.types.Object]
@@ -28,7 +27,7 @@ Pair = tuple[bpy.types.Object, bpy.types.Object]
 
 def new_file() -> None:
     """An empty file with one scene. References to what was in the file before are void."""
-    _start("empty", lambda: None)
+    new_file_from("empty", lambda: None)
     left = {
         name
         for name in ("objects", "meshes", "armatures", "actions", "node_groups")
@@ -43,31 +42,43 @@ def new_file_with_human(rig: Rig = "default") -> Pair:
     Returns:
         the mesh object and the armature object.
     """
-    _start(f"human_{rig}", lambda: build_human(rig))
+    new_file_from(f"human_{rig}", lambda: build_human(rig))
     return bpy.data.objects["Human"], bpy.data.objects["Human Rig"]
+
+
+def new_file_from(name: str, build: Callable[[], object]) -> None:
+    """A file with what `build` makes of an empty one; it is built once in a run, under `name`."""
+    path = _folder() / f"{name}.blend"
+    if not path.exists():
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        build()
+        with _in_one_piece(path) as unfinished:
+            bpy.ops.wm.save_as_mainfile(filepath=str(unfinished), copy=True)
+    # Unlike `open_mainfile`, this leaves the file without a path, as a new file is.
+    bpy.ops.wm.read_homefile(filepath=str(path), load_ui=False)
 
 
 @contextmanager
 def trees_built_once() -> Generator[None]:
-    """While this is open, the second tree of a kind is read from the file of the first."""
-    build = node_tree.build_tree
+    """While this is open, the second tree with a key is read from the file of the first."""
+    new_with_key = own_trees.new_with_key
 
-    def kept(kind: TreeKind) -> bpy.types.NodeTree:
-        path = _folder() / f"tree_{hashlib.sha256(repr(kind).encode()).hexdigest()}.blend"
+    def kept(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
+        path = _folder() / f"tree_{hashlib.sha256(key.encode()).hexdigest()}.blend"
         names = path.with_suffix(".txt")
         if path.exists():
             return _appended_tree(path, names.read_text())
-        tree = build(kind)
+        tree = new_with_key(key, build)
         names.write_text(tree.name)
         with _in_one_piece(path) as unfinished:
             bpy.data.libraries.write(str(unfinished), {tree}, compress=True)
         return tree
 
-    node_tree.build_tree = kept
+    own_trees.new_with_key = kept
     try:
         yield
     finally:
-        node_tree.build_tree = build
+        own_trees.new_with_key = new_with_key
 
 
 def _appended_tree(path: Path, name: str) -> bpy.types.NodeTree:
@@ -77,17 +88,6 @@ def _appended_tree(path: Path, name: str) -> bpy.types.NodeTree:
     for library in [each for each in bpy.data.libraries if each.filepath == str(path)]:
         bpy.data.libraries.remove(library)
     return tree
-
-
-def _start(name: str, build: Callable[[], object]) -> None:
-    path = _folder() / f"{name}.blend"
-    if not path.exists():
-        bpy.ops.wm.read_factory_settings(use_empty=True)
-        build()
-        with _in_one_piece(path) as unfinished:
-            bpy.ops.wm.save_as_mainfile(filepath=str(unfinished), copy=True)
-    # Unlike `open_mainfile`, this leaves the file without a path, as a new file is.
-    bpy.ops.wm.read_homefile(filepath=str(path), load_ui=False)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.blender.scene_builders import add_armature, add_mesh
+from tests.blender.scene_builders import add_armature, add_mesh, edit_mode
 
 BONES = ("Upper", "Lower", "Hand")
 BONE_LENGTH = 0.5
@@ -39,6 +39,30 @@ def build_limb(name: str = "Limb") -> tuple[bpy.types.Object, bpy.types.Object]:
     bpy.context.view_layer.objects.active = obj
     bpy.context.view_layer.update()
     return obj, armature
+
+
+def build_bendy_limb(
+    segments: int, mapping: str = "STRAIGHT"
+) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """`build_limb` with connected bones of so many segments, posed: automatic handles curve it."""
+    obj, armature = build_limb()
+    with edit_mode(armature):
+        for bone in armature.data.edit_bones:
+            bone.use_connect = bone.parent is not None
+    for bone in armature.data.bones:
+        bone.bbone_segments = segments
+        bone.bbone_mapping_mode = mapping
+    pose_limb(armature)
+    armature.pose.bones["Upper"].rotation_euler = (0.5, -0.6, 0.4)
+    bpy.context.view_layer.update()
+    return obj, armature
+
+
+def straighten_handles(armature: bpy.types.Object) -> None:
+    """Let the handles of bendy bones point straight ahead: each is a bone of one piece."""
+    for bone in armature.data.bones:
+        bone.bbone_handle_type_start = bone.bbone_handle_type_end = "ABSOLUTE"
+    bpy.context.view_layer.update()
 
 
 def limb_vertices() -> NDArray[np.float64]:

@@ -46,7 +46,7 @@ def quantile_of_share(shares: NDArray[np.floating]) -> NDArray[np.float64]:
 class TransitionJoints:
     """The joint at the head of every bone, between it and the deforming bone before it; at rest.
 
-    In armature space. `core.measured_joints.LimbJoints` has every bone, deforming or not.
+    In armature space. `core.limb_joints.LimbJoints` has every bone, deforming or not.
 
     Attributes:
         parents: shape (B,), int32; the nearest deforming ancestor, -1 where there is none, and for

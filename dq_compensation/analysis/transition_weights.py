@@ -67,10 +67,10 @@ def _outer_sides(
 ) -> NDArray[np.floating]:
     """The `side` of `transition_weights`, shape (m,), for the vertices `rows` at `positions`."""
     limbs, joints, bones = measured.limbs, measured.joints[rows], measured.bones[rows]
-    forth, back = limbs.forth[joints], limbs.back[joints]
-    posed_forth = rotate_vectors(pose.rotations[joints], forth)
+    children, forth, back = limbs.children[joints], limbs.forth[joints], limbs.back[joints]
+    posed_forth = rotate_vectors(pose.rotations[children], forth)
     posed_back = rotate_vectors(pose.rotations[limbs.parents[joints]], back)
-    beside_child = (bones == joints)[:, None]
+    beside_child = (bones == children)[:, None]
     ray = np.where(beside_child, forth, back)
     own = np.where(beside_child, posed_forth, posed_back)
     other = np.where(beside_child, posed_back, posed_forth)

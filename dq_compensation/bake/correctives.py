@@ -20,7 +20,7 @@ from ..analysis.forward_kinematics import posed_matrices
 from ..core.radial_basis import PosesTooClose
 from ..errors import UserError
 from ..scene.corrective_drivers import drive_keys, release_key
-from ..scene.free_copies import FreeCopies, free_copies, pose_of
+from ..scene.free_copies import FreeCopies, free_copies
 from ..scene.key_animation import remove_curves
 from ..scene.key_writing import remove_keys, write_key
 from ..scene.setup import rig_of
@@ -177,7 +177,7 @@ def _compare(
 ) -> tuple[Deviation, Deviation]:
     """The deviations of the copies without and with keys from ours, in one pose."""
     copies.pose(rotations)
-    matrices = pose_of(copies, source.binding.pose_order)
+    matrices = source.binding.pose_matrices(copies.armature.evaluated_get(copies.depsgraph))
     _, wanted = source.wanted(bpy.context.evaluated_depsgraph_get(), matrices)
     return (
         deviation_from(wanted, copies.plain, copies.depsgraph, scene),

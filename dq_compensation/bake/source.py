@@ -179,7 +179,7 @@ class Source:
         found = rest_offsets(
             transformed_points(to_armature, posed),
             inside,
-            self.binding.influences,
+            self.binding.segments(to_armature) or self.binding.influences,
             Pose.from_matrices(matrices, self.binding.skeleton),
             self.target,
             mask=self.mask,

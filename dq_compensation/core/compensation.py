@@ -11,6 +11,7 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .bendy_bones import limb_straightness
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
@@ -114,14 +115,22 @@ class PublishedCompensation:
     """The compensation by one of the published curves.
 
     Attributes:
+        skeleton: of the bones.
         limb_directions: shape (B, 3), unit, at rest; `Skeleton.limb_directions`.
-        bones: shape (n, 2), the two strongest bones of each vertex.
+        rows: shape (n, 2), int32; the rows of a pose for the two strongest bones of each vertex: at
+            the ends of bendy bones that are towards each other.
         amounts: shape (n,), of `compensation_amounts`.
     """
 
+    skeleton: Skeleton
     limb_directions: NDArray[np.floating]
-    bones: NDArray[np.int32]
+    rows: NDArray[np.int32]
     amounts: NDArray[np.floating]
+
+    @property
+    def bones(self) -> NDArray[np.int32]:
+        """Shape (n, 2), the two strongest bones of each vertex."""
+        return self.skeleton.bone_of_row[self.rows]
 
     @classmethod
     def of(
@@ -135,7 +144,10 @@ class PublishedCompensation:
         """Arguments as of `compensation_amounts`."""
         amounts = compensation_amounts(positions, influences, skeleton, limb_axis, curve)
         bones = influences.bones[:, [0, min(1, influences.width - 1)]]
-        return cls(skeleton.limb_directions(limb_axis), bones, amounts)
+        if skeleton.bendy is not None:
+            above = skeleton.kinship(bones, bones[:, ::-1]) > 0
+            bones = np.where(above, skeleton.end_rows[bones], skeleton.start_rows[bones])
+        return cls(skeleton, skeleton.limb_directions(limb_axis), bones, amounts)
 
     def displacements(
         self,
@@ -144,9 +156,15 @@ class PublishedCompensation:
         deformed: NDArray[np.floating],
         pose: Pose,
     ) -> NDArray[np.floating]:
-        """`compensation_offsets` of the bones of each vertex."""
-        first, second = self.bones[rows].T
-        return compensation_offsets(first, second, pose, self.limb_directions, deformed.dtype)
+        """`compensation_offsets` of the bones of each vertex; 0 where a bendy bone is curved."""
+        first, second = self.rows[rows].T
+        directions = self.limb_directions[self.skeleton.bone_of_row]
+        offsets = compensation_offsets(first, second, pose, directions, deformed.dtype)
+        if self.skeleton.bendy is None:
+            return offsets
+        straight = limb_straightness(self.skeleton, pose)
+        straight = straight[self.skeleton.bone_of_row].astype(deformed.dtype)
+        return offsets * (straight[first] * straight[second])[:, None]
 
 
 def compensated_skinning(
@@ -191,8 +209,8 @@ def compensation_offsets(
     have not turned against each other and where the limbs point against each other.
 
     Args:
-        first, second: shape (m,), the strongest and the second bone.
-        limb_directions: shape (B, 3), unit, at rest.
+        first, second: shape (m,), rows of the pose, for the strongest and the second bone.
+        limb_directions: shape (R, 3), unit, at rest, of the bone of each row of the pose.
         dtype: of the result.
 
     Returns:

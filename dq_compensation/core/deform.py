@@ -22,7 +22,9 @@ Method = Literal["LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 # The settings of an object that may change what a method does.
-MethodSetting = Literal["factor", "curve", "limb_axis", "vertex_group", "blend_group"]
+MethodSetting = Literal[
+    "factor", "curve", "limb_axis", "use_mesh_joints", "vertex_group", "blend_group"
+]
 
 # Deformed positions and unit normals, both (n, 3); None where no normals were given.
 Surface = tuple[NDArray[np.floating], NDArray[np.floating] | None]
@@ -35,11 +37,15 @@ class Deformation:
     It does not change with the pose. Every evaluator takes it.
 
     Attributes:
+        influences: of the bones.
         compensation: for COMPENSATED.
         painted: shape (n,), 0 to 1, how much of the compensation acts on each vertex; None: 1.
         factor: how much of the compensation acts on all of them.
         sets: for SPHERICAL_JOINT.
         blend: shape (n,), 0 to 1, for `BLENDED_METHODS`: 1 is the method, 0 is LINEAR. None: 1.
+        segments: the influences of the rows of a pose, where bendy bones deform; None without
+            them. SPHERICAL_JOINT, whose joints are of whole bones, moves bendy bones as straight
+            ones.
 
     Raises:
         ValueError: the method is unknown or lacks what it needs, or shapes do not agree.
@@ -52,6 +58,7 @@ class Deformation:
     factor: float = 1.0
     sets: JointSets | None = None
     blend: NDArray[np.floating] | None = None
+    segments: Influences | None = None
 
     def __post_init__(self) -> None:
         rules = RULES.get(self.method)
@@ -63,6 +70,13 @@ class Deformation:
             weights, count = getattr(self, name), self.influences.vertex_count
             if weights is not None and weights.shape != (count,):
                 raise ValueError(f"Deformation: {name} of shape {weights.shape} for {count}")
+
+    @property
+    def skinning(self) -> Influences:
+        """The influences that move the vertices: of bones, or of segments of bendy bones."""
+        if self.segments is None or self.method == "SPHERICAL_JOINT":
+            return self.influences
+        return self.segments
 
     @cached_property
     def compensated_amounts(self) -> NDArray[np.floating]:
@@ -97,7 +111,7 @@ def _compensated(
     return compensated_skinning(
         positions,
         normals,
-        deformation.influences,
+        deformation.skinning,
         pose,
         deformation.compensation,
         deformation.compensated_amounts,
@@ -118,9 +132,9 @@ def _spherical_joint(
 
 # The table of methods: what is asked about a method is asked here.
 RULES: dict[Method, MethodRules] = {
-    "LINEAR": MethodRules(lambda of, v, n, pose: linear_blend(v, n, of.influences, pose)),
+    "LINEAR": MethodRules(lambda of, v, n, pose: linear_blend(v, n, of.skinning, pose)),
     "DUAL_QUATERNION": MethodRules(
-        lambda of, v, n, pose: dual_quaternion_skinning(v, n, of.influences, pose),
+        lambda of, v, n, pose: dual_quaternion_skinning(v, n, of.skinning, pose),
         acting_settings=frozenset(("blend_group",)),
     ),
     "COMPENSATED": MethodRules(
@@ -163,7 +177,7 @@ def deform(
     deformed = RULES[deformation.method].skin(deformation, positions, normals, pose)
     if deformation.blend is None or deformation.method not in BLENDED_METHODS:
         return deformed
-    linear = linear_blend(positions, normals, deformation.influences, pose)
+    linear = linear_blend(positions, normals, deformation.skinning, pose)
     return _blended(linear, deformed, deformation.blend)
 
 

@@ -11,7 +11,7 @@ deformed vertex is from the limb's axis than at rest; it goes back as far as tha
 bulge is a distance from the bone that has grown is Kim and Han's (Bulging-free dual quaternion
 skinning, 2014); what follows, with the way back, the fades and the bounds, is our own derivation.
 
-The limbs of a joint are two rays from it: forth along the child's limb, back along the parent's.
+The limbs of a joint are two rays from it (`limb_joints`).
 """
 
 from __future__ import annotations
@@ -22,15 +22,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .dual_quaternion import rotate_vectors
 from .influences import Influences
+from .limb_joints import LimbJoints
 from .pose import Pose
-from .skeleton import LimbAxis, Skeleton
-from .vectors import dots, extent, smooth_step
+from .skeleton import Ancestry, LimbAxis, Skeleton
+from .vectors import dots, smooth_step
 
-# Cosines of the angle at which one limb continues the other at rest: below the first it is another
-# part of the body (a thigh at a pelvis, an eyelid at a head), above the second a limb.
-_ANOTHER_PART, _SAME_LIMB = 0.3, 0.7
 # Distances from the joint, in lengths of the shorter limb, between which compensation fades: beyond
 # lies skin that the two limbs do not carry (a palm, for the joints of a finger).
 _NEAR, _FAR = 0.5, 1.0
@@ -41,91 +38,13 @@ TINY = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
-class LimbJoints:
-    """The joint at the head of every bone, between it and its parent; at rest, armature space.
-
-    The joints of SPHERICAL_JOINT are shared by sets of bones: `spherical_joint.JointSets`.
-
-    Attributes:
-        heads: shape (B, 3), where the joints are.
-        forth: shape (B, 3), unit, along the limb of the bone.
-        back: shape (B, 3), unit, from the joint back along the limb of the parent.
-        parents: shape (B,), the bone before the joint; a root is its own.
-        hinge_confidence: shape (B,), 0 to 1: how surely the two limbs are one limb with a joint in
-            it, and not two parts of the body.
-        lengths: shape (B,), of the shorter of the two limbs.
-    """
-
-    heads: NDArray[np.float64]
-    forth: NDArray[np.float64]
-    back: NDArray[np.float64]
-    parents: NDArray[np.int32]
-    hinge_confidence: NDArray[np.float64]
-    lengths: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, skeleton: Skeleton, limb_axis: LimbAxis = "AUTO") -> LimbJoints:
-        """The joints of a skeleton.
-
-        The parent's limb comes from its head to the joint, or with an axis that the user named
-        along that.
-        """
-        heads, count = skeleton.heads, skeleton.bone_count
-        is_child = skeleton.parents >= 0
-        parents = np.where(is_child, skeleton.parents, np.arange(count)).astype(np.int32)
-        forth = skeleton.limb_directions(limb_axis)
-        ways, lengths, shorter = skeleton.limbs_at_joints(parents)
-        long = lengths > 1e-5 * extent(heads)
-        before = forth[parents]
-        if limb_axis == "AUTO":
-            before = np.where(long[:, None], ways / np.where(long, lengths, 1.0)[:, None], before)
-        continues = np.minimum(dots(before, forth), dots(before, forth[parents]))
-        confidence = smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
-        confidence = np.where(is_child & long, confidence, 0.0)
-        return cls(heads, forth, -before, parents, confidence, shorter)
-
-    def posed(self, pose: Pose) -> PosedJoints:
-        """The joints in a pose."""
-        rows = pose.matrices[:, :3]
-        heads = (rows @ self._points)[:, :, 0]
-        apart = heads - (rows[self.parents] @ self._points)[:, :, 0]
-        sizes = np.ones(len(heads))
-        if pose.any_scaled:
-            scaled = np.flatnonzero(pose.scaled)
-            along, parts = self.forth[scaled], rows[scaled, :, :3]
-            across = parts - (parts @ along[:, :, None]) * along[:, None, :]
-            sizes[scaled] = np.linalg.norm(across, ord=2, axis=(1, 2))
-            sizes = np.maximum(sizes, sizes[self.parents])
-        return PosedJoints(heads, sizes, np.sqrt(dots(apart, apart)))
-
-    @cached_property
-    def _points(self) -> NDArray[np.float64]:
-        """The heads as columns (x, y, z, 1), shape (B, 4, 1)."""
-        return np.concatenate((self.heads, np.ones((len(self.heads), 1))), axis=1)[:, :, None]
-
-
-@dataclass(frozen=True, eq=False)
-class PosedJoints:
-    """The joints in a pose, armature space.
-
-    Attributes:
-        heads: shape (B, 3), where the bones take their heads.
-        sizes: shape (B,), how thick the limbs are scaled, across their length: the thicker one.
-        gaps: shape (B,), how far the parent's end has come away from the joint.
-    """
-
-    heads: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    gaps: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
 class MeasuredJoints:
     """The joint that each vertex is measured against; once per binding.
 
     With 1 and 2 the two strongest bones: they have a joint only where one is an ancestor of the
-    other, and of the joints between them the nearest one counts, so that limbs that are split into
-    several bones bend where they should. The amount is
+    other, in the hierarchy or else by the joints of the mesh; of the joints between them the
+    nearest one counts, so that limbs that are split into several bones bend where they should. The
+    amount is
 
         (w1 + w2) (1 - w3 / w2) near together (product of `hinge_confidence`)
 
@@ -136,9 +55,8 @@ class MeasuredJoints:
     limb, and what is beside it must not go alone. The product is over the joints between the bones.
 
     Attributes:
-        joints: shape (n,), int32; the bone at whose head the joint is.
-        bones: shape (n,), int32; the bone of the limb that is nearer: that of the joint, or the
-            parent of that.
+        joints: shape (n,), int32; rows of `limbs`.
+        bones: shape (n,), int32; the bone of the limb that is nearer: the joint's child or parent.
         amounts: shape (n,), 0 to 1, of the dtype of the positions; what is compensated.
     """
 
@@ -154,29 +72,34 @@ class MeasuredJoints:
         influences: Influences,
         skeleton: Skeleton,
         limb_axis: LimbAxis = "AUTO",
+        mesh_parents: NDArray[np.int32] | None = None,
     ) -> MeasuredJoints:
         """Find the joints.
 
         Args:
             positions: shape (n, 3), armature space, at rest and without shape keys.
+            mesh_parents: of `LimbJoints.of`.
         """
         count = len(positions)
-        limbs = LimbJoints.of(skeleton, limb_axis)
+        limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
         measured = cls(limbs, joints, bones, amounts)
         if influences.width < 2 or not count:
             return measured
         weights = influences.weights
-        kinship = skeleton.kinship(influences.bones[:, 0], influences.bones[:, 1])
+        chains = _Chains.of(skeleton, limbs)
+        kinship, ways = chains.kinship(influences.bones[:, 0], influences.bones[:, 1])
         rows = np.flatnonzero((kinship != 0) & (weights[:, 1] > 0.0))
         first, second = influences.bones[rows, 0], influences.bones[rows, 1]
         w1, w2 = weights[rows, 0].astype(np.float64), weights[rows, 1].astype(np.float64)
         w3 = weights[rows, 2] if influences.width > 2 else np.zeros(len(rows))
         below = kinship[rows] < 0
-        chains = _Chains(skeleton, limbs, np.where(below, second, first))
         nearest, distances, confidence = chains.nearest(
-            positions[rows], np.where(below, first, second)
+            positions[rows],
+            ways[rows],
+            descendants=np.where(below, first, second),
+            ancestors=np.where(below, second, first),
         )
         lengths = np.maximum(limbs.lengths[nearest], TINY)
         near = 1.0 - smooth_step(distances / lengths, _NEAR, _FAR)
@@ -187,9 +110,16 @@ class MeasuredJoints:
         together = smooth_step(w2 / (w1 + w2), 0.0, _TOGETHER)
         together = np.where(beside_child == below, 1.0, together)
         joints[rows] = nearest
-        bones[rows] = np.where(beside_child, nearest, limbs.parents[nearest])
+        bones[rows] = np.where(beside_child, limbs.children[nearest], limbs.parents[nearest])
         amounts[rows] = (w1 + w2) * (1.0 - w3 / w2) * near * together * confidence
         return measured
+
+    @property
+    def joint_counts(self) -> tuple[int, int]:
+        """How many joints any vertex is compensated at: of the hierarchy, and of the mesh."""
+        found = np.unique(self.joints[self.rows])
+        of_mesh = int(np.count_nonzero(found >= self.limbs.bone_count))
+        return len(found) - of_mesh, of_mesh
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
@@ -211,13 +141,13 @@ class MeasuredJoints:
         and f = o' - max(0, o' . r') r'. Then
 
             e = min(max(0, |f| - size |a| - gap), size (|o| - |a|))
-            result = -e f / |f|
+            result = -straightness e f / |f|
 
-        size: how thick the limb is scaled; gap: between it and the other limb. Turning about J
-        keeps |o|, so that skin of one joint never needs more than the second bound, and nothing is
-        ever moved farther; next to the joint, where the nearer limb changes, it is 0. Where the
-        skin is as near to the limb as at rest, as at rest, in a twist and on the inner side of a
-        bend, e is 0.
+        straightness: of the limb, 1 unless its bone is a bendy one that is curved; size: how thick
+        the limb is scaled; gap: between it and the other limb. Turning about J keeps |o|, so that
+        skin of one joint never needs more than the second bound, and nothing is ever moved farther;
+        next to the joint, where the nearer limb changes, it is 0. Where the skin is as near to the
+        limb as at rest, as at rest, in a twist and on the inner side of a bend, e is 0.
 
         Args:
             rows: shape (m,), which vertices.
@@ -228,10 +158,10 @@ class MeasuredJoints:
         """
         dtype = deformed.dtype
         limbs, posed = self.limbs, self.limbs.posed(pose)
-        joints, bones = self.joints[rows], self.bones[rows]
-        rays = np.where((bones == joints)[:, None], limbs.forth[joints], limbs.back[joints])
-        rays = rays.astype(dtype, copy=False)
-        posed_rays = rotate_vectors(pose.rotations.astype(dtype, copy=False)[bones], rays)
+        joints, sides = self.joints[rows], limbs.sides(self.joints[rows], self.bones[rows])
+        rays = limbs.rays(joints, self.bones[rows]).astype(dtype, copy=False)
+        posed_rays = posed.rays.astype(dtype, copy=False)[joints, sides]
+        straightness = posed.straightness.astype(dtype, copy=False)[joints, sides]
 
         def of_joints(values: NDArray[np.float64]) -> NDArray[np.floating]:
             return values.astype(dtype, copy=False)[joints]
@@ -242,41 +172,75 @@ class MeasuredJoints:
         distances = np.linalg.norm(away, axis=1)
         too_far = distances - sizes * rest_distance - gaps
         too_far = np.clip(too_far, 0.0, np.maximum(sizes * max_correction, 0.0))
-        shares = -too_far / np.maximum(distances, dtype.type(TINY))
+        shares = -straightness * too_far / np.maximum(distances, dtype.type(TINY))
         return (shares[:, None] * away).astype(dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
 class _Chains:
-    """Joints between pairs of bones: below `ancestors`, shape (m,)."""
+    """Joints between pairs of bones, on two ways up: by the hierarchy, and by the mesh, too.
 
-    skeleton: Skeleton
+    Attributes:
+        parents: shape (2, B), the bone above each bone on either way; -1 for none.
+        joints: shape (2, B), the joint between them, a row of `limbs`.
+    """
+
     limbs: LimbJoints
-    ancestors: NDArray[np.integer]
+    ancestries: tuple[Ancestry, ...]
+    parents: NDArray[np.int32]
+    joints: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, limbs: LimbJoints) -> _Chains:
+        count = limbs.bone_count
+        parents = np.tile(skeleton.parents, (2, 1))
+        joints = np.tile(np.arange(count, dtype=np.int32), (2, 1))
+        ancestries = (skeleton.ancestry,)
+        of_mesh = limbs.children[count:]
+        if len(of_mesh):
+            parents[1, of_mesh] = limbs.parents[count:]
+            joints[1, of_mesh] = np.arange(count, count + len(of_mesh))
+            ancestries = (skeleton.ancestry, Ancestry.of(parents[1]))
+        return cls(limbs, ancestries, parents, joints)
+
+    def kinship(
+        self, first: NDArray[np.integer], second: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int8], NDArray[np.intp]]:
+        """How pairs of bones are related, and by which way: 0, the hierarchy, goes first."""
+        found, *by_mesh = (ancestry.kinship(first, second) for ancestry in self.ancestries)
+        if not by_mesh:
+            return found, np.zeros(len(found), np.intp)
+        unrelated = found == 0
+        return np.where(unrelated, by_mesh[0], found), unrelated.astype(np.intp)
 
     def nearest(
-        self, points: NDArray[np.floating], descendants: NDArray[np.integer]
+        self,
+        points: NDArray[np.floating],
+        ways: NDArray[np.intp],
+        *,
+        descendants: NDArray[np.integer],
+        ancestors: NDArray[np.integer],
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
         """The joint nearest to each point, its distance, and the product of `hinge_confidence`."""
-        heads, parents = self.limbs.heads, self.skeleton.parents
-        confidence = self.limbs.hinge_confidence
-        nearest = descendants.astype(np.int32)
+        heads, confidence = self.limbs.heads, self.limbs.hinge_confidence
+        nearest = self.joints[ways, descendants]
         from_head = points - heads[nearest]
         squares = dots(from_head, from_head)
         products = confidence[nearest]
-        bones, rows = nearest.copy(), np.arange(len(points))
+        bones, rows = descendants, np.arange(len(points))
         while True:
-            bones = parents[bones]
+            bones = self.parents[ways[rows], bones]
             # Nothing is compensated where the product is 0 already.
-            going = (bones != self.ancestors[rows]) & (products[rows] > 0.0)
+            going = (bones != ancestors[rows]) & (products[rows] > 0.0)
             bones, rows = bones[going], rows[going]
             if not len(rows):
                 return nearest, np.sqrt(squares), products
-            products[rows] *= confidence[bones]
-            from_head = points[rows] - heads[bones]
+            joints = self.joints[ways[rows], bones]
+            products[rows] *= confidence[joints]
+            from_head = points[rows] - heads[joints]
             lengths = dots(from_head, from_head)
             nearer = lengths < squares[rows]
-            nearest[rows[nearer]] = bones[nearer]
+            nearest[rows[nearer]] = joints[nearer]
             squares[rows[nearer]] = lengths[nearer]
 
 

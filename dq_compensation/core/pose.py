@@ -1,4 +1,7 @@
-"""The pose of a skeleton: the matrix of every bone, and its rigid part as a dual quaternion."""
+"""The pose of a skeleton: the matrix of every bone, and its rigid part as a dual quaternion.
+
+A pose has R rows: the B bones of the skeleton, then the ends of the segments of its bendy bones.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ class Pose:
     """The pose of a skeleton, in armature space. Quaternions are (w, x, y, z).
 
     Attributes:
-        matrices: shape (B, 4, 4), float64; D_b = B_b A_b^-1, what `PoseBone.matrix_channel` is.
+        matrices: shape (R, 4, 4), float64; D_b = B_b A_b^-1, what `PoseBone.matrix_channel` is.
             The identity at rest.
-        rotations: shape (B, 4), float64; unit quaternions of the rigid parts, w >= 0.
-        duals: shape (B, 4), float64; the dual parts of the rigid transforms. The rigid transform
+        rotations: shape (R, 4), float64; unit quaternions of the rigid parts, w >= 0.
+        duals: shape (R, 4), float64; the dual parts of the rigid transforms. The rigid transform
             of a scaled bone rotates, and takes the bone's head to where it is posed, as Blender's.
-        scaled: shape (B,), bool; where the matrix is not its rigid part alone.
+        scaled: shape (R,), bool; where the matrix is not its rigid part alone.
     """
 
     matrices: NDArray[np.float64]
@@ -55,19 +58,23 @@ class Pose:
         """Split the matrices of the bones into rigid parts and scales, as Preserve Volume does.
 
         Args:
-            matrices: shape (B, 4, 4), D_b = B_b A_b^-1 in armature space.
-            skeleton: its rest matrices say along which axes a bone was scaled.
+            matrices: shape (R, 4, 4), D_b = B_b A_b^-1 in armature space. Shape (B, 4, 4) will do:
+                then bendy bones are as straight as at rest.
+            skeleton: its rest frames say along which axes a bone was scaled.
 
         Raises:
             PoseError: a matrix has an entry that is not finite.
         """
         matrices = np.asarray(matrices, dtype=np.float64)
-        if matrices.shape != (skeleton.bone_count, 4, 4):
+        if len(matrices) == skeleton.bone_count:
+            matrices = matrices[skeleton.bone_of_row]
+        if matrices.shape != (skeleton.row_count, 4, 4):
             raise ValueError(
                 f"Pose: matrices of shape {matrices.shape} for {skeleton.bone_count} bones"
             )
         if not np.isfinite(matrices).all():
             broken = np.flatnonzero(~np.isfinite(matrices).all(axis=(1, 2)))
+            broken = np.unique(skeleton.bone_of_row[broken])
             names = ", ".join(skeleton.names[bone] for bone in broken[:5])
             more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
             raise PoseError(f"The pose of these bones is not a finite number: {names}{more}")
@@ -76,8 +83,8 @@ class Pose:
         scaled = _is_scaled(rotation_matrices)
         if scaled.any():
             which = np.flatnonzero(scaled)
-            rigid = _rigid_parts(rotation_matrices[which], skeleton.rest[which, :3, :3])
-            heads = skeleton.heads[which]
+            rigid = _rigid_parts(rotation_matrices[which], skeleton.frames[which, :3, :3])
+            heads = skeleton.frames[which, :3, 3]
             posed_heads = np.einsum("bij,bj->bi", rotation_matrices[which], heads)
             carried_heads = np.einsum("bij,bj->bi", rigid, heads)
             rotation_matrices = rotation_matrices.copy()

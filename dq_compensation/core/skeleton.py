@@ -3,17 +3,70 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bendy_bones import BendyBones
 from .vectors import extent, unit_or
 
 LimbAxis = Literal["AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"]
 LIMB_AXES: tuple[LimbAxis, ...] = get_args(LimbAxis)
 # The limb of a bone that has no length.
 _NO_LIMB = np.array([0.0, 1.0, 0.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Ancestry:
+    """Which bones are above which, by their places in a depth-first walk.
+
+    Attributes:
+        enter, leave: shape (B,); the interval of the walk that is spent in the subtree of a bone.
+    """
+
+    enter: NDArray[np.int64]
+    leave: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, parents: NDArray[np.int32]) -> Ancestry:
+        """The ancestry of bones with these parents, -1 for roots, in any order without cycles."""
+        order = np.argsort(_depths(parents), kind="stable").tolist()
+        count, above = len(parents), parents.tolist()
+        sizes = np.ones(count, np.int64)
+        for bone in reversed(order):
+            if above[bone] >= 0:
+                sizes[above[bone]] += sizes[bone]
+        enter = np.zeros(count, np.int64)
+        next_place = np.zeros(count + 1, np.int64)  # the last entry is for the roots
+        for bone in order:
+            parent = above[bone]  # -1 picks the last entry
+            enter[bone] = next_place[parent]
+            next_place[parent] += sizes[bone]
+            next_place[bone] = enter[bone] + 1
+        return cls(enter, enter + sizes)
+
+    def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
+        """How pairs of bones are related.
+
+        Returns:
+            the shape of the arguments: +1 where `first` is an ancestor of `second`, -1 where it is
+            a descendant, 0 where the two are unrelated or the same.
+        """
+        enter, leave = self.enter, self.leave
+        above = (enter[first] < enter[second]) & (enter[second] < leave[first])
+        below = (enter[second] < enter[first]) & (enter[first] < leave[second])
+        return above.astype(np.int8) - below.astype(np.int8)
+
+
+def _depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How many bones are above each bone."""
+    depths, bones = np.zeros(len(parents), np.int64), parents
+    while (going := bones >= 0).any():
+        depths += going
+        bones = np.where(going, parents[bones], -1)
+    return depths
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +81,22 @@ class Skeleton:
             their children.
         rest: shape (B, 4, 4), float64; the rest matrices A_b, columns are the axes and the head.
         tails: shape (B, 3), float64.
+        bendy: the bendy bones that deform; None without any. The ends of their segments have rows
+            of their own in a `Pose`, behind those of the bones.
+        ancestry: of the bones.
     """
 
     names: tuple[str, ...]
     parents: NDArray[np.int32]
     rest: NDArray[np.float64]
     tails: NDArray[np.float64]
-    _enter: NDArray[np.int64] = field(init=False, repr=False)
-    _leave: NDArray[np.int64] = field(init=False, repr=False)
+    bendy: BendyBones | None = None
+    ancestry: Ancestry = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if np.any(self.parents >= np.arange(len(self.parents))):
             raise ValueError("Skeleton: a bone comes before its parent; order parents first")
-        enter, leave = _depth_first_intervals(self.parents)
-        object.__setattr__(self, "_enter", enter)
-        object.__setattr__(self, "_leave", leave)
+        object.__setattr__(self, "ancestry", Ancestry.of(self.parents))
 
     @property
     def bone_count(self) -> int:
@@ -54,24 +108,57 @@ class Skeleton:
         """Shape (B, 3)."""
         return self.rest[:, :3, 3]
 
+    @cached_property
+    def bone_of_row(self) -> NDArray[np.int32]:
+        """Shape (R,), int32; the bone of each row of a pose: the bones, then segments' ends."""
+        bones = np.arange(self.bone_count, dtype=np.int32)
+        return bones if self.bendy is None else np.append(bones, self.bendy.bone_of_frame)
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows of a pose, R."""
+        return len(self.bone_of_row)
+
+    @cached_property
+    def frames(self) -> NDArray[np.float64]:
+        """Shape (R, 4, 4), the rest frame of each row of a pose, orthonormal."""
+        if self.bendy is None:
+            return self.rest
+        frames = self.bendy.frames.copy()
+        frames[:, :3, :3] = unit_or(frames[:, :3, :3].transpose(0, 2, 1), 0.0).transpose(0, 2, 1)
+        return np.concatenate((self.rest, frames))
+
+    @cached_property
+    def start_rows(self) -> NDArray[np.int32]:
+        """Shape (B,), int32; the row of a pose that moves the head of each bone's limb."""
+        rows = np.arange(self.bone_count, dtype=np.int32)
+        if self.bendy is not None:
+            rows[self.bendy.bones] = self.bone_count + self.bendy.starts
+        return rows
+
+    @cached_property
+    def end_rows(self) -> NDArray[np.int32]:
+        """Shape (B,), int32; the row of a pose that moves the tail of each bone's limb."""
+        rows = self.start_rows.copy()
+        if self.bendy is not None:
+            rows[self.bendy.bones] += self.bendy.segments
+        return rows
+
     def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
-        """How pairs of bones are related.
+        """How pairs of bones are related; see `Ancestry.kinship`."""
+        return self.ancestry.kinship(first, second)
 
-        Returns:
-            the shape of the arguments: +1 where `first` is an ancestor of `second`, -1 where it is
-            a descendant, 0 where the two are unrelated or the same.
-        """
-        enter, leave = self._enter, self._leave
-        above = (enter[first] < enter[second]) & (enter[second] < leave[first])
-        below = (enter[second] < enter[first]) & (enter[first] < leave[second])
-        return above.astype(np.int8) - below.astype(np.int8)
-
-    def limb_directions(self, axis: LimbAxis = "AUTO") -> NDArray[np.float64]:
+    def limb_directions(
+        self, axis: LimbAxis = "AUTO", parents: NDArray[np.int32] | None = None
+    ) -> NDArray[np.float64]:
         """The unit direction of the limb at each bone, from the joint outwards, at rest.
 
         AUTO: from the bone's head to its child's head, to the mean of its children's heads when
         there are several, else along the bone's own Y; heads that coincide with the bone's own do
         not count. Otherwise the named axis of the bone.
+
+        Args:
+            parents: shape (B,), whose children count; by default those of the hierarchy.
 
         Returns:
             shape (B, 3), armature space.
@@ -80,8 +167,9 @@ class Skeleton:
             column = "XYZ".index(axis[-1])
             return unit_or(self.rest[:, :3, column] * (-1.0 if axis[0] == "-" else 1.0), _NO_LIMB)
         own = unit_or(self.rest[:, :3, 1], _NO_LIMB)
-        children = np.flatnonzero(self.parents >= 0)
-        parents = self.parents[children]
+        parents = self.parents if parents is None else parents
+        children = np.flatnonzero(parents >= 0)
+        parents = parents[children]
         to_child = self.heads[children] - self.heads[parents]
         size = extent(self.heads)
         apart = np.linalg.norm(to_child, axis=1) > 1e-5 * size
@@ -110,22 +198,3 @@ class Skeleton:
         np.maximum.at(own, parents, lengths)
         own = np.where(own > 0.0, own, np.linalg.norm(self.tails - self.heads, axis=1))
         return ways, lengths, np.minimum(lengths, own)
-
-
-def _depth_first_intervals(
-    parents: NDArray[np.int32],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each bone the interval of a depth-first walk that its subtree takes: [enter, leave)."""
-    count = len(parents)
-    sizes = np.ones(count, np.int64)
-    for bone in range(count - 1, -1, -1):
-        if parents[bone] >= 0:
-            sizes[parents[bone]] += sizes[bone]
-    enter = np.zeros(count, np.int64)
-    next_place = np.zeros(count + 1, np.int64)  # the last entry is for the roots
-    for bone in range(count):
-        parent = parents[bone]  # -1 picks the last entry
-        enter[bone] = next_place[parent]
-        next_place[parent] += sizes[bone]
-        next_place[bone] = enter[bone] + 1
-    return enter, enter + sizes

@@ -22,7 +22,7 @@ class CapturedPose:
     """The pose of an armature and the shape of a mesh when an example was begun, by names.
 
     Attributes:
-        matrices: shape (B, 4, 4), D_b in armature space.
+        matrices: shape (R, 4, 4), the rows of a pose in armature space, as D_b.
         object_to_armature: shape (4, 4), A^-1 O.
         key_values: how much of each shape key was on, example poses included.
     """
@@ -75,8 +75,10 @@ class CapturedPose:
                 f"The bone {missing[0]} of {binding.armature_name} was not there when the shape of "
                 "the example pose was begun. Begin it again."
             )
-        order = [place[name] for name in binding.skeleton.names]
-        return Pose.from_matrices(self.matrices[order], binding.skeleton)
+        skeleton, matrices = binding.skeleton, self.matrices
+        if self.bone_names != skeleton.names or len(matrices) != skeleton.row_count:
+            matrices = matrices[[place[name] for name in skeleton.names]]
+        return Pose.from_matrices(matrices, skeleton)
 
     def shape(self, binding: Binding, without: frozenset[str]) -> NDArray[np.float32]:
         """The shape before skinning, shape (n, 3), object space, but for some keys.

@@ -23,6 +23,7 @@ from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
 from ..core.pose import Pose
 from ..core.radial_basis import rotation_distances
+from ..modifier.armature_base import preserves_volume
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding, bind
 from ..scene.corrective_drivers import release_key
@@ -244,7 +245,7 @@ def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
     skeleton, keys, modifier = binding.skeleton, binding.shape_keys, armature_modifier(obj)
     bone = skeleton.names.index(found.bone)
     pose = Pose.from_matrices(posed_matrices(skeleton, {bone: found.rotation}), skeleton)
-    preserves = modifier is not None and modifier.use_deform_preserve_volume
+    preserves = modifier is not None and preserves_volume(obj, modifier)
     settings = by_example(obj)
     native = replace(
         settings, acting_method="DUAL_QUATERNION" if preserves else "LINEAR", blend_group=""

@@ -11,6 +11,7 @@ from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding
 from ..scene.example_settings import ExampleBoneSettings, ExamplePose
 from ..scene.mesh import mesh_of, other_users
+from ..scene.modifiers_before import examples_refusal
 from ..scene.object_settings import settings_of
 from ..scene.stored_examples import ExampleItem, example_bone, example_items
 from ..scene.weights_writing import write_group
@@ -36,7 +37,7 @@ def authoring_refusal(obj: bpy.types.Object) -> str | None:
     others = other_users(mesh)
     if others > 0:
         return REFUSAL_SHARED.format(count=others + 1, obj=obj.name)
-    return None
+    return examples_refusal(obj)
 
 
 def bone_settings(obj: bpy.types.Object, bone: str) -> ExampleBoneSettings:

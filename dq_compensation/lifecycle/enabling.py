@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import bpy
 
 from ..errors import BindingError
@@ -14,9 +16,10 @@ from ..session.bindings import bindings
 from ..session.enabled_objects import forget
 from ..session.status import forget_status, status_of
 from ..viewport.capability import drawing_refusal
+from .bone_renaming import is_renaming
 from .following import flush, reconcile_now
 from .native_display import restore
-from .reconcile import State, look
+from .reconcile import State, look, reconcile
 from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier
 
 
@@ -56,6 +59,32 @@ def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     Raises:
         BindingError: it cannot be deformed; nothing has changed then.
     """
+    _begin(obj, depsgraph)
+    flush([obj])
+
+
+def enable_all(
+    objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph
+) -> tuple[list[bpy.types.Object], list[str]]:
+    """Deform objects from now on; Blender evaluates them once, after the last.
+
+    Returns:
+        those that are enabled now, and why the others cannot be deformed.
+    """
+    enabled: list[bpy.types.Object] = []
+    refused: list[str] = []
+    for obj in objects:
+        try:
+            _begin(obj, depsgraph)
+        except BindingError as error:
+            refused.append(str(error))
+        else:
+            enabled.append(obj)
+    flush(enabled)
+    return enabled, refused
+
+
+def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     bindings.discard(obj.session_uid)
     if copied_modifier_warning(obj) and not is_fixed(obj):
         put_armature_modifier_back(obj)
@@ -67,8 +96,7 @@ def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     forget_status(obj)
     status = status_of(obj)
     status.binding, status.compared = binding, True
-    reconcile_now(obj, depsgraph)
-    flush([obj])
+    reconcile(obj, depsgraph)
 
 
 def disable(obj: bpy.types.Object) -> None:
@@ -101,5 +129,5 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
 
 def settings_changed(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     """Follow a change of an object's settings at once."""
-    if settings_of(obj).is_enabled and obj.library is None:
+    if settings_of(obj).is_enabled and obj.library is None and not is_renaming():
         reconcile_now(obj, depsgraph)

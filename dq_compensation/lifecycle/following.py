@@ -11,14 +11,16 @@ from collections.abc import Iterator
 
 import bpy
 
+from ..modifier.attribute_object import attribute_object_of
 from ..modifier.factor_driver import keep_factor, release_factor
 from ..modifier.installation import remove_unused
 from ..modifier.modifier_inputs import get_input
-from ..modifier.node_tree import mark_if_edited
-from ..modifier.palette_object import armature_of_palette, keep_palettes_apart
+from ..modifier.own_trees import mark_if_edited
+from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.stack import our_modifier
+from ..scene.modifiers_before import used_data
 from ..scene.object_settings import settings_of
-from ..scene.own_objects import is_palette
+from ..scene.own_objects import is_palette, keep_apart
 from ..scene.setup import find_rig
 from ..session.bindings import bindings
 from ..session.enabled_objects import enabled_objects, forget
@@ -50,6 +52,8 @@ def follow(depsgraph: bpy.types.Depsgraph, *, playing: bool = False, patient: bo
     named, everything = _named(depsgraph, playing=playing)
     if not patient:
         named |= _waiting
+    if not playing:
+        _note_followed(depsgraph)
     objects = [obj for obj in enabled_objects() if everything or named & set(_uids(obj))]
     _reconcile(objects, depsgraph, patient=patient)
 
@@ -86,6 +90,7 @@ def _named(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> tuple[set[int], 
 
 def _mark_edited_trees() -> None:
     modifiers = [our_modifier(obj) for obj in enabled_objects()]
+    modifiers += [nodes_of_palette(palette) for palette in own_palettes()]
     for tree in {nodes.node_group for nodes in modifiers if nodes is not None}:
         if tree is not None and tree.library is None:
             mark_if_edited(tree)
@@ -102,7 +107,7 @@ def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
     if keep_statuses(uids):
         remove_unused()
     bindings.keep_only(uids)
-    keep_palettes_apart()
+    keep_apart()
     _edited.intersection_update(obj.data.session_uid for obj in enabled if obj.data is not None)
     written, waits = _reconcile(enabled, depsgraph, patient=patient)
     flush(written)
@@ -171,12 +176,20 @@ def part_from_new_data() -> None:
     """
     for obj in enabled_objects():
         ours = our_modifier(obj) if obj.library is None else None
-        if ours is not None and (is_new(ours.node_group) or is_new(get_input(ours, "Palette"))):
+        if ours is not None and any(map(is_new, _used_by(ours))):
             release_factor(obj)
             obj.modifiers.remove(ours)
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True
+    for palette in own_palettes():
+        nodes = nodes_of_palette(palette)
+        if nodes is not None and is_new(nodes.node_group):
+            palette.modifiers.remove(nodes)
     forget_new()
+
+
+def _used_by(ours: bpy.types.NodesModifier) -> tuple[bpy.types.ID | None, ...]:
+    return ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours)
 
 
 def forget_all() -> None:
@@ -217,6 +230,20 @@ def _reconcile(
             written.append(obj)
     _edited.difference_update(meshes - waiting)
     return written, bool(waiting)
+
+
+def _note_followed(depsgraph: bpy.types.Depsgraph) -> None:
+    """Note the meshes behind followed modifiers that use something which was edited."""
+    edited = {
+        update.id.original.session_uid
+        for update in depsgraph.updates
+        if update.is_updated_geometry or isinstance(update.id, bpy.types.NodeTree)
+    }
+    for obj in enabled_objects() if edited else ():
+        if obj.data is not None and not edited.isdisjoint(
+            used.session_uid for used in used_data(obj)
+        ):
+            mesh_edited(obj.data.session_uid)
 
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:

@@ -3,7 +3,7 @@
 Shown as *Bounds*, an object leaves neither colour nor depth in a Solid viewport, and can still be
 clicked, box-selected and moved. Material Preview and Rendered do not heed that setting, so for as
 long as such a viewport is open the object is hidden from camera rays too. Final renders heed that
-one and not the first: it is undone before every render. The modifier that deforms it is
+one and not the first: it is undone before every render. The modifiers that deform it are
 hidden in the viewport, so that nobody pays for a deformation that nobody sees.
 
 What was there before is kept in `Object.dq_compensation.native`, in the file, so that undo,
@@ -34,6 +34,9 @@ def hide(obj: bpy.types.Object, *, from_camera_rays: bool) -> None:
     if modifier and modifier.show_viewport:
         native.hidden_modifier = modifier.name
         modifier.show_viewport = False
+    base = armature_modifier(obj)
+    if native.base_left_on and base is not None and base.show_viewport:
+        native.hidden_base, base.show_viewport = True, False
     if from_camera_rays and obj.visible_camera:
         native.hidden_from_camera = True
         obj.visible_camera = False
@@ -56,6 +59,10 @@ def restore(obj: bpy.types.Object) -> None:
         native.hidden_modifier = ""
         if modifier:
             modifier.show_viewport = True
+    base = armature_modifier(obj)
+    if native.hidden_base and base is not None:
+        base.show_viewport = True
+    native.hidden_base = False
     show_to_camera(obj)
 
 

@@ -6,10 +6,21 @@ import bpy
 
 from ..modifier.made_for import has_moved
 from ..modifier.stack import our_modifier
+from ..scene.modifiers_before import (
+    differing_in_renders,
+    examples_refusal,
+    followed_modifiers,
+)
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import notes
 from ..session.status import status_of
+from ..wording import listed
 from .replacement import is_fixed
+
+OTHER_IN_RENDERS = (
+    "{names} of {obj} make another mesh in renders: it is deformed as by the Armature modifier "
+    "there. Give {names} the same settings in the viewport and in renders."
+)
 
 
 def find_notes(obj: bpy.types.Object) -> list[str]:
@@ -22,9 +33,12 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     found = notes(
         obj,
         replaced_modifier="" if native.passing else native.replaced_modifier,
+        base_left_on=native.base_left_on,
         own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
+        followed=bool(followed_modifiers(obj)),
     )
+    found += _notes_on_followed(obj)
     acting = Settings.of(obj)
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
@@ -40,4 +54,16 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     group = settings.blend_group
     if group and group not in obj.vertex_groups and acting.acts("blend_group"):
         found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
+    return found
+
+
+def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
+    """What does not go with modifiers before the Armature modifier that change the mesh."""
+    found = []
+    names = listed([each.name for each in differing_in_renders(obj)])
+    if names:
+        found.append(OTHER_IN_RENDERS.format(names=names, obj=obj.name))
+    refusal = examples_refusal(obj)
+    if refusal and Settings.of(obj).by_example and len(settings_of(obj).examples):
+        found.append(refusal)
     return found

@@ -1,9 +1,10 @@
 """Keeps the deformation of enabled objects up to date: `reconcile` looks, then updates.
 
-An enabled object is deformed by a node modifier right after its Armature modifier, which is hidden.
-The modifier reads attributes of the mesh (weights, joints), the posed bones from the *palette*
-object, and a few inputs. All of that was written once, for the mesh, weights, bones and settings of
-one moment, and Blender does not tell it when one of them changes. So:
+An enabled object is deformed by a node modifier right after its Armature modifier, which stays on
+as the base that ours adds to, or is hidden. Ours reads attributes of the mesh (weights, joints),
+the posed bones from the *palette* object, and a few inputs. All of that was written once, for the
+mesh, weights, bones and settings of one moment, and Blender does not tell it when one of them
+changes. So:
 
 - What it was made for is kept in the file as digests, one for each part (`modifier.made_for`).
 - `look` compares them with what there is now. The structure (names, counts, bones, settings, the
@@ -28,24 +29,39 @@ from enum import Enum, auto
 import bpy
 
 from ..errors import BindingError
+from ..modifier.armature_base import put_preserve_volume_back
 from ..modifier.made_for import PLACE, changed_parts
-from ..modifier.stack import installation_refusal, misfit_problem, our_modifier
+from ..modifier.stack import (
+    installation_refusal,
+    misfit_problem,
+    our_modifier,
+    surplus_vertices,
+)
 from ..scene.binding import Binding
+from ..scene.modifiers_before import followed_modifiers
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import deformation_refusal, pose_refusal
 from ..session.bindings import bindings
 from ..session.status import is_drawn, status_of
 from ..viewport.camera_rays import hidden_from_camera_rays
 from ..viewport.capability import drawing_refusal
-from .movement import is_being_edited, is_still_moving, key_values
+from .bone_renaming import follow_renamed_bones
+from .movement import are_bones_being_renamed, is_being_edited, is_still_moving, key_values
 from .native_display import hide, restore
 from .notes import find_notes
-from .replacement import is_fixed, let_pass, put_armature_modifier_back, replace_armature_modifier
+from .replacement import (
+    changed_parts_of_fixed,
+    is_fixed,
+    let_pass,
+    put_armature_modifier_back,
+    replace_armature_modifier,
+)
 
 MODIFIER_MISSING = (
     "The modifier DQ Compensation of {obj} was applied or removed. Press Refresh to add it again, "
     "or Disable to go back to the Armature modifier."
 )
+MISFIT = "number of vertices"
 DEFORMED_MEANWHILE = "Until then the Armature modifier deforms it."
 
 
@@ -67,12 +83,15 @@ class Found:
         reason: why it is not deformed by us, a sentence for the panel.
         parts: what has changed since the modifier was made, by the names that riggers know.
         waits: whether something was left for later.
+        misfit: where followed modifiers make another number of vertices: the frame, and how many
+            more.
     """
 
     state: State
     reason: str | None = None
     parts: tuple[str, ...] = ()
     waits: bool = False
+    misfit: tuple[float, int] | None = None
 
 
 def look(
@@ -94,8 +113,19 @@ def look(
     parts = _changed_parts(obj, binding) if ours is not None else ()
     if parts or (obj.library is None and (ours is None or not native.replaced_modifier)):
         return Found(State.OUT_OF_DATE, parts=parts)
-    reason = misfit_problem(obj, depsgraph) if obj.library is None else None
-    return Found(State.PASSING, reason) if reason else Found(State.CURRENT)
+    return _fit(obj, depsgraph)
+
+
+def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Found:
+    """Whether the vertices are as many as the modifier was made for."""
+    surplus = surplus_vertices(obj, depsgraph) if obj.library is None else 0
+    if not surplus:
+        return Found(State.CURRENT)
+    misfit = (depsgraph.scene.frame_current_final, surplus)
+    if status_of(obj).misfit != misfit and followed_modifiers(obj):
+        # They are read once in this frame: what does not fit then, passes.
+        return Found(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
+    return Found(State.PASSING, misfit_problem(obj))
 
 
 def _is_linked(obj: bpy.types.Object) -> bool:
@@ -107,9 +137,7 @@ def _changed_parts(obj: bpy.types.Object, binding: Binding | None) -> tuple[str,
     if obj.library is not None:
         return ()
     if is_fixed(obj):
-        # Its mesh cannot be written; that it has moved is a note.
-        found = changed_parts(obj, Settings.of(obj))
-        return tuple(part for part in found if part != PLACE)
+        return changed_parts_of_fixed(obj, Settings.of(obj))
     return changed_parts(obj, Settings.of(obj), binding)
 
 
@@ -130,13 +158,15 @@ def reconcile(
         what was found before.
     """
     status = status_of(obj)
-    waits = patient and edited and is_being_edited(obj)
-    deep = (edited and not waits) or not status.compared
+    rests = our_modifier(obj) is not None and are_bones_being_renamed(obj)
+    waits = edited and (rests or (patient and is_being_edited(obj)))
+    deep = not rests and ((edited and not waits) or not status.compared)
     if deep:
         bindings.discard(obj.session_uid)
     try:
-        found = look(obj, depsgraph, bindings.get(obj, depsgraph) if deep else None)
-        status.compared = True
+        binding = bindings.get(obj, depsgraph) if deep else None
+        found = Found(State.CURRENT) if rests else look(obj, depsgraph, binding)
+        status.compared |= deep
         still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)
         if found.state is State.OUT_OF_DATE and not still_moving:
             _bring_up_to_date(obj, depsgraph, found)
@@ -144,7 +174,8 @@ def reconcile(
         found, still_moving = Found(State.BLOCKED, str(error)), False
     extra = _give_way(obj, found)
     status.problem = None if extra else found.reason
-    _read(obj, depsgraph, found, deep=deep)
+    if not rests:
+        _read(obj, depsgraph, found, deep=deep)
     status.pose_problem = pose_refusal(obj) if status.problem is None else None
     status.notes = find_notes(obj) + extra
     status.key_values = key_values(obj)
@@ -155,7 +186,10 @@ def reconcile(
 
 def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found) -> None:
     """Write everything again that deforms an object."""
-    if PLACE in found.parts:
+    if found.misfit is not None:
+        status_of(obj).misfit = found.misfit
+    follow_renamed_bones(obj)
+    if PLACE in found.parts or MISFIT in found.parts:
         bindings.discard(obj.session_uid)
     binding = bindings.get(obj, depsgraph)
     if not settings_of(obj).native.replaced_modifier:
@@ -173,9 +207,11 @@ def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
     """
     if obj.library is not None:
         return []
+    if found.state is State.MISSING:
+        put_preserve_volume_back(obj)
+    elif found.state is not State.BLOCKED and our_modifier(obj) is not None:
+        let_pass(obj, passing=found.state is State.PASSING)
     if found.state is not State.BLOCKED:
-        if our_modifier(obj) is not None:
-            let_pass(obj, passing=found.state is State.PASSING)
         return []
     # In Edit Mode the modifier stays as it was when it began.
     if obj.mode != "EDIT":
@@ -196,6 +232,9 @@ def _read(
             status.binding = None
         elif deep or drawn:
             status.binding = bindings.get(obj, depsgraph)
+            if settings.display == "GPU" and status.binding.shape_keys is not None:
+                # Modifiers that are followed cannot be evaluated while something is drawn.
+                _ = status.binding.shape_keys.offsets
     except BindingError as error:
         status.binding, status.problem = None, str(error)
 

@@ -1,6 +1,7 @@
-"""Puts our node modifier in the place of an object's Armature modifier, and takes it out again.
+"""Lets our node modifier deform an object with its Armature modifier, or in its place, and back.
 
-The Armature modifier stays in the stack, so that exporters find a skin; it is only hidden.
+The Armature modifier stays in the stack, so that exporters find a skin: left on or hidden, as the
+base of the deformation is.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import bpy
 
 from ..errors import BindingError
+from ..modifier.armature_base import arrange, is_replaced, keep_preserve_volume, put_back, show
 from ..modifier.installation import install, uninstall
-from ..modifier.made_for import changed_parts
-from ..modifier.stack import our_modifier
+from ..modifier.made_for import BASE, PLACE, VERSION, changed_parts
+from ..modifier.stack import base_of, our_modifier
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings, settings_of
@@ -30,6 +32,15 @@ def is_fixed(obj: bpy.types.Object) -> bool:
     return mesh_of(obj).library is not None and our_modifier(obj) is not None
 
 
+def changed_parts_of_fixed(obj: bpy.types.Object, settings: Settings) -> tuple[str, ...]:
+    """The settings that have changed since the modifier of a fixed object was made.
+
+    That the object has moved is a note; a modifier of an earlier version serves.
+    """
+    found = changed_parts(obj, settings)
+    return tuple(part for part in found if part not in {PLACE, BASE, VERSION})
+
+
 def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:
     """Let the node modifier deform an object, by its settings; again brings it up to date.
 
@@ -37,37 +48,36 @@ def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:
         BindingError: a modifier stands in the way, or the mesh is linked and the modifier is made
             for other settings; nothing has changed then.
     """
-    nodes = our_modifier(obj)
-    settings = Settings.of(obj)
+    nodes, armature = our_modifier(obj), armature_modifier(obj)
+    settings, native = Settings.of(obj), settings_of(obj).native
+    known = armature is not None and is_replaced(native, armature)
     if nodes is None or not is_fixed(obj):
         nodes = install(obj, binding, settings, follow_factor=True)
-    elif changed_parts(obj, settings):
+        if armature is not None and not known:
+            nodes.show_in_editmode = armature.show_in_editmode
+    elif changed_parts_of_fixed(obj, settings):
         raise BindingError(REFUSAL_FIXED.format(obj=obj.name))
-    native = settings_of(obj).native
-    armature = armature_modifier(obj)
-    if armature is None or native.replaced_modifier == armature.name:
-        return
-    if native.replaced_modifier and not (armature.show_viewport or armature.show_render):
-        # It has another name now.
-        native.replaced_modifier = armature.name
-        return
-    if is_fixed(obj):
-        _show(nodes, viewport=True, render=True)
-    else:
-        nodes.show_in_editmode = armature.show_in_editmode
-    native.replaced_modifier = armature.name
-    native.replaced_show_viewport = armature.show_viewport
-    native.replaced_show_render = armature.show_render
-    _show(armature, viewport=False, render=False)
+    elif armature is not None:
+        arrange(obj, armature, base_of(nodes), settings)
+        if not known:
+            show(nodes, viewport=True, render=True)
 
 
 def let_pass(obj: bpy.types.Object, *, passing: bool) -> None:
-    """Show the Armature modifier where the node modifier lets the mesh pass, or hide it again."""
+    """Show the Armature modifier where the node modifier lets the mesh pass, or hide it again.
+
+    One that is left on deforms it already, with Preserve Volume as the method needs it.
+    """
     native, armature = settings_of(obj).native, armature_modifier(obj)
-    if armature is None or native.passing == passing:
+    if armature is None:
+        return
+    if native.base_left_on:
+        keep_preserve_volume(armature, Settings.of(obj))
+        return
+    if native.passing == passing:
         return
     native.passing = passing
-    _show(
+    show(
         armature,
         viewport=passing and native.replaced_show_viewport,
         render=passing and native.replaced_show_render,
@@ -81,24 +91,12 @@ def put_armature_modifier_back(obj: bpy.types.Object) -> None:
     """
     nodes, native = our_modifier(obj), settings_of(obj).native
     if nodes is not None and is_fixed(obj):
-        _show(nodes, viewport=False, render=False)
+        show(nodes, viewport=False, render=False)
+        put_back(obj)
     else:
         if nodes is not None and not native.replaced_modifier:
             _take_over(obj)
         uninstall(obj)
-    if not native.replaced_modifier:
-        return
-    armature = obj.modifiers.get(native.replaced_modifier)
-    if armature is None or armature.type != "ARMATURE":
-        armature = armature_modifier(obj)
-    native.replaced_modifier, native.passing = "", False
-    if armature is None:
-        return
-    _show(
-        armature,
-        viewport=native.replaced_show_viewport or armature.show_viewport,
-        render=native.replaced_show_render or armature.show_render,
-    )
 
 
 def _take_over(obj: bpy.types.Object) -> None:
@@ -107,11 +105,3 @@ def _take_over(obj: bpy.types.Object) -> None:
     if armature is not None and not (armature.show_viewport or armature.show_render):
         native.replaced_modifier = armature.name
         native.replaced_show_viewport = native.replaced_show_render = True
-
-
-def _show(modifier: bpy.types.Modifier, *, viewport: bool, render: bool) -> None:
-    """Show or hide a modifier; Blender hears of it only where that changes anything."""
-    if modifier.show_viewport != viewport:
-        modifier.show_viewport = viewport
-    if modifier.show_render != render:
-        modifier.show_render = render

@@ -11,7 +11,7 @@ MISFIT = f"{PREFIX}misfit"
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
 STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
-PAIR = f"{PREFIX}pair"  # the row of its two strongest bones in the table of pairs
+PAIR = f"{PREFIX}pair"  # its row in one of the tables of the palette: of joints, or of pairs
 # The limb that it is measured against by MEASURED: how far it is from that at rest,
 REST_DISTANCE = f"{PREFIX}kept"
 MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint.
@@ -23,17 +23,6 @@ SET_CENTROID = f"{PREFIX}set_centroid"
 SET_JOINT = f"{PREFIX}set_joint"  # 1 the joint is shared, 0 it is not
 SET_REFERENCE = f"{PREFIX}set_reference"  # palette row of the controlling bone, -1 without one
 SET_SIZE = f"{PREFIX}set_size"  # the number of bones
-# The table of pairs for MEASURED: the joint and the limb that vertices are measured against.
-JOINT = f"{PREFIX}joint"  # palette rows: the bone at whose head it is,
-JOINT_PARENT = f"{PREFIX}joint_parent"  # the bone before it,
-JOINT_LIMB = f"{PREFIX}joint_limb"  # and the one of the two whose limb it is
-JOINT_HEAD = f"{PREFIX}joint_head"
-JOINT_RAY = f"{PREFIX}joint_ray"
-JOINT_ACROSS = (
-    f"{PREFIX}joint_across"  # four directions: two across the limb of the bone, two of its parent
-)
-PAIR_FIRST = f"{PREFIX}pair_first"
-PAIR_SECOND = f"{PREFIX}pair_second"
 
 # The example poses, see `core.example_poses`: of every vertex the offset of each,
 EXAMPLE_OFFSET = f"{PREFIX}example_offset"
@@ -52,10 +41,25 @@ EXAMPLE_WEIGHT = f"{PREFIX}example_weight"  # what each row from there on counts
 EXAMPLE_SIBLING = f"{PREFIX}example_sibling"  # the poses of its bone, one attribute each; -1: none
 EXAMPLE_FACTOR = f"{PREFIX}example_factor"
 
-# Of the palette: of bone b in row 4 b the limb direction found by itself, in the rows after it the
-# bone's own axes; and how far the points of the axes are from the origin.
-PALETTE_AXES = f"{PREFIX}axes"
-PALETTE_LENGTH = f"{PREFIX}length"
+# Of the palette, row by row: of each bone its own axes at rest and where its first point is,
+PALETTE_REST = f"{PREFIX}palette_rest"
+PALETTE_LENGTH = f"{PREFIX}length"  # and how far from that the points of the axes are;
+PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
+# The tables that meshes have asked for, see `vertex_attributes`:
+JOINT_ROWS = f"{PREFIX}joint_rows"
+PAIR_ROWS = f"{PREFIX}pair_rows"
+
+# Of the evaluated palette, row by row: see `bone_nodes.posed_bones`, `measured_nodes.posed_joint`
+# and `set_nodes.pair_offset`.
+BONE = f"{PREFIX}bone"
+BONE_MATRIX = f"{PREFIX}bone_matrix"
+POSED_JOINT = f"{PREFIX}posed_joint"
+POSED_PAIR = f"{PREFIX}posed_pair"
+
+OF_PALETTE = frozenset(
+    (PALETTE_REST, PALETTE_LENGTH, PALETTE_GROUP, JOINT_ROWS, PAIR_ROWS)
+    + (BONE, BONE_MATRIX, POSED_JOINT, POSED_PAIR)
+)
 
 
 def numbered(name: str, number: int) -> str:

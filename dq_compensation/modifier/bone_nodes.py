@@ -1,6 +1,7 @@
 """Nodes that compute every bone's transform in this frame from the points of the palette object.
 
-Each is a field on a cloud of one point per palette row; see `core.pose.Pose`, which it equals.
+They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on a
+cloud with one point per row. See `core.pose.Pose`, which they equal.
 """
 
 from __future__ import annotations
@@ -8,96 +9,122 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from .attribute_names import PALETTE_AXES, PALETTE_LENGTH, PREFIX
+from .attribute_names import BONE, BONE_MATRIX, PALETTE_LENGTH, PALETTE_REST
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Field, Geometry, Matrix, Scalar, Vector
-
-_RIGID = f"{PREFIX}rigid"
+from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
 
 
-def bone_cloud(
-    build: TreeBuilder,
-    palette: Geometry,
-    *,
-    with_scales: bool = False,
-    limb: tuple[Scalar, Scalar] | None = None,
-) -> Cloud:
-    """The transform of each bone, captured on one point per row of the palette object.
-
-    Args:
-        with_scales: also `scale`: the matrix R^-1 D.
-        limb: for the posed limb direction in `packed`: its row among the bone's four and its sign.
+def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
+    """The bones that `with_bones` has left on the points of an evaluated palette.
 
     Returns:
-        the fields `matrix` (D); `real`, `real_w` (the quaternion of its rigid part, w >= 0);
-        and `packed`, all of it in one matrix for one fetch: the quaternion (x, y, z, w), its dual
-        part (x, y, z, w; right only where the bone is not scaled), the posed limb direction and 1
-        where the bone is scaled.
+        the fields `matrix` (D) and `packed`, one matrix for one fetch: the quaternion of the rigid
+        part of D, w >= 0 (x, y, z, w), its dual part (x, y, z, w; right only where the bone is not
+        scaled), and as the last number of the third column 1 where the bone is scaled.
     """
-    cloud = build.points(palette.point_count() / 4.0)
-    first = build.index() * 4.0
-    rows = [first, *(first + float(row) for row in (1, 2, 3))]
-    origin, *corners = (palette.sample(build.position(), row) for row in rows)
-    shrink = 1.0 / palette_length(build, palette)
-    x, y, z = ((corner - origin) * shrink for corner in corners)
-    matrix = build.matrix_of_columns(x, y, z, origin)
-    scaled = _is_scaled(build, matrix, (x, y, z))
+    return Cloud(
+        palette,
+        {"matrix": build.attribute(BONE_MATRIX, Matrix), "packed": build.attribute(BONE, Matrix)},
+    )
 
-    # Scales are rare, and their nodes many: a Switch of geometries leaves them out.
-    own_axes = [palette.sample(build.attribute(PALETTE_AXES, Vector), row) for row in rows[1:]]
-    known = cloud.capture({"matrix": matrix, "scaled": scaled})
-    matrix, scaled = known.fields["matrix"], known.fields["scaled"]
+
+def rotation_of(build: TreeBuilder, bones: Cloud, row: Scalar) -> Quaternion:
+    """The quaternion of the rigid part of a bone."""
+    x, y, z, w = bones.at("packed", row).entries()[0]
+    return Quaternion(w, build.vector(x, y, z))
+
+
+def bone_matrices(
+    build: TreeBuilder,
+    palette: Geometry,
+    points: Geometry,
+    last: Scalar,
+    length: Scalar,
+    bendy: Scalar,
+) -> tuple[Cloud, Scalar]:
+    """The matrices of the bones, one on each point; on points beyond, the last one again.
+
+    Args:
+        palette: as its Armature and Hook modifiers leave it.
+        last: the last row of the bones.
+        length: how far the points of axes are from the origin; bendy bones have lengths and
+            origins of their own.
+        bendy: whether there are bendy bones.
+
+    Returns:
+        the points with the fields `matrix` (D), `rigid` (its rigid part: a rotation, where the bone
+        is not scaled with the translation) and `scaled` (1 or 0); and whether any is scaled.
+    """
+    row = build.index().minimum(last)
+    first = row * 4.0
+    corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
+    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+    own_length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
+    shrink = 1.0 / build.choose(bendy, length, own_length)
+    x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
+    turn = build.matrix_of_columns(x, y, z, None)
+    base = at_rest.transform_point(build.zero())
+    own_origin = corners[0] - turn.transform_direction(base)
+    origin = build.choose(bendy, corners[0], own_origin)
+    matrix = build.matrix_of_columns(x, y, z, origin)
+    posed = points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
+    matrix, scaled = posed.fields["matrix"], posed.fields["scaled"]
     assert isinstance(matrix, Matrix)
     assert isinstance(scaled, Scalar)
-    as_posed = known.geometry.store(_RIGID, matrix)
-    orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, own_axes))
-    made_rigid = known.geometry.store(_RIGID, orthogonal)
-    any_scaled = known.geometry.greatest(scaled) > 0.5
-    cloud = build.choose(any_scaled, as_posed, made_rigid)
-    rigid = build.attribute(_RIGID, Matrix)
+    any_scaled = posed.geometry.greatest(scaled) > 0.5
+    # Scales are rare, and their nodes many: a Switch leaves them out.
+    orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
+    rigid = build.choose(any_scaled, matrix, orthogonal)
+    return Cloud(posed.geometry, {**posed.fields, "rigid": rigid}), any_scaled
 
+
+def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
+    """Points with the attributes of bones for `posed_bones`.
+
+    Args:
+        bones: `bone_matrices`.
+    """
+    matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
+    assert isinstance(matrix, Matrix)
+    assert isinstance(rigid, Matrix)
+    assert isinstance(scaled, Scalar)
     real = rigid.rotation()
     half = matrix.transform_point(build.zero()) * 0.5
     dual = half * real.w + half.cross(real.axis)
     dual_w = half.dot(real.axis) * -1.0
-    direction: tuple[Scalar | float, ...] = (0.0, 0.0, 0.0)
-    if limb is not None:
-        at_rest = palette.sample(build.attribute(PALETTE_AXES, Vector), first + limb[0])
-        direction = rigid.transform_direction(at_rest * limb[1]).components()
     unused = (0.0, 0.0, 0.0, 0.0)
-    fields: dict[str, Field] = {
-        "real": real.axis,
-        "real_w": real.w,
-        "packed": build.matrix(
-            ((*real.components, real.w), (*dual.components(), dual_w), (*direction, scaled), unused)
-        ),
-    }
-    if with_scales:
-        fields["scale"] = rigid.transposed() @ matrix
-    captured = cloud.capture(fields)
-    return Cloud(captured.geometry, {**captured.fields, "matrix": matrix})
+    packed = build.matrix(
+        (
+            (*real.components, real.w),
+            (*dual.components(), dual_w),
+            (0.0, 0.0, 0.0, scaled),
+            unused,
+        )
+    )
+    return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
 
 
 def palette_length(build: TreeBuilder, palette: Geometry) -> Scalar:
-    """How far from the origin the palette's axes are at rest; a single number."""
+    """How far the skeleton reaches from the origin, as a power of two; a single number."""
     index = build.constant(0)
     return palette.sample(build.attribute(PALETTE_LENGTH, Scalar), index)
 
 
-def _is_scaled(build: TreeBuilder, matrix: Matrix, columns: Sequence[Vector]) -> Scalar:
-    """1 where the columns of a matrix are not those of the rotation that it holds, else 0."""
-    rotation = matrix.rotation_socket()
-    off: Scalar | None = None
-    for axis, column in enumerate(columns):
-        unit = tuple(float(axis == row) for row in range(3))
-        distance = build.rotated(unit, rotation).distance(column)
-        off = distance if off is None else off + distance
-    assert off is not None
+def _is_scaled(columns: Sequence[Vector]) -> Scalar:
+    """1 where the columns of a matrix are not those of a rotation, else 0.
+
+    From z = x cross y and x = y cross z follows that they are at right angles, |y| = 1 and
+    |x| = |z|, or that all are 0.
+    """
+    x, y, z = columns
+    off = x.cross(y).distance(z) + y.cross(z).distance(x) + (x.dot(x) - 1.0).absolute()
     return off > NOT_ORTHONORMAL
 
 
-def _rigid_part(build: TreeBuilder, turned: Matrix, own_axes: list[Vector]) -> Matrix:
+def _rigid_part(build: TreeBuilder, turned: Matrix, at_rest: Matrix) -> Matrix:
     """`core.pose._rigid_parts`: posed axes made orthogonal, Y first, times the rest's inverse."""
+    units = [tuple(float(row == axis) for row in range(3)) for axis in range(3)]
+    own_axes = [at_rest.transform_direction(unit) for unit in units]
     x, long_y, z = (turned.transform_direction(axis) for axis in own_axes)
     y = _unit_or_zero(long_y)
     y_x, y_y, y_z = y.components()

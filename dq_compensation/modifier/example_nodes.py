@@ -7,9 +7,13 @@ of the offsets.
 from __future__ import annotations
 
 from . import attribute_names as stored
+from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
-from .node_values import AnyField, Cloud, Geometry, Quaternion, Scalar, Vector
+from .node_values import AnyField, Cloud, Geometry, Integer, Quaternion, Scalar, Vector
 from .tree_kind import ExampleCounts
+
+# An example that acts less moves no vertex that anyone could see: it is left out.
+_NOTHING = 1e-5
 
 
 def with_examples(
@@ -17,11 +21,12 @@ def with_examples(
 ) -> Geometry:
     """The mesh, in its own space, with the offsets of the examples times their current weights."""
     alphas = example_alphas(build, mesh, bones, counts)
-    position = build.position()
     for number in range(counts.poses):
         offset = build.attribute(stored.numbered(stored.EXAMPLE_OFFSET, number), Vector)
-        position = position + offset * alphas.at("alpha", build.constant(number))
-    return mesh.set_position(position)
+        alpha = alphas.at("alpha", build.constant(number))
+        moved = mesh.set_position(build.position() + offset * alpha)
+        mesh = build.choose(alpha > _NOTHING, mesh, moved)
+    return mesh
 
 
 def example_alphas(
@@ -69,9 +74,9 @@ class _Table:
         """A column of floats."""
         return self._sampled(self._build.attribute(name, Scalar))
 
-    def integer(self, name: str) -> Scalar:
+    def integer(self, name: str) -> Integer:
         """A column of integers."""
-        return self._sampled(self._build.attribute(name, Scalar, integer=True))
+        return self._sampled(self._build.attribute(name, Integer))
 
     def vector(self, name: str) -> Vector:
         """A column of vectors."""
@@ -84,8 +89,8 @@ class _Table:
 def _nearness(build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts) -> Scalar:
     """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
     table = _Table(build, mesh)
-    bone = bones.quaternion("real", table.integer(stored.EXAMPLE_BONE))
-    parent = bones.quaternion("real", table.integer(stored.EXAMPLE_PARENT))
+    bone = rotation_of(build, bones, table.integer(stored.EXAMPLE_BONE))
+    parent = rotation_of(build, bones, table.integer(stored.EXAMPLE_PARENT))
     # conj(parent) bone
     turned = Quaternion(
         bone.w * parent.w + parent.axis.dot(bone.axis),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..core.skeleton import Skeleton
 from ..scene.stored_examples import Examples
 from . import attribute_names as stored
-from .palette_object import IDENTITY_ROW
+from .palette_points import IDENTITY_ROW
 
 
 def example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[str]:

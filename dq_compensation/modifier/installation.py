@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 import bpy
@@ -9,32 +10,36 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.named_bones import named_bones
 from ..scene.object_settings import Settings
-from ..scene.own_objects import is_palette
+from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
-from .example_tables import example_bones
+from .armature_base import arrange, can_be_left_on, put_back, shown_in_viewport
+from .attribute_object import (
+    INPUT,
+    attribute_mesh,
+    attribute_object,
+    attribute_object_of,
+    ensure_attribute_object,
+)
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
-from .node_tree import TREE_PROPERTY, ensure_tree, remove_tree
-from .palette_object import (
-    armature_of_palette,
-    ensure_palette,
-    limb_row,
-    palette_rows,
-    remove_palette,
-)
+from .node_tree import ensure_tree
+from .own_trees import TREE_PROPERTY, remove_tree
+from .palette_object import armature_of_palette, compute_what_is_read, ensure_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
-from .tree_kind import ExampleCounts, kind_for, slots_for
-from .vertex_attributes import measured_bones, remove_attributes, write_attributes
+from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
+from .vertex_attributes import (
+    measured_bones,
+    remove_attributes,
+    skinning_bones,
+    write_attributes,
+)
 
 MODIFIER_NAME = "DQ Compensation"
 
-REFUSAL_SHARED = (
-    "{obj} and {other} share a mesh, but {differing}. Give {obj} a mesh of its own "
-    "(Object, Relations, Make Single User) or the same settings."
-)
 REFUSAL_TOO_SMALL = (
     "{obj} has fewer vertices than it takes to keep its {poses} example poses. Remove some."
 )
@@ -45,7 +50,7 @@ def install(
 ) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
-    The Armature modifier is left as it is: whoever calls hides it, or both deform.
+    The Armature modifier is set as the base needs it.
 
     Args:
         obj: the original mesh object, not in Edit Mode.
@@ -53,37 +58,44 @@ def install(
         follow_factor: let a driver take the factor from the object's properties.
 
     Raises:
-        BindingError: a modifier stands in the way; the message is for the panel.
+        BindingError: its mesh is linked; the message is for the panel.
     """
     if reason := installation_refusal(obj):
         raise BindingError(reason)
-    rig, mesh = rig_of(obj), mesh_of(obj)
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    _require_same_content(obj, rig, settings)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
-    of_method = measured_bones(deformation, binding.skeleton)
-    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
-    slots = slots_for(binding.influences.width)
-    rows = palette_rows(palette)
-    sizes = write_attributes(
-        mesh, binding, deformation, examples, rows, slots, remove_others=not _other_users(obj)
-    )
+    masked, shape_keys = bool(armature.vertex_group), binding.shape_keys is not None
+    base: Base = "OWN"
+    if can_be_left_on(obj, armature):
+        base = base_for(
+            deformation,
+            examples,
+            masked=masked,
+            shape_keys=shape_keys,
+            followed=bool(binding.followed),
+        )
+    written = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
     if modifier is None:
         modifier = _add_modifier(obj, armature)
+    palette, hidden = written.palette, written.hidden
     kind = kind_for(
         deformation,
         examples,
-        masked=bool(armature.vertex_group),
-        shape_keys=binding.shape_keys is not None,
-        sets=sizes.sets,
+        base,
+        masked=masked,
+        shape_keys=shape_keys,
+        sets=written.sets,
+        sampled=hidden is not None,
     )
+    arrange(obj, armature, base, settings)
+    if base == "ARMATURE":
+        modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     if modifier.node_group != tree:
         modifier.node_group = tree
-    row, sign = limb_row(settings.limb_axis)
     values: dict[str, object] = {
         "Palette": palette,
         "Factor": settings.factor,
@@ -91,11 +103,11 @@ def install(
         "Blend Group": settings.blend_group,
         "Mask": armature.vertex_group,
         "Invert Mask": armature.invert_vertex_group,
-        "Vertices": len(mesh.vertices),
-        "Sets": sizes.sets,
-        "Pairs": sizes.pairs,
-        "Limb Row": row,
-        "Limb Sign": sign,
+        INPUT: hidden,
+        "Vertices": binding.vertex_count,
+        "Sets": written.sets,
+        "In Viewport": shown_in_viewport(obj, armature),
+        "In Renders": armature.show_render,
     }
     for name, value in values.items():
         set_input(modifier, name, value)
@@ -107,6 +119,53 @@ def install(
     if made_anew:
         remove_unused()
     return modifier
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a tree reads of an object.
+
+    Attributes:
+        palette: None where the tree reads no pose.
+        hidden: the attribute object; None where the mesh itself has the attributes.
+        sets: how many sets of bones there are.
+    """
+
+    palette: bpy.types.Object | None = None
+    hidden: bpy.types.Object | None = None
+    sets: int = 1
+
+
+def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Base) -> _Written:
+    """Write the palette and the attributes that a tree of that base reads."""
+    rig, alone = rig_of(obj), not _other_users(obj)
+    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    if base == "ARMATURE" and deformation.compensation is None:
+        if alone:
+            remove_attributes(mesh_of(obj))
+        return _Written()
+    hidden = None
+    if binding.followed or _differs_from_others(obj, rig, settings):
+        hidden = ensure_attribute_object(obj, binding.vertex_count)
+    skins = base == "OWN"
+    # Bones that are named are known again after a renaming.
+    named = named_bones(obj) & set(binding.skeleton.names)
+    palette = ensure_palette(
+        rig,
+        measured_bones(deformation, binding.skeleton) | named,
+        skinning_bones(deformation, examples, binding.skeleton) if skins else frozenset(),
+    )
+    sets = write_attributes(
+        mesh_of(hidden or obj),
+        binding,
+        deformation,
+        examples,
+        palette,
+        slots_for(binding.influences.width) if skins else 0,
+        remove_others=hidden is not None or alone,
+    )
+    compute_what_is_read(palette, bones=skins)
+    return _Written(palette, hidden, sets)
 
 
 def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> None:
@@ -121,8 +180,12 @@ def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> N
 
 
 def uninstall(obj: bpy.types.Object) -> None:
-    """Take our modifier away from an object, with its copies and all that only they needed."""
+    """Take our modifier away from an object, with its copies and all that only they needed.
+
+    The Armature modifier is as the user had set it again.
+    """
     forget(obj)
+    put_back(obj)
     release_factor(obj)
     active = obj.modifiers.active
     for modifier in our_modifiers(obj):
@@ -137,11 +200,13 @@ def uninstall(obj: bpy.types.Object) -> None:
 def remove_unused() -> None:
     """Remove the attributes, palettes and trees of this file that no modifier of ours uses."""
     users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
-    palettes = {get_input(modifier, "Palette") for obj in users for modifier in our_modifiers(obj)}
+    modifiers = [modifier for obj in users for modifier in our_modifiers(obj)]
+    palettes = {get_input(modifier, "Palette") for modifier in modifiers}
+    used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
     for obj in list(bpy.data.objects):
-        if is_palette(obj) and obj.library is None and obj not in palettes:
-            remove_palette(obj)
-    meshes = {obj.data for obj in (*users, *palettes) if obj is not None}
+        if is_hidden(obj) and obj.library is None and obj not in used:
+            remove_hidden(obj)
+    meshes = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
             remove_attributes(mesh)
@@ -162,37 +227,32 @@ def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.ty
 
 
 def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """Other objects that show the same mesh through a node modifier of ours."""
+    """Other objects whose node modifiers read the attributes of the same mesh."""
     mesh = obj.data
     if mesh is None or mesh.users < 2:
         return []
     return [
         other
         for other in bpy.data.objects
-        if other != obj and other.data == mesh and our_modifier(other) is not None
+        if other != obj
+        and other.data == mesh
+        and our_modifier(other) is not None
+        and attribute_object(other) is None
     ]
 
 
-def _require_same_content(
+def _differs_from_others(
     obj: bpy.types.Object, armature: bpy.types.Object, settings: Settings
-) -> None:
-    """All objects that share a mesh must be able to use its attributes.
-
-    Raises:
-        BindingError: another object of the mesh has another armature, curve or limb axis.
-    """
+) -> bool:
+    """Whether objects that share the mesh of an object need other attributes in it."""
     for other in _other_users(obj):
         modifier = our_modifier(other)
         palette = get_input(modifier, "Palette") if modifier is not None else None
         if palette is not None and armature_of_palette(palette) != armature:
-            differing = "follow different armatures"
-        elif _measures_otherwise(settings, other):
-            differing = "differ in Curve or Limb Axis"
-        else:
-            continue
-        raise BindingError(
-            REFUSAL_SHARED.format(obj=obj.name, other=other.name, differing=differing)
-        )
+            return True
+        if _measures_otherwise(settings, other):
+            return True
+    return False
 
 
 def _measures_otherwise(settings: Settings, other: bpy.types.Object) -> bool:

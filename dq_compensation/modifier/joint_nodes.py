@@ -7,9 +7,10 @@ from operator import add
 
 from ..core.spherical_joint import CENTRE_DAMPING
 from .attribute_names import SET_CENTROID, SET_JOINT, SET_REFERENCE, SET_SIZE, numbered
+from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
 from .node_groups import grouped
-from .node_values import Cloud, Field, Geometry, Quaternion, Scalar, Vector
+from .node_values import Cloud, Field, Geometry, Integer, Quaternion, Scalar, Vector
 from .set_nodes import aligned, chunks_of, faces_away, last_slot_implied, set_bones
 from .vertex_nodes import Vertices, added
 
@@ -27,7 +28,7 @@ def joint_set_cloud(
     """
     row = build.index()
     rows = set_bones(build, mesh, slots, row)
-    reference = mesh.sample(build.attribute(SET_REFERENCE, Scalar, integer=True), row)
+    reference = mesh.sample(build.attribute(SET_REFERENCE, Integer), row)
     centre = grouped(build, "DQ Compensation centres", _centre, mesh, bones, rows)
     # Of a first capture, so that the slots share it.
     cloud = build.points(set_count).capture({"centre": centre, "reference": reference})
@@ -69,8 +70,8 @@ def _centre(build: TreeBuilder, mesh: Geometry, bones: Cloud, rows: list[Scalar]
     """
     index = build.index()
     centroid: Vector = mesh.sample(build.attribute(SET_CENTROID, Vector), index)
-    size: Scalar = mesh.sample(build.attribute(SET_SIZE, Scalar, integer=True), index)
-    shared: Scalar = mesh.sample(build.attribute(SET_JOINT, Scalar, integer=True), index)
+    size: Scalar = mesh.sample(build.attribute(SET_SIZE, Integer), index)
+    shared: Scalar = mesh.sample(build.attribute(SET_JOINT, Integer), index)
 
     matrices = [bones.at("matrix", row) for row in rows]
     share = -1.0 / size
@@ -120,16 +121,18 @@ def turned_by_bones(vertices: Vertices, sets: Cloud, bones: Cloud, position: Vec
     build = vertices.build
     reference = sets.at("reference", vertices.set)
     aligning = build.choose(reference < 0.0, reference, vertices.strongest())
-    towards = bones.quaternion("real", aligning)
+    towards = rotation_of(build, bones, aligning)
     centre = sets.at("centre", vertices.set)
     from_centre = position - centre
     total: Quaternion | None = None
     sums: list[Vector] = []
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
-        real = bones.quaternion("real", bone)
+        real = rotation_of(build, bones, bone)
+        matrix = bones.at("matrix", bone)
         signed = real * (weight * (1.0 - faces_away(real.dot(towards)) * 2.0))
-        scaled = bones.at("scale", bone).transform_direction(from_centre) * weight
-        posed = bones.at("matrix", bone).transform_point(centre) * weight
+        # R^-1 D, what the bone does before it turns
+        scaled = real.conjugate().rotate(matrix.transform_direction(from_centre)) * weight
+        posed = matrix.transform_point(centre) * weight
         total = signed if total is None else added(total, signed)
         parts = [scaled, posed]
         sums = [a + b for a, b in zip(sums, parts, strict=True)] if sums else parts

@@ -20,13 +20,16 @@ from ..scene.binding import Binding
 from ..scene.content import Digests, digest, structure_of
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
-from ..scene.setup import find_rig
+from ..scene.setup import armature_modifier, find_rig
+from .armature_base import shown_in_viewport
 from .attribute_names import PREFIX
+from .attribute_object import INPUT, attribute_mesh
 from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
-from .node_tree import NODES_PROPERTY, TREE_PROPERTY
-from .palette_object import is_intact
-from .stack import is_in_place, our_modifier
+from .own_trees import NODES_PROPERTY, TREE_PROPERTY
+from .palette_object import edition_of, is_intact
+from .stack import base_of, is_in_place, our_modifier
+from .tree_kind import TREE_VERSION
 
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
@@ -39,6 +42,8 @@ _FORMER_PROPERTIES = (
 )
 
 PLACE = "place by the armature"
+BASE = "Armature modifier's visibility"
+VERSION = "version of the add-on"
 
 
 def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
@@ -49,8 +54,12 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
         record["measured by"] = measuring_of(settings)
         record["place"] = binding.object_to_armature.ravel().tolist()
         record["extent"] = extent(binding.rest)
+        if settings.curve == "MEASURED":
+            record["joints"] = binding.measured(
+                settings.limb_axis, use_mesh_joints=settings.use_mesh_joints
+            ).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
-    mesh = mesh_of(obj)
+    mesh = attribute_mesh(obj)
     if _record(mesh, CONTENT_PROPERTY) != binding.content:
         mesh[CONTENT_PROPERTY] = json.dumps(binding.content)
 
@@ -84,7 +93,7 @@ def changed_parts(
     if has_moved(obj, settings):
         found.append(PLACE)
     if binding is not None:
-        written = _record(mesh_of(obj), CONTENT_PROPERTY)
+        written = _record(attribute_mesh(obj), CONTENT_PROPERTY)
         found += [name for name, value in binding.content.items() if written.get(name) != value]
     return tuple(found)
 
@@ -101,12 +110,23 @@ def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
 
 def measuring_of(settings: Settings) -> str:
     """The settings of the measurement, the same for all objects that share a mesh."""
-    return f"{settings.curve} {settings.limb_axis}"
+    # As in files of earlier versions, which did not know the joints of the mesh, where these count.
+    return f"{settings.curve} {settings.limb_axis}{'' if settings.use_mesh_joints else ' alone'}"
 
 
 def measured_by(obj: bpy.types.Object) -> str | None:
     """How the compensation of an object was measured; None without any."""
     return _record(obj, STATE_PROPERTY).get("measured by")
+
+
+def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
+    """The joints that MEASURED acts at: from the hierarchy, and from the mesh.
+
+    Returns:
+        None where it is not used, or was measured by an earlier version.
+    """
+    counts = _record(obj, STATE_PROPERTY).get("joints")
+    return None if counts is None else (counts[0], counts[1])
 
 
 def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
@@ -115,25 +135,38 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
+        *(() if settings.use_mesh_joints else ("without joints of the mesh",)),
     )
-    modifier, rig = our_modifier(obj), find_rig(obj)
-    if modifier is None or rig is None:
+    modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
+    if modifier is None or rig is None or armature is None:
         return found
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     inputs = get_inputs(modifier)
     palette = inputs.pop("Palette", None)
+    hidden = inputs.pop(INPUT, None)
     inputs.pop("Factor", None)  # it is driven
     intact = palette is not None and is_intact(palette, rig)
-    attributes = [
-        (a.name, a.data_type) for a in mesh_of(obj).attributes if a.name.startswith(PREFIX)
-    ]
+    mesh = mesh_of(hidden or obj)
+    attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
-        "posed bones": digest(intact),
-        "attributes": digest(sorted(attributes)),
+        "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
+        "attributes": digest(sorted(attributes), len(mesh.vertices)),
+        BASE: digest(*_base(obj, modifier, armature)),
+        VERSION: digest(TREE_VERSION),
     }
+
+
+def _base(
+    obj: bpy.types.Object, modifier: bpy.types.NodesModifier, armature: bpy.types.ArmatureModifier
+) -> tuple[object, ...]:
+    """The base, and where it is shown: what is not deformed is not compensated."""
+    if base_of(modifier) == "OWN":
+        return ("OWN",)
+    shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
+    return ("ARMATURE", *shown)
 
 
 def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:

@@ -5,50 +5,47 @@ from __future__ import annotations
 from ..core.measured_joints import TINY
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
-from .set_nodes import turn_and_limb
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 
 
-def measured_joints(build: TreeBuilder, mesh: Geometry, bones: Cloud, count: Scalar) -> Cloud:
-    """Each joint, with each of its two limbs, in the pose.
+def posed_joint(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar) -> Matrix:
+    """Each joint with one of its two limbs, in the pose; on the rows of JOINT_ROWS.
+
+    Args:
+        palette: with the rows, as its Armature modifier leaves it.
+        bones: `bone_nodes.bone_matrices`.
 
     Returns:
-        `head` and `ray`, at rest; `posed_head`, `posed_ray`; `size`, how thick the limbs are
-        scaled; `gap`, how far the parent's end has come away from the joint.
+        its columns: the posed head and `size`, how thick the limbs are scaled; the posed ray and
+        `gap`, how far the parent's end has come away from the joint; the head at rest; the ray at
+        rest.
     """
-    index = build.index()
-    joint, parent, limb = (
-        mesh.sample(build.attribute(name, Scalar, integer=True), index)
-        for name in (stored.JOINT, stored.JOINT_PARENT, stored.JOINT_LIMB)
-    )
-    head, ray = (
-        mesh.sample(build.attribute(name, Vector), index)
-        for name in (stored.JOINT_HEAD, stored.JOINT_RAY)
-    )
-    across = [
-        mesh.sample(build.attribute(stored.numbered(stored.JOINT_ACROSS, number), Vector), index)
-        for number in range(4)
-    ]
+    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
+    columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
+    (head, joint), (ray, parent), (forth, limb), (before, _) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
-    real, _ = turn_and_limb(build, bones, limb)
-    size = _thickness(of_joint, across[0], across[1])
-    size = size.maximum(_thickness(of_parent, across[2], across[3]))
-    return build.points(count).capture(
-        {
-            "head": head,
-            "ray": ray,
-            "posed_head": posed_head,
-            "posed_ray": real.rotate(ray),
-            "size": size,
-            "gap": posed_head.distance(of_parent.transform_point(head)),
-        }
+    size = _thickness(build, of_joint, forth).maximum(_thickness(build, of_parent, before))
+    size = build.choose(any_scaled, 1.0, size)
+    posed_ray = bones.at("rigid", limb).transform_direction(ray)
+    gap = posed_head.distance(of_parent.transform_point(head))
+    return build.matrix(
+        (
+            (*posed_head.components(), size),
+            (*posed_ray.components(), gap),
+            (*head.components(), 0.0),
+            (*ray.components(), 0.0),
+        )
     )
 
 
-def _thickness(matrix: Matrix, one: Vector, other: Vector) -> Scalar:
-    """The largest factor by which a matrix stretches directions of a plane."""
-    p, q = matrix.transform_direction(one), matrix.transform_direction(other)
+def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
+    """The largest factor by which a matrix stretches what is at right angles to a unit vector."""
+    x, _, _ = along.components()
+    other = build.choose(x.absolute() > 0.7, (1.0, 0.0, 0.0), build.vector(0.0, 1.0, 0.0))
+    across = along.cross(other).normalized()
+    p = matrix.transform_direction(across)
+    q = matrix.transform_direction(along.cross(across))
     long, wide = p.dot(p) * 0.5, q.dot(q) * 0.5
     slant, difference = p.dot(q), long - wide
     root = (slant * slant + difference * difference).square_root()
@@ -56,28 +53,37 @@ def _thickness(matrix: Matrix, one: Vector, other: Vector) -> Scalar:
 
 
 def brought_back(
-    build: TreeBuilder, joints: Cloud, share: Scalar, rest: Vector, moved: Vector, *, shaped: bool
+    build: TreeBuilder,
+    palette: Geometry,
+    share: Scalar,
+    rest: Vector,
+    moved: Vector,
+    *,
+    shaped: bool,
 ) -> Vector:
     """Vertices after dual quaternion skinning, brought back to their limbs.
 
     Args:
-        joints: `measured_joints`.
+        palette: evaluated, with `posed_joint`.
         share: amount, painted weight and factor of the vertex.
         rest, moved: the vertex before and after skinning.
         shaped: whether shape keys change the rest; else its distances are in attributes.
     """
-    row: Scalar = build.attribute(stored.PAIR, Scalar, integer=True)
-    away = _from_ray(moved - joints.at("posed_head", row), joints.at("posed_ray", row))
+    row: Scalar = build.attribute(stored.PAIR, Integer)
+    joint: Matrix = palette.sample(build.attribute(stored.POSED_JOINT, Matrix), row)
+    columns = joint.entries()
+    posed_head, posed_ray, head, ray = (build.vector(*column[:3]) for column in columns)
+    size, gap = columns[0][3], columns[1][3]
+    away = _from_ray(moved - posed_head, posed_ray)
     distance = away.length()
     if shaped:
-        from_joint = rest - joints.at("head", row)
-        rest_distance = _from_ray(from_joint, joints.at("ray", row)).length()
+        from_joint = rest - head
+        rest_distance = _from_ray(from_joint, ray).length()
         max_correction = from_joint.length() - rest_distance
     else:
         rest_distance = build.attribute(stored.REST_DISTANCE, Scalar)
         max_correction = build.attribute(stored.MAX_CORRECTION, Scalar)
-    size = joints.at("size", row)
-    too_far = (distance - size * rest_distance - joints.at("gap", row)).maximum(0.0)
+    too_far = (distance - size * rest_distance - gap).maximum(0.0)
     too_far = too_far.minimum((size * max_correction).maximum(0.0))
     return moved - away * (share * too_far / distance.maximum(TINY))
 

@@ -14,6 +14,7 @@ from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier
 from ..scene.temporary_copy import temporary_copy
+from .armature_base import put_back
 from .installation import install, uninstall
 from .stack import our_modifier
 
@@ -35,9 +36,10 @@ def evaluate_by_modifier(
     with temporary_copy(obj) as copy:
         for modifier in _not_ours_to_show(copy):
             copy.modifiers.remove(modifier)
+        put_back(copy)
         armature = armature_modifier(copy)
         if armature is not None:
-            armature.show_viewport = False
+            armature.show_viewport = True
         try:
             nodes = install(copy, binding, settings)
             nodes.show_viewport = True

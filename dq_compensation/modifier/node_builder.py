@@ -48,11 +48,9 @@ class TreeBuilder(TreeNodes):
             ((*x.components(), 0.0), (*y.components(), 0.0), (*z.components(), 0.0), (*origin, 1.0))
         )
 
-    def attribute(
-        self, name: str | Scalar, kind: type[Scalar | Vector | Matrix], *, integer: bool = False
-    ) -> Any:
+    def attribute(self, name: str | Scalar, kind: type[Scalar | Vector | Matrix]) -> Any:
         """A named attribute as a field of that kind."""
-        data_type = "INT" if integer else DATA_TYPES[kind]
+        data_type = DATA_TYPES[kind]
         key = (name, data_type)
         if key not in self._attributes:
             node = self.node("GeometryNodeInputNamedAttribute", data_type=data_type)

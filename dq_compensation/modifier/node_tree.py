@@ -1,15 +1,18 @@
 """The Geometry Nodes tree of the modifier display.
 
-Three stages, each on fewer points than there are vertices for as long as possible:
+There are two bases (`tree_kind.Base`). Where the Armature modifier is left on, the tree moves the
+vertices that it has deformed on by the compensation, or lets them pass. Where the tree skins the
+mesh itself, it has three stages, each on fewer points than there are vertices for as long as
+possible:
 
-1. *Bones* (`bone_nodes`): the palette's points become matrices and quaternions, once per bone.
-2. *Sets* and *pairs* (`set_nodes`, `joint_nodes`, `measured_nodes`): vertices share their bones
-   with hundreds of others. What depends on the bones alone (signs, weighted sums as matrices, the
-   direction of the compensation, the centre of a joint) is computed once for each distinct set or
-   pair.
+1. *Bones*, *joints* and *pairs* of bones: once per armature, by the palette's own tree
+   (`palette_nodes`), for all its meshes.
+2. *Sets* (`set_nodes`, `joint_nodes`): vertices share their bones with hundreds of others. What
+   depends on the bones alone (signs, weighted sums as matrices, the centre of a joint) is computed
+   once for each distinct set.
 3. *Vertices* (`vertex_nodes`): fetch by set, multiply with the weights, rotate and move.
 
-What stages 2 and 3 cannot say for a set (scaled bones; signs that depend on the weights, which
+What stage 2 cannot say for a set (scaled bones; signs that depend on the weights, which
 takes bones turned by more than half a turn against each other) goes bone by bone. Switches of
 geometry choose: what is not chosen is not computed. So does a switch for objects that stand where
 their armature stands, which saves two transformations.
@@ -36,23 +39,22 @@ What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import bpy
 
-from ..scene.content import digest
-from ..session.new_data import remember_new
-from .attribute_names import MISFIT
-from .bone_nodes import bone_cloud, palette_length
+from . import own_trees
+from .attribute_names import MISFIT, OF_PALETTE, PREFIX
+from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
-from .measured_nodes import brought_back, measured_joints
-from .node_builder import TreeBuilder, new_tree
+from .measured_nodes import brought_back
+from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
-from .set_nodes import compensation_pairs, dual_quaternion_sets
+from .own_trees import TreeInput, new_modifier_tree
+from .set_nodes import dual_quaternion_sets
 from .tree_kind import TreeKind
 from .vertex_nodes import (
     Vertices,
@@ -64,117 +66,49 @@ from .vertex_nodes import (
     linear_blend_by_sets,
 )
 
-# Custom properties of a tree: the key of its kind, and the digest of its nodes when it was built.
-TREE_PROPERTY = "dq_compensation_tree"
-NODES_PROPERTY = "dq_compensation_nodes"
-EDITED = "edited"
-
-
-# What of a node's settings changes what it computes.
-_OPTIONS = ("operation", "data_type", "domain", "input_type", "transform_space", "integer")
-
-
-@dataclass(frozen=True)
-class _Input:
-    name: str
-    socket: str
-    default: object
-    hidden: bool
-    description: str
-
+# A custom property of a tree: its base.
+BASE_PROPERTY = "dq_compensation_base"
 
 INPUTS = (
-    _Input("Palette", "Object", None, True, "The posed bones, as points"),
-    _Input("Factor", "Float", 1.0, False, "How much of the compensation acts"),
-    _Input("Vertex Group", "String", "", False, "Weights that scale the compensation"),
-    _Input("Mask", "String", "", True, "The vertex group of the Armature modifier"),
-    _Input("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
-    _Input("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
-    _Input("Sets", "Int", 1, True, "How many sets of bones there are"),
-    _Input("Pairs", "Int", 1, True, "How many pairs of strongest bones there are"),
-    _Input("Limb Row", "Int", 0, True, "Which direction of the bones is the limb's"),
-    _Input("Limb Sign", "Float", 1.0, True, "1, or -1 where the limb runs against it"),
-    _Input("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
+    TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
+    TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
+    TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
+    TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
+    TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
+    TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
+    TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
+    TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
+    TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
 )
-
-
-def find_tree(kind: TreeKind) -> bpy.types.NodeTree | None:
-    """The tree of that kind in this file that nobody has edited; None without one."""
-    for tree in bpy.data.node_groups:
-        usable = tree.library is None and tree.get(NODES_PROPERTY) != EDITED
-        if usable and tree.get(TREE_PROPERTY) == kind.key:
-            return tree
-    return None
-
-
-def mark_if_edited(tree: bpy.types.NodeTree) -> None:
-    """Check whether somebody has edited a tree or a group in it. Such a tree is not used again."""
-    if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree)}:
-        tree[NODES_PROPERTY] = EDITED
-
-
-def _nodes_digest(tree: bpy.types.NodeTree) -> str:
-    """The digest of all nodes, their options, constants and links, groups included."""
-    nodes: list[Any] = list(tree.nodes)
-    found: list[object] = []
-    for node in nodes:
-        inputs = [_constant(socket) for socket in node.inputs if not socket.is_linked]
-        options = [getattr(node, name, None) for name in _OPTIONS]
-        group = getattr(node, "node_tree", None)
-        inside = _nodes_digest(group) if group is not None else None
-        found.append((node.bl_idname, node.name, node.mute, options, inputs, inside))
-    links: list[Any] = list(tree.links)
-    for link in links:
-        ends = (link.from_node.name, link.from_socket.identifier)
-        found.append((*ends, link.to_node.name, link.to_socket.identifier, link.is_muted))
-    return digest(found)
-
-
-def _constant(socket: Any) -> object:
-    held = getattr(socket, "default_value", None)
-    return held if held is None or isinstance(held, int | float | str) else repr(held[:])
 
 
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """The tree of that kind, built when there is none."""
-    tree = find_tree(kind)
-    if tree is None:
-        tree = build_tree(kind)
-        remember_new(tree)
-    return tree
-
-
-def remove_tree(tree: bpy.types.NodeTree) -> None:
-    """Remove a tree, and the groups in it that nothing else uses."""
-    nodes: list[Any] = list(tree.nodes)
-    groups = {node.node_tree for node in nodes if node.type == "GROUP" and node.node_tree}
-    bpy.data.node_groups.remove(tree)
-    for group in groups:
-        if not group.users:
-            remove_tree(group)
+    return own_trees.ensure_tree(kind.key, partial(build_tree, kind))
 
 
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
-    tree = new_tree(kind.tree_name)
-    tree[TREE_PROPERTY] = kind.key
-    tree.is_modifier = True
-    interface = tree.interface
-    interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
-    interface.new_socket("Geometry", in_out="OUTPUT", socket_type="NodeSocketGeometry")
-    for wanted in INPUTS:
-        socket = interface.new_socket(
-            wanted.name,
-            in_out="INPUT",
-            socket_type=f"NodeSocket{wanted.socket}",
-            description=wanted.description,
-        )
-        socket.hide_in_modifier = wanted.hidden
-        if wanted.default is not None:
-            socket.default_value = wanted.default
+    tree = new_modifier_tree(kind.tree_name, INPUTS)
+    tree[BASE_PROPERTY] = kind.base
     _Assembly(TreeBuilder(tree), kind).build()
-    tree[NODES_PROPERTY] = _nodes_digest(tree)
     return tree
+
+
+def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector]]:
+    """The attributes of vertices that a tree and the groups in it read, by their names."""
+    found: dict[str, type[Scalar | Vector]] = {}
+    nodes: list[Any] = list(tree.nodes)
+    for node in nodes:
+        if node.type == "GROUP":
+            found |= _attributes_read(node.node_tree)
+        elif node.bl_idname == "GeometryNodeInputNamedAttribute":
+            name = node.inputs["Name"].default_value
+            if name.startswith(PREFIX) and name not in OF_PALETTE:
+                found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
+    return found
 
 
 # From rest position to deformed position, both in armature space.
@@ -192,28 +126,60 @@ class _Assembly:
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
         self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
-        self.vertices = Vertices(build, self.mesh, kind.slots)
+
+    @cached_property
+    def vertices(self) -> Vertices:
+        """The vertices of the mesh that is skinned."""
+        return Vertices(self.b, self.mesh, self.kind.slots)
 
     def build(self) -> None:
         """All nodes, from the group's inputs to its output."""
+        shown = self.arriving if self.kind.lets_pass else self._shown()
+        self.b.node("NodeGroupOutput", shown)
+
+    def _shown(self) -> Geometry:
         build, inputs = self.b, self.inputs
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
         self.palette = Geometry(build, read.outputs["Geometry"])
+        self.bones = posed_bones(build, self.palette)
         self.to_object = Matrix(build, placed.outputs["Transform"])
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
-            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self._bones())
-            self.vertices = Vertices(build, self.mesh, self.kind.slots)
+            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position())
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
         # lets Python see it.
-        surplus = self.arriving.point_count() - inputs["Vertices"]
+        expected = inputs["Vertices"]
+        if self.kind.sampled:
+            expected = self._copy_attributes().point_count()
+        surplus = self.arriving.point_count() - expected
         fits = surplus.absolute() < 0.5
         shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
-        build.node("NodeGroupOutput", shown)
+        if self.kind.base == "OWN":
+            return shown
+        # What is not deformed needs no compensation.
+        viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
+        base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
+        return build.choose(base_is_on, self.arriving, shown)
+
+    def _copy_attributes(self) -> Geometry:
+        """Give the arriving mesh every attribute that the tree reads, before all other nodes.
+
+        Returns:
+            the points that they are copied from.
+        """
+        build, after = self.b, self.arriving.readers()
+        read = build.node("GeometryNodeObjectInfo", self.inputs["Attributes"])
+        points, copied = Geometry(build, read.outputs["Geometry"]), self.arriving
+        for name, kind in sorted(_attributes_read(build.tree).items()):
+            held = build.attribute(name, kind)
+            copied = copied.store(name, points.sample(held, build.index()))
+        for socket in after:
+            build.connect(socket, copied)
+        return points
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""
@@ -250,45 +216,47 @@ class _Assembly:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
+        return self._near_or_far(near, far)
+
+    def _add_to_arriving(self, then: Finish) -> Geometry:
+        """Let vertices that are deformed already move on; those that do not move stay exactly."""
+        here, there = self.b.position(), self.in_armature_space
+        near = self._masked(then(here, here))
+        offset = then(there, there) - there
+        far = self._masked(here + self.to_object.transform_direction(offset))
+        return self._near_or_far(near, far)
+
+    def _near_or_far(self, near: Vector, far: Vector) -> Geometry:
         return self.b.choose(
             self._placed_together(), self.mesh.set_position(far), self.mesh.set_position(near)
         )
 
-    def _bones(self, limb: tuple[Scalar, Scalar] | None = None, scales: bool = False) -> Cloud:
-        return grouped(
-            self.b,
-            "DQ Compensation bones",
-            lambda build, palette, limb: bone_cloud(build, palette, with_scales=scales, limb=limb),
-            self.palette,
-            limb,
-        )
-
     def _linear(self) -> Geometry:
-        return self._set_position(self._deformation("linear", linear_blend, self._bones()))
+        return self._set_position(self._deformation("linear", linear_blend, self.bones))
 
     def _dual_quaternion(self) -> Geometry:
-        return self._by_sets_or_bones(self._bones(), lambda _start, moved: moved)
+        return self._by_sets_or_bones(self.bones, lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
+        if self.kind.base == "ARMATURE":
+            return self._add_to_arriving(self._compensation())
+        return self._by_sets_or_bones(self.bones, self._compensation())
+
+    def _compensation(self) -> Finish:
+        """What the compensation does to vertices after skinning."""
         inputs = self.inputs
         factors = (inputs["Factor"], self._group("Vertex Group", 1.0))
         share = compensated_share(self.b, factors)
         if self.kind.measured:
-            bones = self._bones()
-            joints = self._pairs(measured_joints, bones)
 
             def bring_back(start: Vector, moved: Vector) -> Vector:
-                return brought_back(self.b, joints, share, start, moved, shaped=self.kind.shaped)
+                return brought_back(
+                    self.b, self.palette, share, start, moved, shaped=self.kind.shaped
+                )
 
-            return self._by_sets_or_bones(bones, bring_back)
-        bones = self._bones((inputs["Limb Row"], inputs["Limb Sign"]))
-        offset = compensation(self.b, self._pairs(compensation_pairs, bones), share)
-        return self._by_sets_or_bones(bones, lambda _start, moved: moved + offset)
-
-    def _pairs(self, part: Callable[..., Cloud], bones: Cloud) -> Cloud:
-        return grouped(
-            self.b, "DQ Compensation pairs", part, self.mesh, bones, self.inputs["Pairs"]
-        )
+            return bring_back
+        offset = compensation(self.b, self.palette, share)
+        return lambda _start, moved: moved + offset
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
@@ -325,7 +293,7 @@ class _Assembly:
         return between
 
     def _spherical_joint(self) -> Geometry:
-        bones = self._bones(scales=True)
+        bones = self.bones
         sets = self._sets(joint_set_cloud, bones)
         return self._two_ways(
             sets,

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+import bpy
+
 from .node_sockets import Number, Operand, Socket
 
 
 class Scalar(Socket):
-    """A float or an integer per element."""
+    """A float per element."""
 
     def _math(self, operation: str, *operands: Operand) -> Scalar:
         node = self._node("ShaderNodeMath", *operands, operation=operation)
@@ -77,6 +79,14 @@ class Scalar(Socket):
     def inverse_square_root(self) -> Scalar:
         """1 through its square root."""
         return self._math("INVERSE_SQRT", self)
+
+
+class Integer(Scalar):
+    """An integer per element; what is computed with it is a `Scalar`.
+
+    Blender turns all elements of an attribute of integers into floats when they are sampled as
+    floats, also where few are wanted.
+    """
 
 
 class Vector(Socket):
@@ -181,7 +191,7 @@ class Matrix(Socket):
 
 
 Field = Scalar | Vector | Matrix
-AnyField = TypeVar("AnyField", Scalar, Vector, Matrix)
+AnyField = TypeVar("AnyField", Scalar, Integer, Vector, Matrix)
 
 
 class Geometry(Socket):
@@ -215,6 +225,11 @@ class Geometry(Socket):
             name: type(field)(self.builder, node.outputs[name]) for name, field in fields.items()
         }
         return Cloud(Geometry(self.builder, node.outputs["Geometry"]), captured)
+
+    def readers(self) -> list[bpy.types.NodeSocket]:
+        """The inputs that it is linked to so far."""
+        links: Any = self.socket.links
+        return [link.to_socket for link in links]
 
     def point_count(self) -> Scalar:
         """The number of its points; a single number, not a field."""
@@ -254,10 +269,6 @@ class Cloud:
         field: Any = self.fields[name]
         return self.geometry.sample(field, index)
 
-    def quaternion(self, name: str, index: Scalar) -> Quaternion:
-        """The fields `name_w` and `name` as a quaternion."""
-        return Quaternion(self.at(f"{name}_w", index), self.at(name, index))
-
 
 @dataclass(frozen=True, eq=False)
 class Quaternion:
@@ -279,10 +290,24 @@ class Quaternion:
     def __mul__(self, factor: Scalar) -> Quaternion:
         return Quaternion(self.w * factor, self.axis * factor)
 
+    def conjugate(self) -> Quaternion:
+        """The inverse rotation, of a unit quaternion."""
+        return Quaternion(self.w, self.axis * -1.0)
+
     def rotate(self, vector: Vector) -> Vector:
         """A vector rotated by this, a unit quaternion."""
         return vector + self.axis.cross(self.axis.cross(vector) + vector * self.w) * 2.0
 
 
-DATA_TYPES: dict[type, str] = {Scalar: "FLOAT", Vector: "FLOAT_VECTOR", Matrix: "FLOAT4X4"}
-ITEM_TYPES: dict[type, str] = {Scalar: "FLOAT", Vector: "VECTOR", Matrix: "MATRIX"}
+DATA_TYPES: dict[type, str] = {
+    Scalar: "FLOAT",
+    Integer: "INT",
+    Vector: "FLOAT_VECTOR",
+    Matrix: "FLOAT4X4",
+}
+ITEM_TYPES: dict[type, str] = {
+    Scalar: "FLOAT",
+    Integer: "INT",
+    Vector: "VECTOR",
+    Matrix: "MATRIX",
+}

@@ -1,12 +1,8 @@
 """The palette object: a mesh that an ordinary Armature modifier poses, for node trees to read.
 
-It has four points per bone, at the armature's origin and along its three axes, all in the vertex
-group of the bone with weight 1: deformed, they are the columns of the bone's skinning matrix D_b.
-The first row has no group and stays at rest: the identity, for vertices that no bone moves.
-
-Bendy bones would bend their points, and bones without Deform would leave them: these follow the
-bone by a Hook modifier each, and their groups have other names, which the Armature modifier does
-not know.
+Its points are the posed bones (`palette_points`). A node modifier of its own, after its Armature
+modifier, makes of them what does not depend on a mesh (`palette_nodes`): the bones' quaternions,
+and the joints and pairs of bones that meshes have asked for (`palette_tables`).
 
 The palette is in no collection. A modifier that refers to it is enough to have it evaluated and
 saved with the file. Its Armature modifier says whose it is: a custom property that names the
@@ -15,25 +11,33 @@ armature would keep a deleted armature alive.
 
 from __future__ import annotations
 
-from typing import Any, cast
+import json
+import secrets
+from typing import cast
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..core.skeleton import LimbAxis, Skeleton
-from ..scene.armature import armature_of, deforming_bones, read_skeleton
+from ..scene.armature import armature_of, read_skeleton
 from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
 from ..session.new_data import remember_new
-from .attribute_names import PALETTE_AXES, PALETTE_LENGTH
+from .attribute_names import JOINT_ROWS, PAIR_ROWS, PALETTE_LENGTH
+from .modifier_inputs import get_input, set_input
+from .own_trees import ensure_tree, is_unedited
+from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
+from .palette_points import BoneGroup, bone_groups, groups_for, palette_rows, write_bones
+from .palette_tables import point_count, read_counts, read_points, write_counts
 
-# Custom property of the palette object.
+# Custom properties: of the palette object the digest and the names of its bones, of its mesh the
+# edition of its tables.
 SIGNATURE_PROPERTY = "dq_compensation_palette_state"
+NAMES_PROPERTY = "dq_compensation_palette_bones"
+EDITION_PROPERTY = "dq_compensation_palette_edition"
 
-# Without a group: at rest in every pose.
-IDENTITY_ROW = 0
+NODES_NAME = "DQ Compensation"
 
 _PLACE: dict[str, object] = {
     "parent_type": "OBJECT",
@@ -41,22 +45,13 @@ _PLACE: dict[str, object] = {
     "delta_rotation_euler": (0.0, 0.0, 0.0),
     "delta_scale": (1.0, 1.0, 1.0),
 }
-_MODIFIER: dict[str, object] = {
-    "show_viewport": True,
-    "show_render": True,
+_SHOWN: dict[str, object] = {"show_viewport": True, "show_render": True}
+_MODIFIER: dict[str, object] = _SHOWN | {
     "use_vertex_groups": True,
     "use_bone_envelopes": False,
     "use_deform_preserve_volume": False,
     "vertex_group": "",
 }
-
-# Row 0 of each bone's axes is the limb direction found by itself.
-_ROW_OF_AXIS = {"AUTO": 0, "X": 1, "Y": 2, "Z": 3}
-
-
-def limb_row(axis: LimbAxis) -> tuple[int, float]:
-    """The row of the palette object with a bone's limb direction, one of four, and its sign."""
-    return _ROW_OF_AXIS[axis.lstrip("-")], -1.0 if axis.startswith("-") else 1.0
 
 
 def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
@@ -77,42 +72,20 @@ def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:
     return None
 
 
-def keep_palettes_apart() -> None:
-    """Take palettes out of collections, where appending puts them.
-
-    Palettes of the first versions of the add-on let go of their armatures.
-    """
-    for obj in bpy.data.objects:
-        if obj.library is None and is_palette(obj):
-            for collection in obj.users_collection:
-                if collection.library is None:
-                    collection.objects.unlink(obj)
-            if obj[PALETTE_PROPERTY] is not True:
-                obj[PALETTE_PROPERTY] = True
-
-
-def palette_rows(palette: bpy.types.Object) -> dict[str, int]:
-    """The row of each bone, by its name."""
-    return {name: row for row, name in enumerate(_bone_names(palette), IDENTITY_ROW + 1)}
-
-
-def _bone_names(palette: bpy.types.Object) -> list[str]:
-    """The current name of each group's bone: Blender renames groups and hooks with the bones."""
-    hooked = {hook.vertex_group: hook.subtarget for hook in _hooks(palette)}
-    return [hooked.get(group.name, group.name) for group in palette.vertex_groups]
-
-
-def _hooks(palette: bpy.types.Object) -> list[bpy.types.HookModifier]:
-    modifiers = (modifier for modifier in palette.modifiers if modifier.type == "HOOK")
-    return [cast("bpy.types.HookModifier", modifier) for modifier in modifiers]
+def own_palettes() -> list[bpy.types.Object]:
+    """The palettes of this file."""
+    return [obj for obj in bpy.data.objects if obj.library is None and is_palette(obj)]
 
 
 def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
-    """Whether a palette object is unchanged: in its place, posed by its armature; cheap."""
+    """Whether a palette object is unchanged: in its place, posed by its armature; cheap.
+
+    One in a library is as the version of the add-on left it that saved it.
+    """
     modifier = _armature_modifier(palette)
     return (
         palette.type == "MESH"
-        and len(mesh_of(palette).vertices) == 4 * (1 + len(palette.vertex_groups))
+        and (mesh_of(palette).library is not None or _is_current(palette))
         and modifier is not None
         and not _differing(modifier, _MODIFIER | {"object": armature})
         and not _differing(palette, _PLACE | {"parent": armature})
@@ -120,38 +93,127 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
     )
 
 
+def _is_current(palette: bpy.types.Object) -> bool:
+    """Whether the points and the node modifier of a palette are those of this version."""
+    mesh, nodes = mesh_of(palette), nodes_of_palette(palette)
+    tree = nodes.node_group if nodes is not None else None
+    counts = read_counts(mesh)
+    return (
+        bool(counts[0])
+        and len(mesh.vertices) == point_count(counts)
+        and EDITION_PROPERTY in mesh
+        and JOINT_ROWS in mesh.attributes
+        and PAIR_ROWS in mesh.attributes
+        and nodes is not None
+        and not _differing(nodes, _SHOWN)
+        and nodes == palette.modifiers[-1]
+        and tree is not None
+        and is_unedited(tree, PALETTE_TREE_KEY)
+    )
+
+
+def edition_of(palette: bpy.types.Object | None) -> str | None:
+    """The edition of a palette's tables; None in files of earlier versions."""
+    mesh = palette.data if palette is not None else None
+    return mesh.get(EDITION_PROPERTY) if mesh is not None else None
+
+
 def ensure_palette(
-    armature: bpy.types.Object, also: frozenset[str] = frozenset()
+    armature: bpy.types.Object,
+    also: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
 ) -> bpy.types.Object:
     """The palette of an armature object, made or brought up to date; shared by all its meshes.
 
-    Bones keep their rows for as long as the palette lives, new ones get new rows: meshes that were
-    bound earlier stay right.
+    While the bones at rest stay the same, they keep their rows, and new ones get new rows: meshes
+    that were bound earlier stay right. When they have changed, everything starts anew.
 
     Args:
         also: bones to have besides those that deform.
+        whole: bones to have as one straight bone, bendy or not.
     """
     palette = find_palette(armature)
     bones = bones_digest(armature)
-    if palette is not None:
-        known = palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature)
-        if known and also <= palette_rows(palette).keys():
-            return palette
-    names = _bone_names(palette) if palette is not None else []
+    known: list[BoneGroup] = []
     if palette is None:
         palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
-    _tie(palette, armature)
+    elif palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature):
+        known = bone_groups(palette)
     skeleton = read_skeleton(armature)
-    deforming = deforming_bones(armature)
-    wanted = (deforming | also) - set(names)
-    names += [name for name in skeleton.names if name in wanted]
-    _write(palette, names, skeleton)
-    hooked = (_bendy_bones(armature) | set(skeleton.names)) - (deforming - _bendy_bones(armature))
-    _let_bones_move(palette, names, hooked, armature, skeleton)
+    wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
+    if known and not wanted:
+        return palette
+    _tie(palette, armature)
+    if not known:
+        mesh = mesh_of(palette)
+        mesh.clear_geometry()
+        write_counts(mesh, np.zeros(3, np.int64))
+        mesh[EDITION_PROPERTY] = secrets.token_hex(8)
+    write_bones(palette, armature, known + wanted, skeleton)
+    nodes = nodes_of_palette(palette)
+    if nodes is None:
+        nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
+    nodes.node_group = ensure_tree(PALETTE_TREE_KEY, build_palette_tree)
+    for name, value in _SHOWN.items():
+        setattr(nodes, name, value)
+    last = len(palette.modifiers) - 1
+    palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[SIGNATURE_PROPERTY] = bones
+    remember_names(palette)
     return palette
+
+
+def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
+    """Let the node tree of a palette compute what meshes have asked for.
+
+    Args:
+        bones: whether a mesh reads the bones themselves; once one does, they stay.
+    """
+    nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
+    assert nodes is not None
+    counts = read_counts(mesh).tolist()
+    values: dict[str, object] = {
+        "Rows": max(counts),
+        "Bone Rows": counts[0],
+        "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
+        "Bendy": len(palette_rows(palette)) + 1 < counts[0],
+        "Bones": bones or get_input(nodes, "Bones"),
+        "Joints": counts[1] > 0,
+        "Pairs": counts[2] > 0,
+    }
+    for name, value in values.items():
+        if get_input(nodes, name) != value:
+            set_input(nodes, name, value)
+            palette.update_tag()
+
+
+def remember_names(palette: bpy.types.Object) -> None:
+    """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
+    palette[NAMES_PROPERTY] = json.dumps(list(palette_rows(palette)))
+
+
+def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
+    """The new names of bones since a palette was written, by the old ones.
+
+    Blender renames the groups and hooks of a palette with the bones. Bones that are renamed in Edit
+    Mode count when it is left.
+    """
+    if armature_of(armature).is_editmode or NAMES_PROPERTY not in palette:
+        return {}
+    before, now = json.loads(palette[NAMES_PROPERTY]), list(palette_rows(palette))
+    if len(before) != len(now):
+        return {}
+    bones = armature_of(armature).bones
+    pairs = zip(before, now, strict=True)
+    return {old: new for old, new in pairs if old != new and new in bones}
+
+
+def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
+    """The node modifier of a palette; None without one."""
+    found = next((each for each in palette.modifiers if each.type == "NODES"), None)
+    return cast("bpy.types.NodesModifier | None", found)
 
 
 def _armature_modifier(palette: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
@@ -190,74 +252,5 @@ def _differing(owner: object, wanted: dict[str, object]) -> bool:
     return any((tuple(v) if isinstance(w, tuple) else v) != w for v, w in found)
 
 
-def remove_palette(palette: bpy.types.Object) -> None:
-    """Remove a palette and its mesh."""
-    mesh = palette.data
-    bpy.data.objects.remove(palette)
-    if isinstance(mesh, bpy.types.Mesh) and not mesh.users:
-        bpy.data.meshes.remove(mesh)
-
-
 def _name(armature: bpy.types.Object) -> str:
     return f"DQ Compensation palette: {armature.name}"
-
-
-def _write(palette: bpy.types.Object, names: list[str], skeleton: Skeleton) -> None:
-    """Give the palette a fresh mesh: points, one group per bone, the static directions."""
-    count = len(names) + 1
-    place = {name: index for index, name in enumerate(skeleton.names)}
-    # As far out as the skeleton is large, so that rounding turns no bone by more than it moves it;
-    # a power of two, so that dividing by it again rounds nothing.
-    size = float(np.abs(skeleton.heads).max(initial=0.5))
-    length = float(2.0 ** np.ceil(np.log2(max(size, 1e-6))))
-    points = np.tile(np.vstack([np.zeros(3), length * np.eye(3)]), (count, 1))
-    axes = np.tile(np.vstack([np.eye(3)[1], np.eye(3)]), (count, 1, 1))
-    directions = skeleton.limb_directions()
-    for row, name in enumerate(names, IDENTITY_ROW + 1):
-        if name in place:
-            axes[row, 0] = directions[place[name]]
-            axes[row, 1:] = skeleton.rest[place[name], :3, :3].T
-
-    mesh = cast("bpy.types.Mesh", palette.data)
-    mesh.clear_geometry()
-    mesh.vertices.add(4 * count)
-    position: Any = mesh.attributes["position"]
-    position.data.foreach_set("vector", points.astype(np.float32).reshape(-1))
-    for attribute_name, kind, field, values in (
-        (PALETTE_AXES, "FLOAT_VECTOR", "vector", axes),
-        (PALETTE_LENGTH, "FLOAT", "value", np.full(4 * count, length)),
-    ):
-        attributes: Any = mesh.attributes
-        attribute = attributes.get(attribute_name) or attributes.new(attribute_name, kind, "POINT")
-        attribute.data.foreach_set(field, values.astype(np.float32).reshape(-1))
-    mesh.update()
-
-
-def _bendy_bones(armature: bpy.types.Object) -> set[str]:
-    return {bone.name for bone in armature_of(armature).bones if bone.bbone_segments > 1}
-
-
-def _let_bones_move(
-    palette: bpy.types.Object,
-    names: list[str],
-    hooked: set[str],
-    armature: bpy.types.Object,
-    skeleton: Skeleton,
-) -> None:
-    """Give each bone its group of points, and those that need them their hooks."""
-    for hook in _hooks(palette):
-        palette.modifiers.remove(hook)
-    groups = palette.vertex_groups
-    for row, name in enumerate(names):
-        group_name = f"{name} (hooked)" if name in hooked else name
-        first = 4 * (IDENTITY_ROW + 1 + row)
-        group = groups[row] if row < len(groups) else groups.new(name=group_name)
-        if group.name != group_name:
-            group.name = group_name
-        group.add(list(range(first, first + 4)), 1.0, "REPLACE")
-        if name in hooked:
-            hook = cast("bpy.types.HookModifier", palette.modifiers.new(name, "HOOK"))
-            hook.object, hook.subtarget, hook.vertex_group = armature, name, group.name
-            hook.falloff_type = "NONE"
-            rest = skeleton.rest[skeleton.names.index(name)]
-            hook.matrix_inverse = np.linalg.inv(rest).T.tolist()

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import FACING_TOLERANCE
-from .attribute_names import PAIR_FIRST, PAIR_SECOND, SET_BONE, numbered
+from .attribute_names import PAIR_ROWS, SET_BONE, numbered
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Field, Geometry, Matrix, Quaternion, Scalar, Vector
+from .node_values import Cloud, Field, Geometry, Integer, Matrix, Scalar, Vector
 
 # Quaternions of one set that are farther from a right angle than this surely agree, whatever
 # rounding does; below, vertices decide for themselves, with `core`'s tolerance.
@@ -29,7 +29,7 @@ def faces_away(dot: Scalar) -> Scalar:
 def set_bones(build: TreeBuilder, mesh: Geometry, slots: int, row: Scalar) -> list[Scalar]:
     """The palette rows of the bones of sets, slot by slot."""
     return [
-        mesh.sample(build.attribute(numbered(SET_BONE, slot), Scalar, integer=True), row)
+        mesh.sample(build.attribute(numbered(SET_BONE, slot), Integer), row)
         for slot in range(slots)
     ]
 
@@ -147,33 +147,28 @@ def dual_quaternion_sets(
     return cloud.capture(fields)
 
 
-def compensation_pairs(
-    build: TreeBuilder, mesh: Geometry, bones: Cloud, pair_count: Scalar
-) -> Cloud:
-    """`core.compensation.compensation_offsets` of each pair of bones, as the field `offset`."""
-    cloud = build.points(pair_count)
-    first, second = (
-        mesh.sample(build.attribute(name, Scalar, integer=True), build.index())
-        for name in (PAIR_FIRST, PAIR_SECOND)
-    )
-    (real, limb), (other, other_limb) = (
-        turn_and_limb(build, bones, bone) for bone in (first, second)
+def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
+    """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS.
+
+    Args:
+        palette: with the rows, as its Armature modifier leaves it.
+        bones: `bone_nodes.bone_matrices`.
+    """
+    row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index())
+    columns = row.entries()[:2]
+    first, second = (bones.at("rigid", column[3]) for column in columns)
+    limb, other_limb = (
+        turn.transform_direction(build.vector(*column[:3]))
+        for turn, column in zip((first, second), columns, strict=True)
     )
     limb_sum = limb + other_limb
     bisector = limb_sum.normalized() * (limb_sum.length() > LEAST_BISECTOR)
-    # real times the conjugate of other
-    w = real.dot(other)
-    turn = real.axis * other.w - other.axis * real.w - real.axis.cross(other.axis)
+    relative = (first @ second.inverted()).rotation()
+    w, turn = relative.w, relative.axis
     sine = turn.length()
     axis = turn.normalized()
     across = bisector - axis * axis.dot(bisector)
     # 2 sqrt(1 - |w|) = 2 sine / sqrt(1 + |w|), without the cancellation at small angles
     bend = w.absolute().times_plus(0.25, 0.25).inverse_square_root() * sine
     bend = bend.minimum(1.0) * (sine > LEAST_SINE)
-    return cloud.capture({"offset": across * bend})
-
-
-def turn_and_limb(build: TreeBuilder, bones: Cloud, row: Scalar) -> tuple[Quaternion, Vector]:
-    """The quaternion of the rigid part of a bone, and its posed limb direction."""
-    (x, y, z, w), _, limb, _ = bones.at("packed", row).entries()
-    return Quaternion(w, build.vector(x, y, z)), build.vector(*limb[:3])
+    return across * bend

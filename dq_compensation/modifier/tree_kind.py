@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ..core.deform import Deformation, Method
 from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 3
+TREE_VERSION = 7
+
+Base = Literal["ARMATURE", "OWN"]
+"""What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
+the compensation alone. OWN: the tree skins the mesh, and the Armature modifier is hidden."""
+
+# Of COMPENSATED: from this number of vertices on, our own skinning is faster.
+OWN_FROM_VERTICES = 40_000
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -51,33 +59,41 @@ class TreeKind:
     """The kind of a tree; meshes of one kind share one tree.
 
     Attributes:
-        slots: how many influences it can blend: 4, 7, 10, ...
+        slots: how many influences it can blend: 4, 7, 10, ...; 0 where the base is ARMATURE.
         masked: whether the Armature modifier is limited to a vertex group.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
         shaped: whether shape keys change what is measured.
         blended: whether a vertex group blends to LINEAR.
+        sampled: whether the attributes are copied from an attribute object.
         examples: the example poses that act; None without any.
     """
 
     method: Method
+    base: Base
     slots: int
     masked: bool
     scattered: bool = False
     measured: bool = False
     shaped: bool = False
     blended: bool = False
+    sampled: bool = False
     examples: ExampleCounts | None = None
 
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = ("masked", "scattered", "measured", "shaped", "blended")
+        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled")
         options = "".join(f" {name}" for name in names if getattr(self, name))
         if self.examples is not None:
             of = self.examples
             options += f" examples {of.bones} {of.poses} {of.most}{' twisting' * of.twisting}"
-        return f"{TREE_VERSION} {self.method} {self.slots}{options}"
+        return f"{TREE_VERSION} {self.method} {self.base} {self.slots}{options}"
+
+    @property
+    def lets_pass(self) -> bool:
+        """Whether the base is the whole deformation: the tree adds nothing and reads no pose."""
+        return self.base == "ARMATURE" and self.method != "COMPENSATED"
 
     @property
     def tree_name(self) -> str:
@@ -86,13 +102,42 @@ class TreeKind:
         return f"DQ Compensation: {method}{' by Example' if self.examples else ''}"
 
 
-def kind_for(
+def base_for(
     deformation: Deformation,
     examples: Examples | None,
     *,
     masked: bool,
     shape_keys: bool,
+    followed: bool,
+) -> Base:
+    """The base of the tree that deforms a mesh: the faster one of those that serve.
+
+    Args:
+        masked: whether the Armature modifier is limited to a vertex group.
+        shape_keys: whether the mesh has any.
+        followed: whether modifiers before the Armature modifier make the mesh. Where they make
+            other vertices than were bound, as in renders, the base deforms those, too.
+    """
+    method = deformation.method
+    if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
+        return "OWN"
+    if method != "COMPENSATED":
+        return "ARMATURE"
+    measured = isinstance(deformation.compensation, MeasuredJoints)
+    # The offset depends on the position that is not masked, and on the shape before skinning.
+    large = deformation.influences.vertex_count >= OWN_FROM_VERTICES and not followed
+    return "OWN" if large or masked or (measured and shape_keys) else "ARMATURE"
+
+
+def kind_for(
+    deformation: Deformation,
+    examples: Examples | None,
+    base: Base,
+    *,
+    masked: bool,
+    shape_keys: bool,
     sets: int,
+    sampled: bool = False,
 ) -> TreeKind:
     """The kind of tree that deforms a mesh.
 
@@ -100,18 +145,24 @@ def kind_for(
         masked: whether the Armature modifier is limited to a vertex group.
         shape_keys: whether the mesh has any.
         sets: how many sets of bones it has.
+        sampled: whether an attribute object has its attributes.
     """
     influences, method = deformation.influences, deformation.method
-    scattered = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
     measured = isinstance(deformation.compensation, MeasuredJoints)
+    if base == "ARMATURE":
+        masked &= method == "COMPENSATED"
+        return TreeKind(method, base, 0, masked, measured=measured, sampled=sampled)
+    scattered = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,
+        base,
         slots_for(influences.width),
         masked,
         scattered,
         measured,
         shaped=measured and shape_keys,
         blended=deformation.blend is not None,
+        sampled=sampled,
         examples=None if examples is None else ExampleCounts.of(examples),
     )
 

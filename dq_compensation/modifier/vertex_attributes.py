@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.compensation import PublishedCompensation
 from ..core.deform import Deformation
 from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
 from ..core.spherical_joint import JointSets
-from ..core.vectors import transformed_points, two_across
+from ..core.vectors import transformed_points
 from ..scene.binding import Binding
+from ..scene.mesh import mesh_of
 from ..scene.stored_examples import Examples
 from . import attribute_names as stored
-from .example_tables import example_tables
-from .palette_object import IDENTITY_ROW
-
-
-@dataclass(frozen=True)
-class TableSizes:
-    """The rows of the tables in a mesh."""
-
-    sets: int
-    pairs: int
+from .example_tables import example_bones, example_tables
+from .palette_points import IDENTITY_ROW, palette_rows, rows_of_bones
+from .palette_tables import rows_in_table
 
 
 def write_attributes(
@@ -35,34 +29,40 @@ def write_attributes(
     binding: Binding,
     deformation: Deformation,
     examples: Examples | None,
-    rows: dict[str, int],
+    palette: bpy.types.Object,
     slots: int,
     *,
     remove_others: bool = True,
-) -> TableSizes:
+) -> int:
     """Write the attributes that a tree reads.
 
     Args:
         mesh: the mesh of the bound object, not in Edit Mode.
         deformation: of the object, where it was bound.
+        palette: has the bones; it gets the rows of joints or pairs that the mesh needs.
+        slots: of the tree, for its own skinning; 0 where the base is the Armature modifier.
         remove_others: remove what other methods read.
+
+    Returns:
+        how many sets of bones there are.
     """
-    names, influences = binding.skeleton.names, deformation.influences
-    row_of_bone = np.array([rows.get(name, IDENTITY_ROW) for name in names] or [IDENTITY_ROW])
-    values = _of_influences(influences, row_of_bone, slots)
-    pair_count, compensation = 1, deformation.compensation
+    influences = deformation.influences
+    row_of_bone = rows_of_bones(palette_rows(palette), binding.skeleton.names)[:, 0]
+    values = _of_influences(influences, row_of_bone, slots) if slots else {}
+    compensation = deformation.compensation
     if compensation is not None:
+        table = mesh_of(palette)
         if isinstance(compensation, MeasuredJoints):
-            pairs, pair_count = _of_measured(binding, compensation, row_of_bone)
+            values |= _of_measured(binding, compensation, row_of_bone, table)
         else:
-            pairs, pair_count = _of_pairs(influences, row_of_bone)
-        values |= pairs
+            assert isinstance(compensation, PublishedCompensation)
+            values |= _of_pairs(compensation, row_of_bone, table)
         values[stored.AMOUNT] = compensation.amounts
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
         values |= example_tables(examples, binding.shape_keys.offsets, row_of_bone)
-    set_count = int(values[stored.SET].max(initial=0)) + 1
+    set_count = int(values[stored.SET].max(initial=0)) + 1 if slots else 1
     active = _active_attribute(mesh)
     unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
     for name in unused:
@@ -71,7 +71,7 @@ def write_attributes(
     _activate(mesh, active)
     if unused or written:
         mesh.update_tag()
-    return TableSizes(set_count, pair_count)
+    return set_count
 
 
 def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
@@ -159,55 +159,61 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     if not isinstance(measured, MeasuredJoints):
         return frozenset()
     joints = np.unique(measured.joints[measured.rows])
-    both = np.union1d(joints, measured.limbs.parents[joints])
+    both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
+def skinning_bones(
+    deformation: Deformation, examples: Examples | None, skeleton: Skeleton
+) -> frozenset[str]:
+    """The bones that a tree reads that skins the mesh: of all vertices, and of examples."""
+    influences = deformation.influences
+    bones = np.unique(influences.bones[influences.weights > 0.0])
+    return frozenset(skeleton.names[int(bone)] for bone in bones) | example_bones(
+        examples, skeleton
+    )
+
+
 def _of_measured(
-    binding: Binding, measured: MeasuredJoints, row_of_bone: NDArray[np.integer]
-) -> tuple[dict[str, NDArray[Any]], int]:
-    """The joint and limb that each vertex is measured against, and the table of them."""
+    binding: Binding,
+    measured: MeasuredJoints,
+    row_of_bone: NDArray[np.integer],
+    palette: bpy.types.Mesh,
+) -> dict[str, NDArray[Any]]:
+    """The joint and limb that each vertex is measured against, a row of the palette's table."""
     limbs = measured.limbs
     two = np.zeros((binding.vertex_count, 2), np.int64)
     rows = measured.rows
     two[rows, 0], two[rows, 1] = measured.joints[rows], measured.bones[rows]
-    table, row_of_vertex = _distinct_rows(two)
-    joint, limb = table.T
-    parent = limbs.parents[joint]
-    ray = np.where((joint == limb)[:, None], limbs.forth[joint], limbs.back[joint])
-    values: dict[str, NDArray[Any]] = {
-        stored.PAIR: row_of_vertex,
-        stored.JOINT: row_of_bone[joint],
-        stored.JOINT_PARENT: row_of_bone[parent],
-        stored.JOINT_LIMB: row_of_bone[limb],
-        stored.JOINT_HEAD: limbs.heads[joint],
-        stored.JOINT_RAY: ray,
-    }
-    across = (*two_across(limbs.forth[joint]), *two_across(limbs.forth[parent]))
-    for number, direction in enumerate(across):
-        values[stored.numbered(stored.JOINT_ACROSS, number)] = direction
+    distinct, of_vertex = _distinct_rows(two)
+    joint, limb = distinct.T
+    child, parent, ray = limbs.children[joint], limbs.parents[joint], limbs.rays(joint, limb)
+    table = np.zeros((len(distinct), 4, 4))
+    table[:, :, :3] = np.stack(
+        (limbs.heads[joint], ray, limbs.forth[joint], limbs.forth[parent]), axis=1
+    )
+    table[:, :3, 3] = row_of_bone[np.stack((child, parent, limb), axis=1)]
+    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
+    values: dict[str, NDArray[Any]] = {stored.PAIR: numbers[of_vertex]}
     if binding.shape_keys is None:
         rest = transformed_points(binding.object_to_armature, binding.rest)
-        from_joint = rest - limbs.heads[joint][row_of_vertex]
-        at_rest = distances_at_rest(from_joint, ray[row_of_vertex])
+        from_joint = rest - limbs.heads[joint][of_vertex]
+        at_rest = distances_at_rest(from_joint, ray[of_vertex])
         values[stored.REST_DISTANCE], values[stored.MAX_CORRECTION] = at_rest
-    return values, len(table)
+    return values
 
 
 def _of_pairs(
-    influences: Influences, row_of_bone: NDArray[np.integer]
-) -> tuple[dict[str, NDArray[Any]], int]:
-    """The pair of strongest bones of each vertex, and the table of pairs."""
-    two = np.full((influences.vertex_count, 2), IDENTITY_ROW)
-    width = min(2, influences.width)
-    used = influences.weights[:, :width] > 0.0
-    two[:, :width] = np.where(used, row_of_bone[influences.bones[:, :width]], IDENTITY_ROW)
-    table, pair_of_vertex = _distinct_rows(two)
-    return {
-        stored.PAIR: pair_of_vertex,
-        stored.PAIR_FIRST: table[:, 0],
-        stored.PAIR_SECOND: table[:, 1],
-    }, len(table)
+    published: PublishedCompensation, row_of_bone: NDArray[np.integer], palette: bpy.types.Mesh
+) -> dict[str, NDArray[Any]]:
+    """The pair of strongest bones of each vertex, a row of the palette's table."""
+    compensated = published.amounts != 0.0
+    pairs, of_vertex = _distinct_rows(np.where(compensated[:, None], published.bones, 0))
+    table = np.zeros((len(pairs), 4, 4))
+    table[:, :2, :3] = published.limb_directions[pairs]
+    table[:, :2, 3] = row_of_bone[pairs]
+    numbers = rows_in_table(palette, stored.PAIR_ROWS, table.reshape(-1, 16))
+    return {stored.PAIR: numbers[of_vertex]}
 
 
 def _of_joints(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .attribute_names import AMOUNT, PAIR, SET, STRONGEST, WEIGHTS, numbered
+from .attribute_names import AMOUNT, PAIR, POSED_PAIR, SET, STRONGEST, WEIGHTS, numbered
+from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector
 from .set_nodes import faces_away, set_bones
 
 
@@ -17,7 +18,7 @@ class Vertices:
         self.build = build
         self.mesh = mesh
         self.slots = slots
-        self.set = build.attribute(SET, Scalar, integer=True)
+        self.set = build.attribute(SET, Integer)
         self.weight_vectors: list[Vector] = [
             build.attribute(numbered(WEIGHTS, chunk), Vector) for chunk in range((slots - 1) // 3)
         ]
@@ -45,7 +46,7 @@ class Vertices:
 
     def strongest(self) -> Scalar:
         """The palette row of the strongest bone."""
-        return self.build.attribute(STRONGEST, Scalar, integer=True)
+        return self.build.attribute(STRONGEST, Integer)
 
 
 def rotated_and_moved(real: Quaternion, dual: Vector, dual_w: Scalar, position: Vector) -> Vector:
@@ -70,10 +71,11 @@ def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vect
     (D_i v) q_i = q_i v + t_i q_i = q_i v + 2 d_i, and p = q v + 2 d. The scale needs nothing else,
     since Blender's rigid transform of a scaled bone takes v to D_i v.
     """
+    build = vertices.build
     total: Quaternion | None = None
     moved: Quaternion | None = None
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
-        real = bones.quaternion("real", bone)
+        real = rotation_of(build, bones, bone)
         there = bones.at("matrix", bone).transform_point(position)
         signed = weight
         if total is not None:
@@ -123,7 +125,7 @@ def compensated_share(build: TreeBuilder, factors: Sequence[Scalar]) -> Scalar:
     return share
 
 
-def compensation(build: TreeBuilder, pairs: Cloud, share: Scalar) -> Vector:
+def compensation(build: TreeBuilder, palette: Geometry, share: Scalar) -> Vector:
     """The displacement by a published curve: a share of the offset of the vertex's pair."""
-    offset: Vector = pairs.at("offset", build.attribute(PAIR, Scalar, integer=True))
-    return offset * share
+    row = build.attribute(PAIR, Integer)
+    return palette.sample(build.attribute(POSED_PAIR, Vector), row) * share

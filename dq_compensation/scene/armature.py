@@ -68,6 +68,11 @@ def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.int
     return np.array([place[name] for name in skeleton.names], np.intp)
 
 
+def is_in_edit_mode(armature: bpy.types.Object) -> bool:
+    """Whether an armature object, original or evaluated, is in Edit Mode."""
+    return armature_of(cast("bpy.types.Object", armature.original)).is_editmode
+
+
 def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArray[np.float64]:
     """The skinning transforms D_b = B_b A_b^-1 of all bones, by one bulk read.
 
@@ -87,7 +92,7 @@ def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArra
         raise BindingError(
             f"The bones of {armature.name} have changed since it was bound. Press Refresh."
         )
-    if armature_of(cast("bpy.types.Object", armature.original)).is_editmode:
+    if is_in_edit_mode(armature):
         # Blender keeps the matrices of the last pose there but deforms nothing by them.
         return np.tile(np.eye(4), (len(order), 1, 1))
     columns = read_property(bones, "matrix_channel", np.float32, (4, 4))  # type: ignore[arg-type]

@@ -10,6 +10,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.mesh_joints import mesh_parents
+from ..core.bendy_bones import segment_influences
 from ..core.compensation import Curve, PublishedCompensation
 from ..core.deform import RULES, Deformation
 from ..core.influences import Influences
@@ -21,16 +23,21 @@ from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from .armature import (
     deforming_bones,
+    is_in_edit_mode,
     object_to_armature,
     pose_matrices,
     pose_order,
     read_skeleton,
     same_place,
 )
+from .bendy_segments import with_bendy_bones, with_segments
+from .bone_names import bone_side
 from .content import Digests, content_of, structure_of
+from .followed_mesh import followed_mesh, keys_through
 from .mesh import VertexGroupWeights, mesh_of, read_mesh_arrays, read_positions, read_weights
+from .modifiers_before import followed_modifiers
 from .object_settings import Settings
-from .setup import deformation_refusal, rig_of
+from .setup import deformation_refusal, group_refusal, rig_of
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples, example_items
 
@@ -51,6 +58,9 @@ class Binding:
         pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
         object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
         group_names: the vertex groups, in their order.
+        followed: the names of the modifiers before the Armature modifier that are followed: the
+            vertices are those that come into the Armature modifier then. Empty where they are
+            those of the mesh itself.
         structure: `scene.content.structure_of` the object when it was bound.
     """
 
@@ -68,12 +78,17 @@ class Binding:
     group_names: tuple[str, ...]
     example_items: tuple[ExampleItem, ...]
     structure: Digests
+    followed: tuple[str, ...]
     _mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     _compensations: dict[
-        tuple[LimbAxis, Curve], tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints]
+        tuple[LimbAxis, Curve, bool],
+        tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
     ] = field(default_factory=dict, repr=False, init=False)
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
+    _segments: list[tuple[NDArray[np.float64], Influences | None]] = field(
+        default_factory=list, repr=False, init=False
+    )
     _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
 
     @property
@@ -88,7 +103,7 @@ class Binding:
         if keys is not None and self.example_items:
             names = keys.key_names
             rows = [names.index(item.key) for item in self.example_items if item.key in names]
-            shapes = keys.offsets[rows]
+            shapes = keys.own_offsets[rows]
         weights = (ours.bones, ours.weights, ours.blending_order)
         return content_of(self.rest, weights, shapes)
 
@@ -139,7 +154,12 @@ class Binding:
 
         needs, compensation = RULES[settings.acting_method].needs, None
         if needs == "compensation":
-            compensation = self.compensation(settings.limb_axis, settings.curve, object_to_armature)
+            compensation = self.compensation(
+                settings.limb_axis,
+                settings.curve,
+                object_to_armature,
+                use_mesh_joints=settings.use_mesh_joints,
+            )
         return Deformation(
             settings.acting_method,
             self.influences,
@@ -148,13 +168,32 @@ class Binding:
             settings.factor,
             self.sets if needs == "sets" else None,
             painted("blend_group"),
+            self.segments(object_to_armature),
         )
+
+    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences | None:
+        """The influences of the rows of a pose; None where no bendy bone moves a vertex.
+
+        Args:
+            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
+        """
+        if self.skeleton.bendy is None:
+            return None
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        known = self._segments
+        if not known or not same_place(known[0][0], to_armature, extent(self.rest)):
+            rest = transformed_points(to_armature, self.rest)
+            found = segment_influences(self.influences, self.skeleton, rest)
+            known[:] = [(to_armature, None if found is self.influences else found)]
+        return known[0][1]
 
     def compensation(
         self,
         limb_axis: LimbAxis,
         curve: Curve,
         object_to_armature: NDArray[np.float64] | None = None,
+        *,
+        use_mesh_joints: bool = True,
     ) -> PublishedCompensation | MeasuredJoints:
         """The compensation of COMPENSATED, without painted weights and factor.
 
@@ -163,31 +202,53 @@ class Binding:
 
         Args:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
+            use_mesh_joints: whether MEASURED acts between bones that continue one another on the
+                mesh alone.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        known = self._compensations.get((limb_axis, curve))
+        key = (limb_axis, curve, use_mesh_joints)
+        known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, extent(self.rest)):
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         of = (rest, self.influences, self.skeleton, limb_axis)
         if curve == "MEASURED":
-            found = MeasuredJoints.of(*of)
+            parents = self._mesh_parents(rest) if use_mesh_joints else None
+            found = MeasuredJoints.of(*of, parents)
         else:
             found = PublishedCompensation.of(*of, curve)
-        self._compensations[limb_axis, curve] = (to_armature, found)
+        self._compensations[key] = (to_armature, found)
         return found
 
+    def _mesh_parents(self, rest: NDArray[np.float32]) -> NDArray[np.int32]:
+        """The bones that continue one another on the mesh; `rest` is in armature space."""
+        sides = np.array([bone_side(name) for name in self.skeleton.names], np.int8)
+        return mesh_parents(rest, self.influences, self.skeleton, sides)
+
     def measured(
-        self, limb_axis: LimbAxis, object_to_armature: NDArray[np.float64] | None = None
+        self,
+        limb_axis: LimbAxis,
+        object_to_armature: NDArray[np.float64] | None = None,
+        *,
+        use_mesh_joints: bool = True,
     ) -> MeasuredJoints:
         """`compensation` by the curve MEASURED."""
-        found = self.compensation(limb_axis, "MEASURED", object_to_armature)
+        found = self.compensation(
+            limb_axis, "MEASURED", object_to_armature, use_mesh_joints=use_mesh_joints
+        )
         assert isinstance(found, MeasuredJoints)
         return found
 
     def pose_matrices(self, armature: bpy.types.Object) -> NDArray[np.float64]:
-        """Shape (B, 4, 4): D_b of every bone; `armature` is the evaluated armature object."""
-        return pose_matrices(armature, self.pose_order)
+        """Shape (R, 4, 4): D_b of every bone, and of the segments of bendy bones.
+
+        Args:
+            armature: the evaluated armature object.
+        """
+        matrices = pose_matrices(armature, self.pose_order)
+        if is_in_edit_mode(armature):
+            return matrices
+        return with_segments(matrices, armature, self.skeleton, self.pose_order)
 
     def examples(self, limb_axis: LimbAxis = "AUTO") -> Examples:
         """The example poses that can act, solved; limbs point along `limb_axis`."""
@@ -199,8 +260,11 @@ class Binding:
         return self._examples[limb_axis]
 
     def acting_examples(self, settings: Settings) -> Examples | None:
-        """The example poses that act on the object; None where there are none."""
-        if not settings.by_example:
+        """The example poses that act on the object; None where there are none.
+
+        Their shapes are of the mesh's own vertices: where modifiers are followed, none acts.
+        """
+        if not settings.by_example or self.followed:
             return None
         examples = self.examples(settings.limb_axis)
         return examples if examples.poses.pose_count else None
@@ -220,12 +284,16 @@ class Binding:
         return self.shape_keys.positions(values)
 
 
-def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> Binding:
+def bind(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, follow: bool = True
+) -> Binding:
     """Read everything about an object that posing does not change.
 
     Args:
         obj: a mesh object, original or evaluated; the original is read.
         depsgraph: where the world matrices come from; without it from the object itself.
+        follow: bind the vertices as they come into the Armature modifier; else those of the mesh
+            itself, whatever modifiers make of them.
 
     Raises:
         BindingError: the object cannot be deformed; the message is for the panel.
@@ -233,33 +301,49 @@ def bind(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) ->
     obj = cast("bpy.types.Object", obj.original)
     if reason := deformation_refusal(obj):
         raise BindingError(reason)
-    armature = rig_of(obj)
+    followed = tuple(each.name for each in followed_modifiers(obj)) if follow else ()
+    if not followed:
+        return _bind(obj, obj, depsgraph, followed)
+    with followed_mesh(obj) as holder:
+        if reason := group_refusal(holder, rig_of(obj)):
+            raise BindingError(reason)
+        return _bind(obj, holder, depsgraph, followed)
+
+
+def _bind(
+    obj: bpy.types.Object,
+    holder: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph | None,
+    followed: tuple[str, ...],
+) -> Binding:
+    """Bind an object to the mesh and the groups of `holder`, which may be the object itself."""
+    armature, mesh = rig_of(obj), mesh_of(holder)
     if depsgraph is None:
         to_armature = object_to_armature(obj, armature)
     else:
         to_armature = object_to_armature(
             obj.evaluated_get(depsgraph), armature.evaluated_get(depsgraph)
         )
-    mesh = mesh_of(obj)
-    skeleton = read_skeleton(armature)
+    skeleton = with_bendy_bones(read_skeleton(armature), armature)
     weights = read_weights(mesh)
-    shape_keys = ShapeKeys.read(obj, weights)
+    shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(obj, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     return Binding(
         object_name=obj.name,
         object_uid=obj.session_uid,
-        mesh_uid=mesh.session_uid,
+        mesh_uid=mesh_of(obj).session_uid,
         armature_name=armature.name,
         armature_uid=armature.session_uid,
         rest=rest,
         shape_keys=shape_keys,
-        influences=read_influences(obj, armature, weights, skeleton),
+        influences=read_influences(holder, armature, weights, skeleton),
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,
-        group_names=tuple(group.name for group in obj.vertex_groups),
+        group_names=tuple(group.name for group in holder.vertex_groups),
         example_items=example_items(obj),
         structure=structure_of(obj),
+        followed=followed,
         _mesh_arrays=read_mesh_arrays(mesh, rest),
         _weights=weights,
     )

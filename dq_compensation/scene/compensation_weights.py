@@ -256,11 +256,15 @@ def weights_from_transition(
         PoseError: a bone's matrix is not finite.
     """
     _require(painting_refusal(obj, kind))
-    binding = bind(obj, depsgraph)
+    # Weights are painted on the mesh's own vertices.
+    binding = bind(obj, depsgraph, follow=False)
     evaluated, armature = obj.evaluated_get(depsgraph), rig_of(obj).evaluated_get(depsgraph)
     to_armature = object_to_armature(evaluated, armature)
     pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
-    measured = binding.measured(settings_of(obj).limb_axis, to_armature)
+    settings = settings_of(obj)
+    measured = binding.measured(
+        settings.limb_axis, to_armature, use_mesh_joints=settings.use_mesh_joints
+    )
     positions = transformed_points(to_armature, binding.rest)
     start = transition_weights(positions, binding.influences, measured, pose)
     ensure_group(obj, kind)

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from .armature import armature_of
 from .attributes import read_property
+from .bendy_segments import bendy_state
 from .mesh import mesh_of
+from .modifiers_before import signature_before
 from .setup import armature_modifier
 from .shape_key_offsets import shape_key_signature
 from .stored_examples import example_items
@@ -44,6 +46,7 @@ def structure_of(obj: bpy.types.Object) -> Digests:
         "vertex groups": digest(obj.vertex_groups.keys()),
         "shape keys": digest(shape_key_signature(mesh)),
         "example poses": digest(example_items(obj)),
+        "modifiers before the Armature modifier": digest(signature_before(obj)),
     }
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)
@@ -63,6 +66,7 @@ def bones_digest(armature: bpy.types.Object) -> str:
         read_property(bones, "bbone_segments", np.int32),
         read_property(bones, "matrix_local", np.float32, (16,)),
         read_property(bones, "tail_local", np.float32, (3,)),
+        *bendy_state(bones),
     )
 
 

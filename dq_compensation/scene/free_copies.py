@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import bpy
-import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.corrective_joints import Quaternion
 from ..core.rest_offsets import Target
-from .armature import armature_of, pose_matrices
+from .armature import armature_of
 from .mesh import mesh_of
 from .object_settings import settings_of
 from .setup import armature_modifier, rig_of
@@ -85,11 +83,6 @@ def free_copies(
         for mesh in meshes:
             bpy.data.meshes.remove(mesh)
         bpy.data.armatures.remove(bones)
-
-
-def pose_of(copies: FreeCopies, order: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The pose of the copied armature: shape (B, 4, 4), D_b in the order of a binding."""
-    return pose_matrices(copies.armature.evaluated_get(copies.depsgraph), order)
 
 
 def free_armature(armature: bpy.types.Object, *, keep_modes: bool = False) -> bpy.types.Object:

@@ -25,14 +25,18 @@ class NativeState(Protocol):
     """Blender's own settings of an object before enabling changed them."""
 
     replaced_modifier: str
+    replaced_uid: int
     replaced_show_viewport: bool
     replaced_show_render: bool
+    replaced_preserve_volume: bool
+    base_left_on: bool
     passing: bool
     parted: bool
     had_animation: bool
     hidden: bool
     display_type: str
     hidden_modifier: str
+    hidden_base: bool
     hidden_from_camera: bool
     hidden_for_copy: bool
 
@@ -48,6 +52,7 @@ class ObjectSettings(Protocol):
     vertex_group: str
     blend_group: str
     limb_axis: LimbAxis
+    use_mesh_joints: bool
     overlay: Overlay
     overlay_maximum: float
     example_base: ExampleBase
@@ -88,6 +93,8 @@ class Settings:
     Attributes:
         acting_method: what deforms the object. Where the user chose the method by example, it is
             the base that the examples correct.
+        use_mesh_joints: whether bones that continue one another on the mesh are joints for
+            MEASURED although neither is above the other.
         by_example: whether example poses act.
     """
 
@@ -98,6 +105,7 @@ class Settings:
     vertex_group: str
     blend_group: str = ""
     by_example: bool = False
+    use_mesh_joints: bool = True
 
     @classmethod
     def of(cls, obj: bpy.types.Object) -> Settings:
@@ -110,6 +118,7 @@ class Settings:
             chosen.limb_axis,
             chosen.vertex_group,
             chosen.blend_group,
+            use_mesh_joints=chosen.use_mesh_joints,
         )
         return settings.with_method(chosen.method, chosen.example_base)
 
@@ -123,6 +132,8 @@ class Settings:
         """Whether a setting changes how the object is deformed."""
         # The direction of the limbs distinguishes example poses.
         by_limbs = self.by_example and setting == "limb_axis"
+        if setting == "use_mesh_joints" and self.curve != "MEASURED":
+            return False
         return by_limbs or setting in RULES[self.acting_method].acting_settings
 
     @property

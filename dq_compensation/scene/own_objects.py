@@ -1,4 +1,4 @@
-"""Recognises objects that the add-on has made by a custom property, never by their name."""
+"""Recognises what the add-on has made by a custom property, never by its name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import bpy
 CHARACTER_PROPERTY = "dq_compensation_example_of"
 # Of a palette: True. Files of the first versions have the armature here, which kept it alive.
 PALETTE_PROPERTY = "dq_compensation_palette_of"
+# Of an object with the attributes that a node tree reads: True.
+ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
+# Of a node tree: the key of its kind.
+TREE_PROPERTY = "dq_compensation_tree"
 
 
 def is_palette(obj: bpy.types.Object) -> bool:
@@ -15,6 +19,43 @@ def is_palette(obj: bpy.types.Object) -> bool:
     return PALETTE_PROPERTY in obj
 
 
+def is_attribute_object(obj: bpy.types.Object) -> bool:
+    """Whether an object holds the attributes of another one's vertices."""
+    return ATTRIBUTE_OBJECT_PROPERTY in obj
+
+
+def is_hidden(obj: bpy.types.Object) -> bool:
+    """Whether an object is one that only node modifiers use, in no collection."""
+    return is_palette(obj) or is_attribute_object(obj)
+
+
+def keep_apart() -> None:
+    """Take hidden objects out of collections, where appending puts them.
+
+    Palettes of the first versions of the add-on let go of their armatures.
+    """
+    for obj in bpy.data.objects:
+        if obj.library is None and is_hidden(obj):
+            for collection in obj.users_collection:
+                if collection.library is None:
+                    collection.objects.unlink(obj)
+            if is_palette(obj) and obj[PALETTE_PROPERTY] is not True:
+                obj[PALETTE_PROPERTY] = True
+
+
+def remove_hidden(obj: bpy.types.Object) -> None:
+    """Remove a hidden object and its mesh."""
+    mesh = obj.data
+    bpy.data.objects.remove(obj)
+    if isinstance(mesh, bpy.types.Mesh) and not mesh.users:
+        bpy.data.meshes.remove(mesh)
+
+
 def is_posed_copy(obj: bpy.types.Object) -> bool:
     """Whether an object replaces a character while the artist shapes an example."""
     return CHARACTER_PROPERTY in obj
+
+
+def is_own_tree(tree: bpy.types.NodeTree | None) -> bool:
+    """Whether a node tree is that of a node modifier of ours."""
+    return tree is not None and TREE_PROPERTY in tree

@@ -5,6 +5,8 @@ Everything here is cheap enough for every redraw of a panel: no vertex is looked
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import takewhile
 from typing import cast
 
 import bpy
@@ -51,6 +53,22 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     return next((m for m in modifiers if m.object is not None), next(iter(modifiers), None))
 
 
+def mixed_modifiers(
+    obj: bpy.types.Object, own_modifiers: Collection[str] = ()
+) -> list[bpy.types.ArmatureModifier]:
+    """The Armature modifiers that mix their result with that of ours, by *Multi Modifier*.
+
+    Args:
+        own_modifiers: the names of the add-on's, which make room for them.
+    """
+    armature = armature_modifier(obj)
+    stack = [modifier for modifier in obj.modifiers if modifier.name not in own_modifiers]
+    if armature is None:
+        return []
+    after = (cast("bpy.types.ArmatureModifier", m) for m in stack[stack.index(armature) + 1 :])
+    return list(takewhile(lambda m: m.type == "ARMATURE" and m.use_multi_modifier, after))
+
+
 def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
     """The armature object of `armature_modifier`; None without one."""
     modifier = armature_modifier(obj)
@@ -81,10 +99,17 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
         return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
     if not modifier.use_vertex_groups:
         return REFUSAL_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
-    return _group_refusal(obj, armature) or _state_refusal(obj, armature)
+    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, armature)
+    return groups or _state_refusal(obj, armature)
 
 
-def _group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool:
+    """Whether a node tree before the Armature modifier may bring vertex groups of other meshes."""
+    before = list(obj.modifiers)[: list(obj.modifiers).index(modifier)]
+    return any(each.type == "NODES" and each.show_viewport for each in before)
+
+
+def group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
     """Why the vertex groups fit no bone, or None."""
     bones = deforming_bones(armature)
     if not bones:
@@ -124,29 +149,40 @@ def notes(
     obj: bpy.types.Object,
     *,
     replaced_modifier: str = "",
+    base_left_on: bool = False,
     own_modifier: str = "",
     drawn: bool = True,
+    followed: bool = False,
 ) -> list[str]:
     """The features of an object that do not show in our deformation; sentences for riggers.
 
     Args:
-        replaced_modifier: the Armature modifier that the add-on itself has hidden.
+        replaced_modifier: the Armature modifier that the add-on itself has hidden, or left on.
+        base_left_on: it deforms the mesh, and ours adds to that.
         own_modifier: the add-on's, which does show, one way or the other.
         drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
             takes its place among them.
+        followed: whether the modifiers before the Armature modifier show nevertheless.
     """
     modifier = armature_modifier(obj) if obj.type == "MESH" else None
     if modifier is None or modifier.object is None:
         return []
-    found = _modifier_stack_notes(obj, modifier, own_modifier, drawn)
-    if modifier.use_bone_envelopes:
+    found = _modifier_stack_notes(obj, modifier, own_modifier, drawn, followed)
+    blender_deforms = base_left_on and not drawn
+    if modifier.use_bone_envelopes and not blender_deforms:
         found.append(f"{modifier.name} also uses bone envelopes; only vertex groups count here.")
     if drawn and modifier.vertex_group:
         found.append(
             f"{modifier.name} is limited to the vertex group {modifier.vertex_group}; "
             "the whole mesh is deformed here."
         )
-    if modifier.name == replaced_modifier:
+    if base_left_on:
+        if not drawn and not modifier.show_viewport:
+            found.append(
+                f"{modifier.name} is turned off in the viewport, so {obj.name} is not deformed "
+                "there. Turn it on."
+            )
+    elif modifier.name == replaced_modifier:
         if modifier.show_viewport or modifier.show_render:
             found.append(
                 f"{modifier.name} is turned on as well: {obj.name} is deformed twice. Turn it off "
@@ -154,14 +190,18 @@ def notes(
             )
     elif not modifier.show_viewport:
         found.append(f"{modifier.name} is turned off in the viewport; it is deformed here.")
-    found.extend(_armature_notes(modifier.object))
+    found.extend(_armature_notes(modifier.object, blender_deforms))
     if drawn and mesh_of(obj).has_custom_normals:
         found.append(f"{obj.name} has custom normals; they are computed from the surface here.")
     return found
 
 
 def _modifier_stack_notes(
-    obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier, own_modifier: str, drawn: bool
+    obj: bpy.types.Object,
+    modifier: bpy.types.ArmatureModifier,
+    own_modifier: str,
+    drawn: bool,
+    followed: bool,
 ) -> list[str]:
     stack = list(obj.modifiers)
     place = stack.index(modifier)
@@ -174,18 +214,20 @@ def _modifier_stack_notes(
     before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]
     after = [m.name for index, m in shown if index > place and m.type != "ARMATURE"]
     found = []
+    mixed = [m.name for m in mixed_modifiers(obj, [own_modifier])] if own_modifier else []
+    others = [name for name in others if drawn or name not in mixed]
     if others and drawn:
         found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(others)}.")
     elif others:
         found.append(f"More Armature modifiers deform the result again: {', '.join(others)}.")
-    if drawn and before:
+    if drawn and before and not followed:
         found.append(f"Modifiers before {modifier.name} do not show: {', '.join(before)}.")
     if drawn and after:
         found.append(f"Modifiers after {modifier.name} do not show: {', '.join(after)}.")
     return found
 
 
-def _armature_notes(armature: bpy.types.Object) -> list[str]:
+def _armature_notes(armature: bpy.types.Object, blender_deforms: bool) -> list[str]:
     found = []
     if not armature.users_collection:
         found.append(
@@ -195,13 +237,13 @@ def _armature_notes(armature: bpy.types.Object) -> list[str]:
     bones = armature_of(armature).bones
     curved = read_property(bones, "bbone_segments", np.int32) > 1
     curved &= read_property(bones, "use_deform", np.bool_)
-    if curved.any():
+    if curved.any() and not blender_deforms:
         names = [bones[int(index)].name for index in np.flatnonzero(curved)]
         listed = ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
         found.append(f"Bendy bones move as one straight bone here: {listed}.")
     multiplied = read_property(bones, "use_envelope_multiply", np.bool_)
     multiplied &= read_property(bones, "use_deform", np.bool_)
-    if multiplied.any():
+    if multiplied.any() and not blender_deforms:
         name = bones[int(multiplied.argmax())].name
         found.append(
             f"Envelope Multiply does not count here. Turn it off in the bone {name} of "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -11,6 +13,8 @@ from numpy.typing import NDArray
 from ..errors import BindingError
 from .attributes import read_property
 from .mesh import VertexGroupWeights, mesh_of
+
+Follow = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,18 +26,25 @@ class ShapeKeys:
     one than the basis has a second row, further down, with its offset from the basis: that is what
     Blender shows when the key is pinned (Show Only Shape Key).
 
+    Where modifiers before the Armature modifier are followed, each shape goes through them: they
+    make k vertices of n. Without, k is n.
+
     Attributes:
-        basis: shape (n, 3), float32, object space; the reference key.
-        offsets: shape (m, n, 3), float32, object space.
+        basis: shape (k, 3), float32, object space; the reference key.
+        own_basis: shape (n, 3), the same before modifiers.
+        own_offsets: shape (m, n, 3), float32, object space; before modifiers.
         key_names: the K <= m key blocks.
         pinned_row: shape (K,), int32; the row that shows a key alone.
+        follow: takes a shape (n, 3) through the modifiers; None without any.
     """
 
     basis: NDArray[np.float32]
-    offsets: NDArray[np.float32]
+    own_basis: NDArray[np.float32]
+    own_offsets: NDArray[np.float32]
     key_names: tuple[str, ...]
     basis_key: int
     pinned_row: NDArray[np.int32]
+    follow: Follow | None = None
 
     @classmethod
     def read(cls, obj: bpy.types.Object, weights: VertexGroupWeights) -> ShapeKeys | None:
@@ -81,12 +92,36 @@ class ShapeKeys:
                 pinned_row[index] = len(names) + len(extra)
                 extra.append((points - basis) * mask)
         offsets = np.concatenate([rows, np.stack(extra)]) if extra else rows
-        return cls(basis, offsets, tuple(names), basis_key, pinned_row)
+        return cls(basis, basis, offsets, tuple(names), basis_key, pinned_row)
+
+    def through(self, basis: NDArray[np.float32], follow: Follow) -> ShapeKeys:
+        """The same keys behind modifiers that make other vertices.
+
+        Args:
+            basis: shape (k, 3), behind them.
+        """
+        return replace(self, basis=basis, follow=follow)
 
     @property
     def row_count(self) -> int:
         """The m rows of `offsets`."""
-        return len(self.offsets)
+        return len(self.own_offsets)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.float32]:
+        """Shape (m, k, 3), float32, object space.
+
+        Behind modifiers each row is what its key does alone. Sums of rows are exact where modifiers
+        are linear, like Mirror and Subdivision. A key that changes the number of vertices has none.
+        """
+        if self.follow is None:
+            return self.own_offsets
+        rows = np.zeros((self.row_count, *self.basis.shape), np.float32)
+        for row in np.flatnonzero(self.own_offsets.any(axis=(1, 2))):
+            shape = self.follow(self.own_basis + self.own_offsets[row])
+            if shape.shape == self.basis.shape:
+                rows[row] = shape - self.basis
+        return rows
 
     def values(self, obj: bpy.types.Object) -> NDArray[np.float32]:
         """The current value of each row of `offsets`: values, mutes and the pinned key.
@@ -126,16 +161,28 @@ class ShapeKeys:
             values: shape (m,), from `values`.
 
         Returns:
-            shape (n, 3), float32, object space.
+            shape (k, 3), float32, object space.
+
+        Raises:
+            BindingError: behind modifiers it has another number of vertices than the basis.
         """
         active = np.flatnonzero(values)
         if not len(active):
             return self.basis.copy()
         # Summed in float64: many small corrective keys must not drown in rounding.
-        total = self.basis.astype(np.float64)
+        total = self.own_basis.astype(np.float64)
         for row in active:
-            total += float(values[row]) * self.offsets[row]
-        return total.astype(np.float32)
+            total += float(values[row]) * self.own_offsets[row]
+        own = total.astype(np.float32)
+        if self.follow is None:
+            return own
+        shape = self.follow(own)
+        if shape.shape != self.basis.shape:
+            raise BindingError(
+                f"With these shape keys, the modifiers before the Armature modifier make "
+                f"{len(shape)} vertices, and {len(self.basis)} without."
+            )
+        return shape
 
 
 def shape_key_signature(mesh: bpy.types.Mesh) -> tuple[object, ...]:

@@ -13,10 +13,15 @@ from .object_settings import settings_of
 
 
 @contextmanager
-def temporary_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
-    """A copy of an object and its mesh in the current scene, hidden from nothing.
+def temporary_copy(
+    obj: bpy.types.Object, scene: bpy.types.Scene | None = None
+) -> Generator[bpy.types.Object]:
+    """A copy of an object and its mesh in a scene, hidden from nothing.
 
     What is animated in the object has its current value; its shape keys are animated as they were.
+
+    Args:
+        scene: by default the current one.
     """
     copy = cast("bpy.types.Object", obj.copy())
     mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
@@ -26,7 +31,7 @@ def temporary_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
     copy.hide_viewport = False
     if hasattr(copy, "dq_compensation"):
         settings_of(copy).is_enabled = False  # nobody follows it
-    collection = bpy.context.scene.collection
+    collection = (scene or bpy.context.scene).collection
     collection.objects.link(copy)
     try:
         yield copy

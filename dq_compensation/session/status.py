@@ -41,6 +41,7 @@ class Status:
             -1 for one that cannot act. Empty before the first look.
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
+        misfit: the frame and the surplus of vertices for which followed modifiers were read last.
         last_place: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
     """
 
@@ -55,6 +56,7 @@ class Status:
     example_values: tuple[float, ...] = ()
     example_result: str | None = None
     key_values: NDArray[np.float32] | None = None
+    misfit: tuple[float, int] | None = None
     last_place: NDArray[np.float64] | None = None
 
 

@@ -22,7 +22,6 @@ from .checks import (
     shared_joints,
     stale_binding,
     tiny_influences,
-    topology_modifiers,
     unweighted_vertices,
     weight_sums,
     weight_transition,
@@ -48,7 +47,6 @@ CHECKS: tuple[Check, ...] = (
     shape_keys.CHECK,
     baked_keys.CHECK,
     stale_binding.CHECK,
-    topology_modifiers.CHECK,
     mirrored_weights.CHECK,
 )
 

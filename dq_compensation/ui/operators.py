@@ -48,20 +48,10 @@ stack, turned off"""
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
 
     def execute(self, context: Context) -> OperatorResult:
-        done: list[Object] = []
-        refused: list[str] = []
-        for obj in target_meshes(context):
-            if settings_of(obj).enabled:
-                continue
-            if reason := _linked_refusal(obj):
-                refused.append(reason)
-                continue
-            try:
-                enabling.enable(obj, context.evaluated_depsgraph_get())
-            except UserError as error:
-                refused.append(str(error))
-            else:
-                done.append(obj)
+        wanted = [obj for obj in target_meshes(context) if not settings_of(obj).enabled]
+        local = [obj for obj in wanted if obj.library is None]
+        done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
+        refused = [reason for obj in wanted if (reason := _linked_refusal(obj))] + refused
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
         elif twice := [reason for obj in done if (reason := acting_keys_warning(obj)) is not None]:

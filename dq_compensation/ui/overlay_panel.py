@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bpy.types import Context, Object, Panel, UILayout
 
+from ..modifier.stack import our_modifier
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import armature_modifier
 from ..session.status import status_of
@@ -63,12 +64,12 @@ def _overlay(layout: UILayout, context: Context, obj: Object) -> None:
 def _reshaping_after(obj: Object) -> str | None:
     """The first modifier that may move the surface away from the coloured mesh, or None."""
     rig = armature_modifier(obj)
-    replaced = settings_of(obj).native.replaced_modifier
     names = [modifier.name for modifier in obj.modifiers]
     if rig is None or settings_of(obj).display == "GPU":
         return None
-    own = 2 if replaced == rig.name else 1
-    later = obj.modifiers[names.index(rig.name) + own :]
+    ours = our_modifier(obj)
+    last = ours.name if ours is not None else rig.name
+    later = obj.modifiers[names.index(last) + 1 :]
     return next((modifier.name for modifier in later if modifier.show_viewport), None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bpy.types import Context, Object, Panel, UILayout
 
 from ..lifecycle import enabling
+from ..modifier.made_for import joint_counts
 from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_palette, is_posed_copy
 from ..scene.targets import NOTHING_SELECTED, target_meshes
@@ -75,10 +76,19 @@ def _settings(layout: UILayout, obj: Object) -> None:
         column.prop(settings, "curve")
     if acts("limb_axis"):
         column.prop(settings, "limb_axis")
+    if acts("use_mesh_joints"):
+        column.prop(settings, "use_mesh_joints")
+        if counts := joint_counts(obj):
+            column.label(text=_joints_found(counts, by_mesh=settings.use_mesh_joints))
     if acts("vertex_group"):
         column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
     if acts("blend_group"):
         column.prop_search(settings, "blend_group", obj, "vertex_groups", text="Blend Group")
+
+
+def _joints_found(counts: tuple[int, int], *, by_mesh: bool) -> str:
+    of_mesh = f", {counts[1]} from the mesh" if by_mesh else ""
+    return f"Joints found: {counts[0]} from the hierarchy{of_mesh}"
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:

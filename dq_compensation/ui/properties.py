@@ -119,9 +119,15 @@ class DQCompensationNativeState(PropertyGroup):
     They live in the file, so that undo, duplicates and saved files carry them along.
     """
 
-    replaced_modifier: StringProperty(description="The Armature modifier that ours replaces")
+    replaced_modifier: StringProperty(description="The Armature modifier that ours works with")
+    replaced_uid: IntProperty(description="Its number in the stack, which renaming does not change")
     replaced_show_viewport: BoolProperty(description="Whether it was shown in the viewport")
     replaced_show_render: BoolProperty(description="Whether it was shown in renders")
+    replaced_preserve_volume: BoolProperty(description="Whether it had Preserve Volume")
+    base_left_on: BoolProperty(
+        description="Whether it stays on, with Preserve Volume as the method needs it; else it is "
+        "hidden"
+    )
     parted: BoolProperty(
         description="Whether our modifier was removed for an undo, and has to come back"
     )
@@ -133,6 +139,7 @@ class DQCompensationNativeState(PropertyGroup):
     hidden: BoolProperty(description="Whether Blender's own surface is hidden now")
     display_type: StringProperty(description="Display As, as the user has set it")
     hidden_modifier: StringProperty(description="The modifier that was hidden with it, if one was")
+    hidden_base: BoolProperty(description="Whether the Armature modifier was hidden, too")
     hidden_from_camera: BoolProperty(description="Whether Ray Visibility of the camera was cleared")
     hidden_for_copy: BoolProperty(description="Whether a posed copy stands in for the object")
 
@@ -193,6 +200,13 @@ class DQCompensationSettings(PropertyGroup):
         "the joints of an imported rig bulge more instead of less",
         items=LIMB_AXES,
         default="AUTO",
+        **_ACTING,
+    )
+    use_mesh_joints: BoolProperty(
+        name="Joints From the Mesh",
+        description="Compensate between bones that continue one another on the mesh although "
+        "neither is above the other in the hierarchy, as in flat skeletons and control rigs",
+        default=True,
         **_ACTING,
     )
     examples: CollectionProperty(type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"})

@@ -11,7 +11,7 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.deform import Deformation
-from ..core.measured_joints import LimbJoints
+from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..scene.armature import object_to_armature
@@ -49,15 +49,7 @@ class Character:
     @classmethod
     def of(cls, binding: Binding) -> Character:
         """Upload a binding."""
-        keys = binding.shape_keys
-        mesh = GpuMesh(
-            binding.rest,
-            binding.influences,
-            topology=binding.topology,
-            sets=binding.sets,
-            shape_offsets=keys.offsets if keys else None,
-        )
-        return cls(binding, DeformedMesh(mesh))
+        return cls(binding, _uploaded(binding, binding.segments() or binding.influences))
 
     def update(
         self,
@@ -84,6 +76,8 @@ class Character:
         deformation = self._deformation
         if settings != self._settings or to_armature is not self._to_armature:
             deformation, changed = self.binding.deformation(settings, to_armature), True
+            if deformation.skinning is not self.deformed.mesh.moved_by:
+                self.deformed = _uploaded(self.binding, deformation.skinning)
         values = shape_key_values(self.binding, settings, obj, shared.pose)
         if values is not None:
             changed |= self.deformed.set_shape_key_values(values)
@@ -107,6 +101,18 @@ class Character:
         return self._to_armature
 
 
+def _uploaded(binding: Binding, influences: Influences) -> DeformedMesh:
+    keys = binding.shape_keys
+    mesh = GpuMesh(
+        binding.rest,
+        influences,
+        topology=binding.topology,
+        sets=binding.sets,
+        shape_offsets=keys.offsets if keys else None,
+    )
+    return DeformedMesh(mesh)
+
+
 class SharedPose:
     """The pose of one armature along one choice of limb directions, for all its meshes.
 
@@ -116,10 +122,7 @@ class SharedPose:
 
     def __init__(self, binding: Binding, settings: Settings) -> None:
         self.skeleton = binding.skeleton
-        axis = settings.limb_axis
-        self.pose_palette = PosePalette(
-            self.skeleton.limb_directions(axis), LimbJoints.of(self.skeleton, axis)
-        )
+        self.pose_palette = PosePalette(self.skeleton, settings.limb_axis)
         self.pose = Pose.rest(binding.skeleton)
         self.number = 0
         self._matrices: NDArray[np.float64] | None = None
@@ -158,6 +161,8 @@ def same_bones(one: Skeleton, other: Skeleton) -> bool:
         and np.array_equal(one.parents, other.parents)
         and np.array_equal(one.rest, other.rest)
         and np.array_equal(one.tails, other.tails)
+        and np.array_equal(one.bone_of_row, other.bone_of_row)
+        and np.array_equal(one.frames, other.frames)
     )
 
 

@@ -13,7 +13,7 @@ from ..core.influences import Influences
 from ..core.spherical_joint import JointSets
 from ..core.topology import Topology
 from .gpu_objects import indexed_batch
-from .influence_packing import MAX_TEXELS, pack_influences, pack_strongest_bones
+from .influence_packing import MAX_TEXELS, pack_influences
 from .shaders import KEY_VALUES_TEXELS
 from .textures import texture_bytes, texture_from_array
 
@@ -34,6 +34,7 @@ class GpuMesh:
 
     Args:
         rest: shape (n, 3), the Basis positions in object space.
+        influences: `Deformation.skinning` of what it will be deformed by; kept as `moved_by`.
         topology: triangles, edges and normal groups; without it there are no normals and nothing
             can be drawn.
         sets: for SPHERICAL_JOINT.
@@ -70,7 +71,7 @@ class GpuMesh:
         self.set_count = sets.set_count if sets is not None else 0
         self.topology = topology
         self.sets = sets
-        self._influences = influences
+        self.moved_by = influences
         packed = pack_influences(influences)
         self.rest = texture_from_array(
             np.column_stack((rest, packed.starts)).astype(np.float32), 4, padding=-1.0
@@ -78,11 +79,6 @@ class GpuMesh:
         self.influences = texture_from_array(packed.texels, 4)
         if shape_offsets is not None and self.key_count:
             self.key_starts, self.key_offsets = _shape_key_textures(shape_offsets)
-
-    @cached_property
-    def strongest_bones(self) -> NDArray[np.float32]:
-        """Shape (n,), on the CPU: the two strongest bones of each vertex, packed."""
-        return pack_strongest_bones(self._influences)
 
     @cached_property
     def joint_of_vertex(self) -> GPUTexture:
@@ -93,7 +89,7 @@ class GpuMesh:
             set_of_vertex = np.maximum(sets.set_of_vertex, 0)
             controlling = sets.controlling[set_of_vertex]
             rows[:, 0] = set_of_vertex
-            rows[:, 1] = np.where(controlling >= 0, controlling, self._influences.bones[:, 0])
+            rows[:, 1] = np.where(controlling >= 0, controlling, self.moved_by.bones[:, 0])
         return texture_from_array(rows, 2)
 
     @cached_property

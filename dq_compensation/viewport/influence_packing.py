@@ -62,12 +62,6 @@ def pack_influences(influences: Influences) -> PackedInfluences:
     return PackedInfluences(texels.reshape(-1, _SLOTS_PER_TEXEL), np.where(counts > 0, starts, -1))
 
 
-def pack_strongest_bones(influences: Influences) -> NDArray[np.float32]:
-    """The two strongest bones of each vertex in one float each, shape (n,)."""
-    second = influences.bones[:, min(1, influences.width - 1)]
-    return floats_from_bits(influences.bones[:, 0], second)
-
-
 def floats_from_bits(upper: NDArray[np.integer], lower: NDArray[np.integer]) -> NDArray[np.float32]:
     """14 and 16 bits in the bits of ordinary floats, which survive every copy and conversion.
 

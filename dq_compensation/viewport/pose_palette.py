@@ -6,9 +6,11 @@ import numpy as np
 from gpu.types import GPUShader, GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
+from ..core.bendy_bones import limb_straightness
 from ..core.dual_quaternion import rotate_vectors
-from ..core.measured_joints import LimbJoints
+from ..core.limb_joints import LimbJoints
 from ..core.pose import Pose
+from ..core.skeleton import LimbAxis, Skeleton
 from .gpu_objects import new_texture, new_uniform_buffer, update_uniform_buffer
 from .shaders import PALETTE_BLOCK_TEXELS, TEXTURE_WIDTH, PosePaletteLayout
 from .textures import row_count
@@ -21,24 +23,23 @@ class PosePalette:
     bound after an update, into buffers that live as long as the palette.
 
     Args:
-        limb_directions: shape (B, 3), unit, armature space at rest; `Skeleton.limb_directions`.
-        joints: of the same bones, for MEASURED compensation.
+        skeleton: of the armature.
+        limb_axis: along which its limbs point.
     """
 
-    def __init__(
-        self, limb_directions: NDArray[np.floating], joints: LimbJoints | None = None
-    ) -> None:
-        self._limb_directions = np.ascontiguousarray(limb_directions, dtype=np.float64)
-        self._joints = joints
+    def __init__(self, skeleton: Skeleton, limb_axis: LimbAxis = "AUTO") -> None:
+        self._skeleton = skeleton
+        self._limb_directions = skeleton.limb_directions(limb_axis)[skeleton.bone_of_row]
         self._pose: Pose | None = None
         self._scaled = False
         self._frame = 0
-        self._packed: dict[PosePaletteLayout, _PackedPose] = {}
+        # By layout, and by the joints of the mesh, which meshes of one armature mostly share.
+        self._packed: dict[tuple[PosePaletteLayout, bytes], _PackedPose] = {}
 
     @property
-    def bone_count(self) -> int:
-        """The number of bones of the armature."""
-        return len(self._limb_directions)
+    def row_count(self) -> int:
+        """The number of rows of a pose: the bones, and the segments of bendy bones."""
+        return self._skeleton.row_count
 
     @property
     def pose(self) -> Pose:
@@ -56,27 +57,36 @@ class PosePalette:
         """Take a new pose.
 
         Raises:
-            ValueError: it has another number of bones.
+            ValueError: it has another number of rows.
         """
-        if len(pose.matrices) != self.bone_count:
+        if len(pose.matrices) != self.row_count:
             raise ValueError(
-                f"PosePalette: a pose of {len(pose.matrices)} bones for {self.bone_count}"
+                f"PosePalette: a pose of {len(pose.matrices)} rows for {self.row_count}"
             )
         self._pose = pose
         self._scaled = pose.any_scaled
         self._frame += 1
 
-    def in_texture(self, layout: PosePaletteLayout) -> bool:
-        """Whether the layout is too large for a uniform buffer."""
-        return self.bone_count * layout.stride > PALETTE_BLOCK_TEXELS
+    def in_texture(self, layout: PosePaletteLayout, joints: LimbJoints | None = None) -> bool:
+        """Whether the layout, of the bones or of joints, is too large for a uniform buffer."""
+        count = self.row_count if joints is None else len(joints.heads)
+        return count * layout.stride > PALETTE_BLOCK_TEXELS
 
-    def bind(self, shader: GPUShader, layout: PosePaletteLayout) -> None:
-        """Give the pose to a bound shader that was compiled for `layout` and `in_texture`."""
-        packed = self._packed.get(layout)
+    def bind(
+        self, shader: GPUShader, layout: PosePaletteLayout, joints: LimbJoints | None = None
+    ) -> None:
+        """Give the pose to a bound shader that was compiled for `layout` and `in_texture`.
+
+        Args:
+            joints: of the armature's bones, for `JOINTS_LAYOUT`.
+        """
+        key = (layout, b"" if joints is None else joints.of_mesh)
+        packed = self._packed.get(key)
         if packed is None:
-            packed = self._packed[layout] = _PackedPose(
-                layout, self._limb_directions, self._joints if layout.joints else None
-            )
+            # Those of meshes that have changed since are not used any more.
+            recent = {k: p for k, p in self._packed.items() if p.frame >= self._frame - 1}
+            packed = _PackedPose(layout, self._skeleton, self._limb_directions, joints)
+            self._packed = recent | {key: packed}
         packed.bind(shader, self.pose, self._frame)
 
     def gpu_bytes(self) -> int:
@@ -90,34 +100,33 @@ class _PackedPose:
     def __init__(
         self,
         layout: PosePaletteLayout,
+        skeleton: Skeleton,
         limb_directions: NDArray[np.float64],
         joints: LimbJoints | None,
     ) -> None:
-        if layout.joints and joints is None:
-            raise ValueError(
-                "PosePalette: made without the joints that MEASURED compensation needs"
-            )
-        bone_count = len(limb_directions)
-        used = bone_count * layout.stride
+        count = len(limb_directions) if joints is None else len(joints.heads)
+        used = count * layout.stride
         self._layout = layout
+        self._skeleton = skeleton
         self._limb_directions = limb_directions
         self._joints = joints
         self._in_texture = used > PALETTE_BLOCK_TEXELS
-        count = row_count(used) * TEXTURE_WIDTH if self._in_texture else PALETTE_BLOCK_TEXELS
-        self.texels = np.zeros((count, 4), np.float32)
-        self._bones = self.texels[:used].reshape(bone_count, layout.stride, 4)
+        size = row_count(used) * TEXTURE_WIDTH if self._in_texture else PALETTE_BLOCK_TEXELS
+        self.texels = np.zeros((size, 4), np.float32)
+        # Of each row of the pose, or of each joint.
+        self._rows = self.texels[:used].reshape(count, layout.stride, 4)
         self._texture: GPUTexture | None = None
         self._block: GPUUniformBuf | None = None
-        self._frame = 0
+        self.frame = 0
         if joints is not None:
-            rest = (joints.heads, joints.forth, joints.back)
-            self._bones[:, 1:, :3] = np.stack(rest, axis=1)
+            for place, rest in ((1, joints.heads), (2, joints.forth), (4, joints.back)):
+                self._rows[:, place, :3] = rest
 
     def bind(self, shader: GPUShader, pose: Pose, frame: int) -> None:
-        if frame != self._frame:
+        if frame != self.frame:
             self._pack(pose)
             self._upload()
-            self._frame = frame
+            self.frame = frame
         name = "palette" if self._joints is None else "joints"
         if self._texture is not None:
             shader.uniform_sampler(f"{name}_texture", self._texture)
@@ -125,30 +134,34 @@ class _PackedPose:
             shader.uniform_block(name, self._block)
 
     def _pack(self, pose: Pose) -> None:
-        bones, layout, limb_directions = self._bones, self._layout, self._limb_directions
+        rows, layout, limb_directions = self._rows, self._layout, self._limb_directions
         if self._joints is not None:
             posed = self._joints.posed(pose)
-            bones[:, 0, :3] = posed.heads
-            bones[:, 0, 3] = posed.sizes
-            bones[:, 1, 3] = posed.gaps
+            rows[:, 0, :3] = posed.heads
+            rows[:, 0, 3] = posed.sizes
+            rows[:, 1, 3] = posed.gaps
+            rows[:, (2, 4), 3] = posed.straightness
+            rows[:, (3, 5), :3] = posed.rays
             return
         place = 0
         if layout.rotation:
-            bones[:, place] = pose.rotations
+            rows[:, place] = pose.rotations
             place += 1
         if layout.dual:
-            bones[:, place] = pose.duals
+            rows[:, place] = pose.duals
             place += 1
         if layout.matrix:
-            bones[:, place : place + 3] = pose.matrices[:, :3]
+            rows[:, place : place + 3] = pose.matrices[:, :3]
             place += 3
         if layout.limb:
             if pose.any_scaled:
-                bones[:, place, :3] = rotate_vectors(pose.rotations, limb_directions)
+                rows[:, place, :3] = rotate_vectors(pose.rotations, limb_directions)
             else:
                 # The matrices are rotations then, and one product is a quarter of the time.
                 turned = pose.matrices[:, :3, :3] @ limb_directions[:, :, None]
-                bones[:, place, :3] = turned[:, :, 0]
+                rows[:, place, :3] = turned[:, :, 0]
+            skeleton = self._skeleton
+            rows[:, place, 3] = limb_straightness(skeleton, pose)[skeleton.bone_of_row]
 
     def _upload(self) -> None:
         if self._in_texture:

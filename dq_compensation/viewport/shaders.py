@@ -58,8 +58,8 @@ class PosePaletteLayout:
     Attributes:
         rotation: the unit quaternion of the rigid part.
         matrix: the first three rows of D.
-        limb: the posed limb direction.
-        joints: the joint at the bone's head, posed and at rest, four vec4; alone.
+        limb: the posed limb direction, and how much the limb is straight.
+        joints: of each joint, not of each bone: posed and at rest, six vec4; alone.
     """
 
     rotation: bool = False
@@ -71,7 +71,7 @@ class PosePaletteLayout:
     @property
     def stride(self) -> int:
         """The number of vec4 of a bone."""
-        return self.rotation + self.dual + 3 * self.matrix + self.limb + 4 * self.joints
+        return self.rotation + self.dual + 3 * self.matrix + self.limb + 6 * self.joints
 
     def with_scales(self) -> PosePaletteLayout:
         """The same with the scales of bones, which a dual quaternion cannot represent."""

@@ -4,7 +4,7 @@ In use, from a draw, timer or frame handler:
 
     mesh = GpuMesh(rest, influences, topology=..., sets=..., shape_offsets=...)     # at binding
     deformed = DeformedMesh(mesh)                                                   # one per object
-    palette = PosePalette(limb_directions, limb_joints)                             # per armature
+    palette = PosePalette(skeleton)                                                 # per armature
     ...
     palette.update(Pose.from_matrices(...))                                         # each frame
     deformed.set_shape_key_values(values)
@@ -19,8 +19,9 @@ import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
-from ..core.compensation import Compensation
+from ..core.compensation import Compensation, PublishedCompensation
 from ..core.deform import BLENDED_METHODS, Deformation
+from ..core.limb_joints import LimbJoints
 from ..core.measured_joints import MeasuredJoints
 from . import shaders
 from .gpu_mesh import GpuMesh
@@ -117,7 +118,7 @@ class DeformedMesh:
             ValueError: the deformation has another number of vertices, or the armature or the
                 object is scaled to nothing.
         """
-        count = deformation.influences.vertex_count
+        count = deformation.skinning.vertex_count
         if count != self.mesh.vertex_count:
             raise ValueError(f"A deformation of {count} vertices for {self.mesh.vertex_count}")
         if not count:
@@ -179,9 +180,9 @@ class DeformedMesh:
             rows = np.zeros((len(amounts), 2), np.float32)
             rows[:, 0] = amounts if painted is None else amounts * painted
             if isinstance(compensation, MeasuredJoints):
-                rows[:, 1] = floats_from_bits(compensation.joints, compensation.bones)
-            else:
-                rows[:, 1] = self.mesh.strongest_bones
+                rows[:, 1] = floats_from_bits(_sides(compensation), compensation.joints)
+            elif isinstance(compensation, PublishedCompensation):
+                rows[:, 1] = floats_from_bits(*compensation.rows.T)
             self._amounts = texture_from_array(rows, 2)
         if blend is not former_blend:
             self._blend = None if blend is None else texture_from_array(blend, 1)
@@ -191,6 +192,7 @@ class DeformedMesh:
         mesh, kernel, blended = self.mesh, shaders.kernel_of(deformation), self._blend is not None
         traits = shaders.KERNELS[kernel]
         scaled = palette.scaled or blended
+        joints = _limb_joints(deformation) if traits.with_joints else None
         layout = shaders.pose_palette_layout(kernel, scaled)
         in_texture = palette.in_texture(layout)
         if "centres" in traits.samplers:
@@ -199,13 +201,13 @@ class DeformedMesh:
             kernel,
             scaled and traits.scales,
             in_texture,
-            traits.with_joints and palette.in_texture(shaders.JOINTS_LAYOUT),
+            joints is not None and palette.in_texture(shaders.JOINTS_LAYOUT, joints),
             blended=blended,
         )
         shader.bind()
         palette.bind(shader, layout)
-        if traits.with_joints:
-            palette.bind(shader, shaders.JOINTS_LAYOUT)
+        if joints is not None:
+            palette.bind(shader, shaders.JOINTS_LAYOUT, joints)
         shader.uniform_block("object_space", self._space)
         shader.uniform_sampler("rest", self._shaped or mesh.rest)
         shader.uniform_sampler("influences", mesh.influences)
@@ -246,3 +248,12 @@ class DeformedMesh:
         shader.uniform_sampler("fans", mesh.fans)
         shader.image("normals", self.normals)
         dispatch(shader, mesh.group_count)
+
+
+def _sides(measured: MeasuredJoints) -> NDArray[np.intp]:
+    return measured.limbs.sides(measured.joints, measured.bones)
+
+
+def _limb_joints(deformation: Deformation) -> LimbJoints:
+    assert isinstance(deformation.compensation, MeasuredJoints)
+    return deformation.compensation.limbs

@@ -163,3 +163,11 @@ def hidden_armature_modifier(obj: bpy.types.Object) -> bool:
     modifier = armature_modifier(obj)
     assert modifier is not None
     return not modifier.show_viewport and not modifier.show_render
+
+
+def is_base(obj: bpy.types.Object) -> bool:
+    """Whether the Armature modifier deforms the object and preserves volume, for ours to add to."""
+    modifier = armature_modifier(obj)
+    assert modifier is not None
+    shown = modifier.show_viewport and modifier.show_render
+    return shown and modifier.use_deform_preserve_volume

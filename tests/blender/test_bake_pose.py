@@ -56,8 +56,8 @@ def test_the_baked_human_is_the_shown_one(addon: None, human: Human, target: str
     enable(obj)
     wanted = native(obj)
     report = bake_pose(obj, obj, "Pose", target)
-    # At 0 the key changes nothing; the tree for meshes with keys rounds in another order.
-    assert distance(wanted, native(obj), size_of(obj)) <= 1e-7
+    # At 0 the key changes nothing; a mesh with keys has another base, which rounds otherwise.
+    assert distance(wanted, native(obj), size_of(obj)) <= 1e-6
     assert report.unreached == 0
     assert report.deviation.largest <= 1000.0 * TOLERANCE * size_of(obj)
     baked = native_with_key(obj, "Pose", target)

@@ -17,11 +17,14 @@ from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, following
 from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.modifier.stack import our_modifier
 from dq_compensation.session import enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import camera_rays
 from human_poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select
+from tests.blender.scene_builders import link, new_file
+from tests.limb import build_limb
 
 from .conftest import Human
 
@@ -88,7 +91,8 @@ def test_final_renders_see_the_object_and_our_modifier(body: bpy.types.Object) -
     assert body.visible_camera
     assert not body.hide_render
     assert ours(body).show_render
-    assert not body.modifiers["Armature"].show_render
+    assert body.modifiers["Armature"].show_render
+    assert body.modifiers["Armature"].use_deform_preserve_volume
 
 
 @pytest.mark.usefixtures("with_viewport")
@@ -454,3 +458,23 @@ def test_a_painted_group_and_a_driver_reach_the_result(body: bpy.types.Object) -
     driver.expression = "0.0"
     bpy.context.view_layer.update()
     np.testing.assert_allclose(api.evaluate(body), plain, atol=1e-7)
+
+
+def test_a_body_of_many_meshes_is_enabled_with_one_tree_and_evaluated_once(addon: None) -> None:
+    new_file()
+    obj, _ = build_limb()
+    pieces = [link(obj.copy()) for _ in range(3)]
+    for piece in pieces:
+        piece.data = obj.data.copy()
+    select(obj, *pieces)
+    bpy.context.view_layer.update()
+    evaluations: list[int] = []
+    bpy.app.handlers.depsgraph_update_post.append(lambda *_: evaluations.append(1))
+    try:
+        assert bpy.ops.dqc.enable() == {"FINISHED"}
+    finally:
+        bpy.app.handlers.depsgraph_update_post.pop()
+    assert sum(each.dq_compensation.enabled for each in bpy.data.objects) == 4
+    # Once before and once after, and a second time what handlers have written.
+    assert len(evaluations) <= 3
+    assert len({ours(each).node_group for each in bpy.data.objects if our_modifier(each)}) == 1

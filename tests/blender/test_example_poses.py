@@ -15,6 +15,7 @@ from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.go_to_pose import go_to_pose
 from dq_compensation.examples.mirroring import mirror_example
 from dq_compensation.lifecycle import following
+from dq_compensation.modifier.attribute_names import EXAMPLE_OFFSET, numbered
 from dq_compensation.scene.binding import bind
 from human_model import Rig
 from tests.blender.conftest import Human
@@ -303,6 +304,24 @@ def test_the_modifier_shows_what_numpy_computes(
         computed = api.evaluate(obj)
         # As of the other methods: single precision in nodes, a ten-thousandth of the size.
         assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)
+
+
+def test_the_offsets_of_a_pose_that_does_not_act_are_not_read(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "SPHERICAL_JOINT")
+    for degrees in (50.0, 100.0):
+        turn(human, bone, degrees)
+        wanted, _ = bulged(human, bone, 0.0002 * degrees)
+        add_example(human, bone, f"{degrees:.0f}", wanted)
+    enable(obj)
+    shown = human.evaluated_positions()
+    # Not a number times nothing is not a number: it would show if it were added.
+    offsets = obj.data.attributes[numbered(EXAMPLE_OFFSET, 0)]
+    offsets.data.foreach_set("vector", np.full(3 * len(obj.data.vertices), np.nan))
+    obj.data.update_tag()
+    assert np.array_equal(human.evaluated_positions(), shown)
+    turn(human, bone, 50.0)
+    assert np.isnan(human.evaluated_positions()).any()
 
 
 def test_an_enabled_character_follows_its_examples(addon: None, human: Human) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.installation import our_modifier
-from dq_compensation.modifier.node_tree import TREE_PROPERTY
 from dq_compensation.modifier.vertex_attributes import attribute_names
-from dq_compensation.scene.own_objects import is_palette
+from dq_compensation.scene.own_objects import TREE_PROPERTY, is_palette
 from tests.blender.enabled_scenes import check, enable, select
 from tests.limb import build_limb, pose_limb
 

@@ -7,7 +7,7 @@ in another order than `core`; 1e-4 is what all evaluators promise, most poses ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import bpy
 import numpy as np
@@ -16,10 +16,11 @@ from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import METHODS, Method
-from dq_compensation.errors import BindingError
+from dq_compensation.modifier import installation
 from dq_compensation.modifier.installation import install
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.modifier.modifier_inputs import input_data_path, set_input
+from dq_compensation.modifier.tree_kind import Base
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.numpy_evaluator import evaluate
 from dq_compensation.scene.object_settings import Settings
@@ -46,7 +47,7 @@ def settings(
 
 
 class Shown:
-    """A human with the node modifier, and the Armature modifier hidden."""
+    """A human with the node modifier."""
 
     def __init__(self, human: Human, chosen: Settings) -> None:
         self.human = human
@@ -54,7 +55,6 @@ class Shown:
         bpy.context.view_layer.update()
         self.binding = bind(human.mesh_object)
         self.modifier = install(human.mesh_object, self.binding, chosen)
-        human.mesh_object.modifiers["Armature"].show_viewport = False
 
     def error(self) -> float:
         """The largest distance to `core`, in parts of the object's size."""
@@ -75,14 +75,24 @@ class Shown:
     def by_armature_modifier(self, preserve_volume: bool) -> NDArray[np.float32]:
         """What Blender's own modifier makes of the pose."""
         armature = self.human.mesh_object.modifiers["Armature"]
+        before = armature.use_deform_preserve_volume, armature.show_viewport
         armature.use_deform_preserve_volume = preserve_volume
         armature.show_viewport, self.modifier.show_viewport = True, False
         positions = self.human.evaluated_positions()
-        armature.show_viewport, self.modifier.show_viewport = False, True
+        armature.use_deform_preserve_volume, armature.show_viewport = before
+        self.modifier.show_viewport = True
         return positions
 
 
-pytestmark = pytest.mark.usefixtures("addon")
+pytestmark = pytest.mark.usefixtures("addon", "base")
+
+
+@pytest.fixture(params=get_args(Base))
+def base(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Base:
+    """The base wherever both serve; what serves alone stays the base."""
+    if request.param == "OWN":
+        monkeypatch.setattr(installation, "base_for", lambda *_args, **_options: "OWN")
+    return request.param
 
 
 @pytest.fixture(params=RIGS)
@@ -263,18 +273,6 @@ def test_a_modifier_before_that_moves_vertices(human: Human) -> None:
     apply_pose(human.armature_object, random_pose(np.random.default_rng(10)))
     expected = shown.by_armature_modifier(preserve_volume=True)
     assert shown.distance(human.evaluated_positions(), expected) <= TOLERANCE
-
-
-@pytest.mark.parametrize("kind", ["MIRROR", "SUBSURF"])
-def test_a_modifier_before_that_makes_vertices_is_refused(human: Human, kind: str) -> None:
-    obj = human.mesh_object
-    obj.modifiers.new("Before", kind)
-    obj.modifiers.move(1, 0)
-    bpy.context.view_layer.update()
-    with pytest.raises(BindingError, match="Before of Human changes the mesh before Armature"):
-        install(obj, bind(obj), settings("COMPENSATED"))
-    assert [modifier.type for modifier in obj.modifiers] == [kind, "ARMATURE"]
-    assert not any(obj.name.startswith("DQ") for obj in bpy.data.objects)
 
 
 def test_modifiers_after_it_get_the_deformed_mesh(human: Human) -> None:

@@ -351,5 +351,6 @@ def test_exporters_find_the_skin(tmp_path: Path, display: str, kind: str) -> Non
 
 def test_hidden_in_the_file_the_armature_modifier_is_still_the_skin() -> None:
     obj, _armature = enabled_character()
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
     assert hidden_armature_modifier(obj)
     assert [modifier.type for modifier in obj.modifiers] == ["ARMATURE", "NODES"]

@@ -11,7 +11,8 @@ from dq_compensation.core.compensation import compensated_skinning
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
+from dq_compensation.core.limb_joints import LimbJoints
+from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 
@@ -223,3 +224,45 @@ def test_dtype_is_kept_and_no_bones_or_vertices_are_no_error(dtype: type) -> Non
         np.testing.assert_array_equal(moved, points)
     points = np.array([[-0.1, 0.0, 0.8]], dtype)
     assert _moved(points, _weighted((0.5, 0.5)), skeleton, _bent(skeleton, 90.0))[1].dtype == dtype
+
+
+def test_joints_of_the_mesh_are_those_of_the_hierarchy_that_they_stand_for(
+    rng: np.random.Generator,
+) -> None:
+    """Bones in any order: here children come before their parents."""
+    skeleton = chain(4)
+    order = np.array([3, 1, 0, 2])
+    place = np.argsort(order)
+    flat = skeleton_of_points(skeleton.heads[order], skeleton.tails[order], [-1] * 4)
+    mesh_parents = np.array([place[b - 1] if b else -1 for b in order], np.int32)
+    points = np.column_stack((rng.uniform(-0.3, 0.3, (400, 2)), rng.uniform(0.0, 4.0, 400)))
+    influences = random_influences(rng, 400, 4, 3)
+    renumbered = Influences(place[influences.bones].astype(np.int32), influences.weights)
+    expected = MeasuredJoints.of(points, influences, skeleton)
+    found = MeasuredJoints.of(points, renumbered, flat, mesh_parents=mesh_parents)
+    assert found.joint_counts == (0, 3)
+    assert expected.joint_counts == (3, 0)
+    np.testing.assert_allclose(found.amounts, expected.amounts, rtol=0, atol=1e-12)
+    rows = expected.rows
+    np.testing.assert_array_equal(order[found.bones[rows]], expected.bones[rows])
+    children = found.limbs.children[found.joints[rows]]
+    np.testing.assert_array_equal(order[children], expected.joints[rows])
+    rotations = random_rotations(rng, 4, 80.0)
+    pose = posed(skeleton, rotations)
+    same_pose = Pose.from_matrices(pose.matrices[order], flat)
+    wanted, _ = deform(Deformation("COMPENSATED", influences, expected), points, None, pose)
+    got, _ = deform(Deformation("COMPENSATED", renumbered, found), points, None, same_pose)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-9)
+
+
+def test_the_hierarchy_goes_before_the_mesh() -> None:
+    """Two bones of the hierarchy keep its joint, whatever the mesh says of one of them."""
+    skeleton = chain(3)
+    points = np.array([[0.1, 0.0, 1.9]])
+    influences = _weighted((0.0, 0.5, 0.5))
+    expected = MeasuredJoints.of(points, influences, skeleton)
+    found = MeasuredJoints.of(
+        points, influences, skeleton, mesh_parents=np.array([-1, -1, 0], np.int32)
+    )
+    np.testing.assert_array_equal(found.joints, expected.joints)
+    np.testing.assert_array_equal(found.amounts, expected.amounts)

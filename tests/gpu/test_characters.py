@@ -158,6 +158,21 @@ def test_shape_keys_reach_the_gpu_beyond_their_range(posed_human: Scene) -> None
     _assert_same_result(body, "COMPENSATED")
 
 
+def test_modifiers_before_the_armature_modifier_are_followed(posed_human: Scene) -> None:
+    obj, _ = posed_human
+    obj.shape_key_add(name="Basis")
+    key = obj.shape_key_add(name="Wide")
+    wide = np.empty(3 * len(obj.data.vertices), np.float32)
+    key.points.foreach_get("co", wide)
+    key.points.foreach_set("co", 1.1 * wide)
+    key.value = 0.6
+    mirror = obj.modifiers.new("Mirror", "MIRROR")
+    mirror.use_bisect_axis = (True, False, False)
+    obj.modifiers.move(1, 0)
+    _depsgraph()
+    _assert_same_result(obj, "COMPENSATED")
+
+
 def test_works_only_when_something_has_changed(posed_human: Scene) -> None:
     body, rig = posed_human
     characters, binding = Characters(), bind(body, _depsgraph())

@@ -11,7 +11,7 @@ import pytest
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.measured_joints import LimbJoints, MeasuredJoints
+from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.viewport.gpu_mesh import GpuMesh
@@ -30,7 +30,7 @@ UNEQUAL_SPACES = np.array(
 
 
 def _palette(skeleton: Skeleton, pose: Pose) -> PosePalette:
-    palette = PosePalette(skeleton.limb_directions(), LimbJoints.of(skeleton))
+    palette = PosePalette(skeleton)
     palette.update(pose)
     return palette
 
@@ -54,6 +54,26 @@ def test_positions_equal_core(
         expected = expected @ inverse[:3, :3].T + inverse[:3, 3]
         error = np.abs(deformed.read_positions() - expected).max() / human.size
         assert error <= TOLERANCE, f"{human.name}, {pose_name}: {error:.2e}"
+
+
+def test_joints_of_the_mesh_equal_core(human: Any, make_pose: Callable[..., Pose]) -> None:
+    """A flat skeleton in a pose of its hierarchy: each bone continues its former parent."""
+    parents = np.full_like(human.skeleton.parents, -1)
+    flat = Skeleton(human.skeleton.names, parents, human.skeleton.rest, human.skeleton.tails)
+    measured = MeasuredJoints.of(
+        human.rest, human.influences, flat, mesh_parents=human.skeleton.parents
+    )
+    assert measured.joint_counts[0] == 0
+    alone = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+    pose = make_pose(human.skeleton, 3, 0.6, 0.3)
+    rest = human.rest.astype(np.float64)
+    deformed, palette = DeformedMesh(GpuMesh(human.rest, human.influences)), _palette(flat, pose)
+    for compensation in (measured, alone):
+        # Two sets of joints on one palette.
+        deformation = Deformation("COMPENSATED", human.influences, compensation)
+        deformed.deform(deformation, palette)
+        expected, _ = deform(deformation, rest, None, pose)
+        assert np.abs(deformed.read_positions() - expected).max() / human.size <= TOLERANCE
 
 
 def test_it_moves_what_it_should(humans: dict[str, Any], make_pose: Callable[..., Pose]) -> None:
@@ -101,18 +121,6 @@ def test_more_joints_than_a_uniform_buffer_holds(make_pose: Callable[..., Pose])
     assert np.abs(expected - plain).max() > 1e-3
     size = float(np.ptp(expected, axis=0).max())
     assert np.abs(deformed.read_positions() - expected).max() <= TOLERANCE * size
-
-
-def test_a_palette_without_joints_is_refused(
-    humans: dict[str, Any], make_pose: Callable[..., Pose]
-) -> None:
-    human = humans["cmu_mb"]
-    measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    palette = PosePalette(human.skeleton.limb_directions())
-    palette.update(make_pose(human.skeleton, 0, 0.6))
-    with pytest.raises(ValueError, match="without the joints"):
-        deformed.deform(Deformation("COMPENSATED", human.influences, measured), palette)
 
 
 def test_bones_scaled_to_nothing_give_finite_positions(

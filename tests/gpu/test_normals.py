@@ -33,7 +33,7 @@ def test_normals_of_the_human_follow_its_surface(
 ) -> None:
     human = humans["default"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     palette.update(make_pose(human.skeleton, 5, angle))
     deformed.deform(
         Deformation("DUAL_QUATERNION", human.influences), palette, np.diag([1.0, 2.0, 0.5, 1.0])
@@ -74,7 +74,8 @@ def test_normals_respect_sharp_edges_and_flat_faces() -> None:
         np.arange(count), np.zeros(count, int), np.ones(count), count
     )
     deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface))
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
+    palette = PosePalette(skeleton)
     palette.update(Pose.rest(skeleton))
     deformed.deform(Deformation("LINEAR", influences), palette)
     expected = surface.normals(rest.astype(np.float64))
@@ -89,8 +90,8 @@ def test_faces_without_an_area_have_a_normal() -> None:
     bpy.data.meshes.remove(mesh)
     influences = Influences(np.zeros((4, 1), np.int32), np.zeros((4, 1), np.float32))
     deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface))
-    palette = PosePalette(np.array([[0.0, 1.0, 0.0]]))
     skeleton = Skeleton(("bone",), np.array([-1], np.int32), np.eye(4)[None], np.ones((1, 3)))
+    palette = PosePalette(skeleton)
     palette.update(Pose.rest(skeleton))
     deformed.deform(Deformation("LINEAR", influences), palette)
     normals = deformed.read_normals()

@@ -73,7 +73,7 @@ def test_positions_equal_core_for_every_method_and_rig(
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, sets=human.sets))
     rest = (rest_in_armature, human.influences, human.skeleton)
     deformations = [_deformation(method, *rest, painted, 0.7) for method in METHODS]
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     for seed in range(2):
         pose = make_pose(human.skeleton, seed, angle, scale)
         assert pose.any_scaled == (scale > 0.0)
@@ -93,7 +93,7 @@ def test_compensation_moves_what_it_should(
     """The comparison with core would also pass if neither compensated."""
     human = humans["default"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     palette.update(make_pose(human.skeleton, 0, 0.6))
     deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
     plain = deformed.read_positions()
@@ -118,7 +118,7 @@ def test_shape_keys_come_before_skinning_and_only_when_they_change(
     offsets[rng.random(offsets.shape[:2]) < 0.7] = 0.0
     offsets[2] = 0.0
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, shape_offsets=offsets))
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     pose = make_pose(human.skeleton, 1, 0.6)
     palette.update(pose)
     linear = Deformation("LINEAR", human.influences)
@@ -168,7 +168,7 @@ def test_any_number_of_bones_and_influences(
     pose = make_pose(skeleton, 4, 0.05, scale / 10)
     assert pose.any_scaled == (scale > 0.0)
     deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets))
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     palette.update(pose)
     deformed.deform(deformation, palette)
     expected = _expected(deformation, rest, pose, np.eye(4))
@@ -185,7 +185,7 @@ def test_vertices_without_bones_stay(method: Method, make_pose: Callable[..., Po
         np.array([1, 3]), np.array([0, 1]), np.array([1.0, 0.5]), 5
     )
     deformed = DeformedMesh(GpuMesh(rest, influences, sets=joint_sets(influences, skeleton)))
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     palette.update(make_pose(skeleton, 0, 1.0))
     deformed.deform(_deformation(method, rest, influences, skeleton), palette, UNEQUAL_SPACES)
     result = deformed.read_positions()
@@ -204,7 +204,7 @@ def test_meshes_of_no_and_of_one_vertex(
         np.zeros(count, int), np.zeros(count, int), np.ones(count), count
     )
     deformed = DeformedMesh(GpuMesh(rest, influences, sets=joint_sets(influences, skeleton)))
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     palette.update(make_pose(skeleton, 0, 1.0))
     deformed.deform(_deformation(method, rest, influences, skeleton), palette)
     assert deformed.read_positions().shape == (count, 3)
@@ -220,7 +220,7 @@ def test_bones_scaled_to_nothing_give_finite_positions(
     matrices = pose.matrices.copy()
     matrices[5:9, :3, :3] = 0.0
     matrices[9, :3, 0] = 0.0
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     palette.update(Pose.from_matrices(matrices, human.skeleton))
     deformed = DeformedMesh(
         GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
@@ -236,7 +236,7 @@ def test_an_object_scaled_to_nothing_is_refused(
     humans: dict[str, Any], make_pose: Callable[..., Pose]
 ) -> None:
     human = humans["cmu_mb"]
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     palette.update(make_pose(human.skeleton, 0, 0.5))
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
     linear = Deformation("LINEAR", human.influences)
@@ -250,7 +250,7 @@ def test_two_objects_of_one_armature_share_its_palette(
     """Each with a method of its own, over several frames."""
     human = humans["game_engine"]
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     first, second = DeformedMesh(mesh), DeformedMesh(mesh)
     deformations = (
         Deformation("LINEAR", human.influences),
@@ -267,6 +267,6 @@ def test_two_objects_of_one_armature_share_its_palette(
 
 
 def test_a_pose_of_another_skeleton_is_refused(make_pose: Callable[..., Pose]) -> None:
-    palette = PosePalette(_chain(3).limb_directions())
-    with pytest.raises(ValueError, match="a pose of 2 bones for 3"):
+    palette = PosePalette(_chain(3))
+    with pytest.raises(ValueError, match="a pose of 2 rows for 3"):
         palette.update(make_pose(_chain(2), 0, 0.1))

@@ -57,7 +57,7 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
         Deformation("COMPENSATED", influences, compensation),
         Deformation("SPHERICAL_JOINT", influences, sets=sets),
     )
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     poses = [make_pose(skeleton, 0, 0.05), make_pose(skeleton, 1, 0.05)]
 
     def frame(number: int) -> None:

@@ -116,7 +116,7 @@ def test_the_silhouette_is_that_of_the_deformed_human(
 ) -> None:
     human = humans["cmu_mb"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     palette.update(make_pose(human.skeleton, 2, 0.5))
     deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
     picture = Canvas(FRONT, projection).draw(deformed)
@@ -144,7 +144,7 @@ def _static(mesh: bpy.types.Mesh) -> DeformedMesh:
     influences = Influences(np.zeros((count, 1), np.int32), np.zeros((count, 1), np.float32))
     deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface))
     skeleton = Skeleton(("bone",), np.array([-1], np.int32), np.eye(4)[None], np.ones((1, 3)))
-    palette = PosePalette(skeleton.limb_directions())
+    palette = PosePalette(skeleton)
     palette.update(Pose.rest(skeleton))
     deformed.deform(Deformation("LINEAR", influences), palette)
     return deformed
@@ -290,7 +290,7 @@ def test_it_looks_like_solid_shading(
     """Against Blender's own engine for Solid mode: within 2 of 255 on almost every pixel."""
     human = humans["cmu_mb"]
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = PosePalette(human.skeleton.limb_directions())
+    palette = PosePalette(human.skeleton)
     palette.update(make_pose(human.skeleton, 2, 0.5))
     deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
     preferences = bpy.context.preferences.system

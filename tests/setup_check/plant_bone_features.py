@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from dq_compensation.scene.object_settings import settings_of
+from tests.blender.enabled_scenes import enable
 
 from .conftest import Human
 
@@ -38,7 +39,9 @@ def mask(human: Human) -> None:
 
 
 def mixed_modifiers(human: Human) -> None:
-    """A second Armature modifier that is mixed with the first."""
+    """A second Armature modifier is mixed with the first, where our own tree replaces that."""
+    human.mesh_object.dq_compensation.method = "SPHERICAL_JOINT"
+    enable(human.mesh_object)
     modifier = human.mesh_object.modifiers.new("Second", "ARMATURE")
     modifier.object = human.armature_object
     modifier.use_multi_modifier = True

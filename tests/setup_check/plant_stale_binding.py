@@ -29,6 +29,7 @@ def carried_away(human: Human) -> None:
 def other_vertices(human: Human) -> None:
     """A node tree before the modifier adds vertices: it lets the mesh pass."""
     enable_as_it_may_be(human)
+    human.mesh_object.dq_compensation.method = "COMPENSATED"
     tree_that_adds_vertices(human.mesh_object, human.armature_object)
 
 

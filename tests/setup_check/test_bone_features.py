@@ -125,3 +125,5 @@ def test_a_mixed_modifier_is_named(human: Human) -> None:
     (issue,) = found_by(CHECK, human.mesh_object)
     assert "Second" in issue.message
     assert isinstance(human.mesh_object.modifiers["Second"], bpy.types.ArmatureModifier)
+    human.mesh_object.dq_compensation.method = "DUAL_QUATERNION"
+    assert not found_by(CHECK, human.mesh_object)

@@ -57,7 +57,12 @@ def test_a_limb_without_its_parent_is_found_with_its_vertices(
     human = human_with_rig(rig)
     orphan(human, bone)
     (issue,) = found_by(CHECK, human.mesh_object)
+    assert (issue.key, issue.severity, issue.bones) == ("ends_meet", "INFORMATION", (bone,))
+    assert issue.message.endswith("Measured finds joints from the mesh: new parents are optional.")
+    human.mesh_object.dq_compensation.use_mesh_joints = False
+    (issue,) = found_by(CHECK, human.mesh_object)
     assert (issue.key, issue.severity, issue.bones) == ("ends_meet", "WARNING", (bone,))
+    assert issue.message.startswith("No compensation")
     assert f"{parent} and {bone}" in issue.message
     arrays = human.arrays
     shares = np.zeros((2, len(arrays.vertices)))
@@ -140,11 +145,15 @@ def test_a_pose_without_animation_stays(human: Human) -> None:
 
 
 def test_compensation_is_on_between_them_afterwards(human: Human) -> None:
+    """And before, where joints are found from the mesh."""
     human.armature_object.pose.bones["lowerarm01.L"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
     bpy.context.view_layer.update()
     expected = api.evaluate(human.mesh_object, method="COMPENSATED", factor=1.0)
     orphan(human, "lowerarm01.L")
     bpy.context.view_layer.update()
+    by_mesh = api.evaluate(human.mesh_object, method="COMPENSATED", factor=1.0)
+    assert largest_change([expected], [by_mesh]) <= SAME
+    human.mesh_object.dq_compensation.use_mesh_joints = False
     without = api.evaluate(human.mesh_object, method="COMPENSATED", factor=1.0)
     fix(CHECK, human.mesh_object, "parent_bones")
     bpy.context.view_layer.update()

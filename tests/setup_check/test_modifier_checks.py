@@ -1,8 +1,7 @@
-"""What armature_modifier, topology_modifiers and stale_binding say, and what they leave alone."""
+"""What armature_modifier and stale_binding say, and what they leave alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import bpy
@@ -12,7 +11,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY
 from dq_compensation.setup_check.issue import Issue
-from tests.blender.enabled_scenes import disable, enable, error, select
+from tests.blender.enabled_scenes import check, disable, enable, error, select
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,
@@ -36,12 +35,6 @@ def body() -> bpy.types.Object:
 def found(obj: bpy.types.Object, check: str) -> dict[str, Issue]:
     bpy.context.view_layer.update()
     return {issue.key: issue for issue in api.check(obj) if issue.check == check}
-
-
-def put_first(obj: bpy.types.Object, kind: str) -> bpy.types.Modifier:
-    modifier = obj.modifiers.new(kind.title(), kind)
-    obj.modifiers.move(len(obj.modifiers) - 1, 0)
-    return modifier
 
 
 def fix(obj: bpy.types.Object, issue: Issue, number: int = 0) -> None:
@@ -112,6 +105,7 @@ def test_a_second_modifier_with_a_purpose_is_no_double(
 
 def test_turning_the_second_deformation_off_leaves_ours(body: bpy.types.Object) -> None:
     enable(body)
+    body.dq_compensation.method = "SPHERICAL_JOINT"
     pose_at_random(bpy.data.objects["Rig"])
     body.modifiers["Armature"].show_viewport = True
     body.modifiers["Armature"].show_render = True
@@ -124,80 +118,20 @@ def test_turning_the_second_deformation_off_leaves_ours(body: bpy.types.Object) 
     disable(body)
 
 
-@pytest.mark.parametrize("kind", ["CAST", "LATTICE", "SHRINKWRAP", "CORRECTIVE_SMOOTH"])
-def test_deformers_may_stand_before_the_armature(body: bpy.types.Object, kind: str) -> None:
-    put_first(body, kind)
-    assert not found(body, "topology_modifiers")
-
-
-def test_what_is_turned_off_stands_in_nobodys_way(body: bpy.types.Object) -> None:
-    subdivision = put_first(body, "SUBSURF")
-    assert found(body, "topology_modifiers")["before_armature"].severity == "ERROR"
-    subdivision.show_viewport = subdivision.show_render = False
-    assert not found(body, "topology_modifiers")
-
-
-@pytest.mark.parametrize(
-    ("kind", "first"), [("SUBSURF", "move_armature"), ("MIRROR", "apply"), ("SOLIDIFY", None)]
-)
-def test_what_makes_the_mesh_is_applied_and_what_refines_it_goes_after(
-    body: bpy.types.Object, kind: str, first: str | None
-) -> None:
-    put_first(body, kind)
-    names = [one.name for one in found(body, "topology_modifiers")["before_armature"].fixes]
-    assert names[0] == (first or "move_armature")
-    assert set(names) == {"move_armature", "apply"}
-
-
-def shape_keys(obj: bpy.types.Object) -> None:
-    obj.shape_key_add(name="Basis")
-
-
-def shared_mesh(obj: bpy.types.Object) -> None:
-    bpy.context.scene.collection.objects.link(bpy.data.objects.new("Twin", obj.data))
-
-
-def deformer_before(obj: bpy.types.Object) -> None:
-    put_first(obj, "CAST")
-
-
-def not_in_viewport(obj: bpy.types.Object) -> None:
-    obj.modifiers[0].show_viewport = False
-
-
-@pytest.mark.parametrize("hinder", [shape_keys, shared_mesh, deformer_before, not_in_viewport])
-def test_apply_is_not_offered_where_the_look_would_not_stay(
-    body: bpy.types.Object, hinder: Callable[[bpy.types.Object], None]
-) -> None:
-    put_first(body, "MIRROR")
-    hinder(body)
-    fixes = found(body, "topology_modifiers")["before_armature"].fixes
-    assert [one.name for one in fixes] == ["move_armature"]
-
-
-def test_applying_keeps_the_look_and_then_it_can_be_enabled(body: bpy.types.Object) -> None:
-    put_first(body, "MIRROR").use_axis = (False, True, False)
-    put_first(body, "TRIANGULATE")
+@pytest.mark.parametrize("name", ["Armature", "DQ Compensation"])
+def test_turning_on_what_deforms_together(body: bpy.types.Object, name: str) -> None:
+    """The Armature modifier as the base, and ours after it."""
+    enable(body)
     pose_at_random(bpy.data.objects["Rig"])
-    before = evaluated_positions(body)
-    fix(body, found(body, "topology_modifiers")["before_armature"])
-    assert [modifier.type for modifier in body.modifiers] == ["ARMATURE"]
-    np.testing.assert_allclose(evaluated_positions(body), before, atol=1e-6)
-    enable(body)
-    assert error(body) < 1e-4
-    disable(body)
-
-
-def test_moving_takes_ours_along(body: bpy.types.Object) -> None:
-    enable(body)
-    put_first(body, "SUBSURF")
-    put_first(body, "CAST")
-    bpy.context.view_layer.update()
-    issue = found(body, "topology_modifiers")["before_armature"]
-    assert "before Subsurf" in issue.fixes[0].question
+    assert "twice" not in found(body, "armature_modifier")
+    body.modifiers[name].show_viewport = False
+    check()
+    issue = found(body, "armature_modifier")["turned_off"]
+    assert name in issue.message
+    assert "in the viewport" in issue.message
     fix(body, issue)
-    assert [one.type for one in body.modifiers] == ["CAST", "ARMATURE", "NODES", "SUBSURF"]
-    assert not found(body, "topology_modifiers")
+    check()
+    assert error(body) < 1e-4
     disable(body)
 
 
@@ -205,7 +139,7 @@ def test_ours_goes_back_to_its_place(body: bpy.types.Object) -> None:
     enable(body)
     body.modifiers.new("Subdivision", "SUBSURF")
     body.modifiers.move(1, 2)
-    assert not found(body, "topology_modifiers")
+    bpy.context.view_layer.update()
     assert [one.type for one in body.modifiers] == ["ARMATURE", "NODES", "SUBSURF"]
     disable(body)
 
@@ -255,21 +189,3 @@ def test_every_method_and_any_number_of_influences_is_recognised_after_reopening
         assert body.data[CONTENT_PROPERTY] != record
     select(body)
     disable(body)
-
-
-@pytest.mark.parametrize("second", ["VERTEX_WEIGHT_EDIT", "SUBSURF"])
-def test_a_modifier_that_blender_does_not_apply_is_named_and_nothing_changes(
-    body: bpy.types.Object, second: str
-) -> None:
-    """A Vertex Weight Edit without a group, a Subdivision of level 0."""
-    modifier = put_first(body, second)
-    if second == "SUBSURF":
-        modifier.levels = 0
-    put_first(body, "TRIANGULATE")
-    issue = found(body, "topology_modifiers")["before_armature"]
-    faces = len(body.data.polygons)
-    with pytest.raises(RuntimeError, match=f"{second.title()}.*is disabled"):
-        bpy.ops.dqc.fix(object_name=body.name, check=issue.check, key=issue.key, fix="apply")
-    assert [one.name for one in body.modifiers] == ["Triangulate", second.title(), "Armature"]
-    assert len(body.data.polygons) == faces
-    assert len(bpy.data.objects) == 2, "the copy that was tried is gone"

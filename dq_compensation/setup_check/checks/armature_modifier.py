@@ -10,9 +10,9 @@ from typing import cast
 import bpy
 import numpy as np
 
-from ...modifier.stack import acts
 from ...scene.armature import armature_of, deforming_bones
 from ...scene.attributes import read_property
+from ...scene.modifiers_before import acts
 from ...wording import counted, listed
 from ..evidence.armature_modifier_display import DISPLAY_FIXES, find_in_display
 from ..issue import Check, Fix, FixError, Issue

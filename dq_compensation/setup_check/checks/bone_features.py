@@ -115,6 +115,9 @@ def _mask(subject: Subject) -> Issue | None:
 
 
 def _mixed_modifiers(subject: Subject) -> Issue | None:
+    native = settings_of(subject.obj).native
+    if native.base_left_on or not native.replaced_modifier:
+        return None
     names = [
         modifier.name
         for modifier in subject.obj.modifiers

@@ -1,13 +1,15 @@
 """Check: bones that continue one another on the mesh do so in the hierarchy.
 
-Compensation acts between a bone and its descendants. It is missing where a bone has no parent, as
-in flat skeletons, and where all bones of a finger hang on the hand.
+Compensation acts between a bone and its descendants. Where a bone has no parent, as in flat
+skeletons, and where all bones of a finger hang on the hand, Measured finds joints from the mesh;
+the published curves do not act there.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...analysis.mesh_joints import is_joint
 from ...analysis.skeleton_gaps import Gap, find_gaps
 from ...scene.bone_names import bone_side
 from ...scene.object_settings import Settings
@@ -66,10 +68,14 @@ def _issue(subject: Subject, key: str, gaps: list[Gap]) -> Issue:
     pairs = [f"{names[gap.child]} to {names[gap.parent]}" for gap in gaps]
     vertices = np.unique(np.concatenate([gap.vertices for gap in gaps]))
     between = listed([f"{names[gap.parent]} and {names[gap.child]}" for gap in gaps])
+    joints = _joints(subject, gaps)
     message = (
-        f"No compensation between {between}: they share {len(vertices)} vertices, but neither is "
-        f"above the other in {armature}. {_REASONS[key]}"
+        f"{'Between' if joints else 'No compensation between'} {between}: they share "
+        f"{len(vertices)} vertices, but neither is above the other in {armature}. {_REASONS[key]}"
     )
+    if joints:
+        where = "" if len(joints) == len(gaps) else f" at {len(joints)} of these {len(gaps)}"
+        message += f" Measured finds joints from the mesh{where}: new parents are optional."
     fixes: tuple[Fix, ...] = ()
     if key in _QUESTIONS:
         question = f"{_QUESTIONS[key]} {listed(pairs, 6)}. {_KEEPS.format(armature=armature)}"
@@ -77,12 +83,23 @@ def _issue(subject: Subject, key: str, gaps: list[Gap]) -> Issue:
     return Issue(
         check="bone_hierarchy",
         key=key,
-        severity="INFORMATION" if key in {_CONTROLLED, _CARRIED} else "WARNING",
+        severity="INFORMATION" if joints or key in {_CONTROLLED, _CARRIED} else "WARNING",
         message=message,
         bones=tuple(names[gap.child] for gap in gaps),
         vertices=vertices.astype(np.int32),
         fixes=fixes,
     )
+
+
+def _joints(subject: Subject, gaps: list[Gap]) -> list[Gap]:
+    """The gaps that compensation closes without the hierarchy."""
+    settings = Settings.of(subject.obj)
+    positions, skeleton = subject.rest_in_armature, subject.skeleton
+    if not settings.use_mesh_joints or not settings.acts("use_mesh_joints"):
+        return []
+    if positions is None or skeleton is None:
+        return []
+    return [gap for gap in gaps if is_joint(gap, positions, skeleton)]
 
 
 _TOOLTIP = "Parent each bone to the one that it continues, keeping pose and animation"

@@ -54,14 +54,17 @@ def _issue(key: str, message: str) -> Issue:
 
 def _modifier_missing(obj: bpy.types.Object) -> Issue:
     name = obj.name
+    deformed = "the Armature modifier alone deforms it"
+    if not settings_of(obj).native.base_left_on:
+        deformed = "nothing deforms it"
     fix = Fix(
         "refresh",
         "Add It Again",
         "Add the modifier again and read the mesh, its weights and its armature",
-        f"Adds the modifier DQ Compensation to {name} again. If it was applied, the pose is in "
-        "the mesh already and acts twice: undo Apply instead.",
+        f"Adds the modifier DQ Compensation to {name} again. If it was applied, the mesh has "
+        "changed by the pose, which then acts twice: undo Apply instead.",
     )
-    message = f"The modifier DQ Compensation of {name} was applied or removed: nothing deforms it."
+    message = f"The modifier DQ Compensation of {name} was applied or removed: {deformed}."
     return Issue(NAME, "taken_away", "ERROR", message, fixes=(fix,))
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import bpy
 
-from ...modifier.stack import acts, our_modifier
+from ...modifier.armature_base import is_replaced, preserves_volume
+from ...modifier.stack import our_modifier
+from ...scene.modifiers_before import acts
 from ...scene.object_settings import settings_of
 from ..issue import Fix, Issue
 from ..subject import Subject
@@ -31,17 +33,17 @@ def find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> l
 
 
 def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier that ours has taken the place of; None where ours is not there."""
+    """The Armature modifier that ours works with; None where ours is not there."""
     obj, modifier = subject.obj, subject.modifier
     settings = settings_of(obj)
     if not settings.is_enabled or modifier is None or our_modifier(obj) is None:
         return None
-    return modifier if settings.native.replaced_modifier == modifier.name else None
+    return modifier if is_replaced(settings.native, modifier) else None
 
 
 def _twice(subject: Subject) -> Issue | None:
     replaced = _replaced(subject)
-    if replaced is None or not acts(replaced):
+    if replaced is None or settings_of(subject.obj).native.base_left_on or not acts(replaced):
         return None
     name = subject.obj.name
     where = _PLACES[replaced.show_viewport, replaced.show_render]
@@ -68,18 +70,19 @@ def _turn_off(subject: Subject, _issue: Issue) -> str:
 
 def _turned_off(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Issue | None:
     """The deforming modifier is on in the viewport and off in renders, or the reverse."""
-    obj = subject.obj
-    deforming: bpy.types.Modifier = modifier
-    if settings_of(obj).is_enabled:
-        ours = our_modifier(obj)
-        # With the GPU display it is hidden in the viewport for as long as we draw.
-        if ours is None or settings_of(obj).display == "GPU":
-            return None
-        deforming = ours
-    if deforming.show_viewport and deforming.show_render:
+    obj, ours = subject.obj, our_modifier(subject.obj)
+    # With the GPU display it is hidden in the viewport for as long as we draw.
+    if settings_of(obj).is_enabled and (ours is None or settings_of(obj).display == "GPU"):
+        return None
+    deforming = _first_turned_off(obj, modifier)
+    if deforming is None:
         return None
     where = _PLACES[not deforming.show_viewport, not deforming.show_render]
-    message = f"{deforming.name} is turned off {where}: {obj.name} is not deformed there."
+    on_base = deforming == ours and settings_of(obj).native.base_left_on
+    message = (
+        f"{deforming.name} is turned off {where}: {obj.name} is not "
+        f"{'compensated' if on_base else 'deformed'} there."
+    )
     fix = Fix(
         "turn_on",
         f"Turn On {deforming.name}",
@@ -90,19 +93,31 @@ def _turned_off(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Issue
     return Issue(_CHECK, "turned_off", "WARNING", message, fixes=(fix,))
 
 
+def _first_turned_off(
+    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier | None
+) -> bpy.types.Modifier | None:
+    """The first of the modifiers that deform an object that is off somewhere; None without one."""
+    settings, ours = settings_of(obj), our_modifier(obj)
+    deforming: list[bpy.types.Modifier | None] = [armature]
+    if settings.is_enabled and ours is not None:
+        deforming = [armature, ours] if settings.native.base_left_on else [ours]
+    off = (m for m in deforming if m is not None and not (m.show_viewport and m.show_render))
+    return next(off, None)
+
+
 def _turn_on(subject: Subject, _issue: Issue) -> str:
-    obj, deforming = subject.obj, subject.modifier
-    ours = our_modifier(obj) if settings_of(obj).is_enabled else None
-    modifier: bpy.types.Modifier | None = ours or deforming
+    obj = subject.obj
+    modifier = _first_turned_off(obj, subject.modifier)
     assert modifier is not None  # it was found just now
     modifier.show_viewport = modifier.show_render = True
     return f"{modifier.name} of {obj.name} is on in the viewport and in renders"
 
 
 def _preserve_volume(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Issue | None:
-    if not modifier.use_deform_preserve_volume or _replaced(subject) is None:
+    obj = subject.obj
+    if _replaced(subject) is None or not preserves_volume(obj, modifier):
         return None
-    name = subject.obj.name
+    name = obj.name
     message = (
         f"Preserve Volume of {modifier.name} makes no difference while DQ Compensation deforms "
         f"{name}. It counts again after Disable; game engines and exported files know the plain "
@@ -120,7 +135,11 @@ def _preserve_volume(subject: Subject, modifier: bpy.types.ArmatureModifier) -> 
 
 def _preserve_volume_off(subject: Subject, _issue: Issue) -> str:
     assert subject.modifier is not None  # it was found just now
-    subject.modifier.use_deform_preserve_volume = False
+    native = settings_of(subject.obj).native
+    if native.base_left_on:
+        native.replaced_preserve_volume = False
+    else:
+        subject.modifier.use_deform_preserve_volume = False
     return f"Preserve Volume of {subject.modifier.name} is off; {subject.obj.name} looks the same"
 
 

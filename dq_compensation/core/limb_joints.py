@@ -1,0 +1,163 @@
+"""The joints between limbs: of the hierarchy, and of the mesh where the hierarchy knows none.
+
+The limbs of a joint are two rays from it: forth along the child's limb, back along the parent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bendy_bones import limb_straightness
+from .dual_quaternion import rotate_vectors
+from .pose import Pose
+from .skeleton import LimbAxis, Skeleton
+from .vectors import dots, extent, smooth_step
+
+# Cosines of the angle at which one limb continues the other at rest: below the first it is another
+# part of the body (a thigh at a pelvis, an eyelid at a head), above the second a limb.
+_ANOTHER_PART, _SAME_LIMB = 0.3, 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class LimbJoints:
+    """The joints of a skeleton at rest, armature space.
+
+    Joint j < B is at the head of bone j, between it and its parent. The joints from B on are those
+    of the mesh: each is at the head of a bone that continues another one, although neither is above
+    the other.
+
+    The joints of SPHERICAL_JOINT are shared by sets of bones: `spherical_joint.JointSets`.
+
+    Attributes:
+        children: shape (J,), the bone behind the joint, at whose head it is.
+        parents: shape (J,), the bone before the joint; a root is its own.
+        heads: shape (J, 3), where the joints are.
+        forth: shape (J, 3), unit, along the limb of the child.
+        back: shape (J, 3), unit, from the joint back along the limb of the parent.
+        hinge_confidence: shape (J,), 0 to 1: how surely the two limbs are one limb with a joint in
+            it, and not two parts of the body.
+        lengths: shape (J,), of the shorter of the two limbs.
+        skeleton: whose bones they are between.
+    """
+
+    children: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    heads: NDArray[np.float64]
+    forth: NDArray[np.float64]
+    back: NDArray[np.float64]
+    hinge_confidence: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    skeleton: Skeleton
+
+    @property
+    def bone_count(self) -> int:
+        """The number of bones, B."""
+        return self.skeleton.bone_count
+
+    @classmethod
+    def of(
+        cls,
+        skeleton: Skeleton,
+        limb_axis: LimbAxis = "AUTO",
+        mesh_parents: NDArray[np.int32] | None = None,
+    ) -> LimbJoints:
+        """The joints of a skeleton.
+
+        The parent's limb comes from its head to the joint, or with an axis that the user named
+        along that.
+
+        Args:
+            mesh_parents: shape (B,), the bone that each bone continues on the mesh; -1 for none.
+        """
+        found = cls._by(skeleton, limb_axis, skeleton.parents)
+        if mesh_parents is None or not (joined := mesh_parents >= 0).any():
+            return found
+        all_parents = np.where(joined, mesh_parents, skeleton.parents)
+        of_mesh = cls._by(skeleton, limb_axis, all_parents)
+        names = [each.name for each in fields(cls) if each.name != "skeleton"]
+        both = ((vars(found)[name], vars(of_mesh)[name]) for name in names)
+        arrays = (np.concatenate((one, other[joined])) for one, other in both)
+        return cls(*arrays, skeleton=skeleton)
+
+    @classmethod
+    def _by(cls, skeleton: Skeleton, limb_axis: LimbAxis, parents: NDArray[np.int32]) -> LimbJoints:
+        """The joints at the heads of all bones, which have these parents, -1 for roots."""
+        heads, bones = skeleton.heads, np.arange(skeleton.bone_count, dtype=np.int32)
+        is_child = parents >= 0
+        forth = skeleton.limb_directions(limb_axis, parents)
+        parents = np.where(is_child, parents, bones).astype(np.int32)
+        ways, lengths, shorter = skeleton.limbs_at_joints(parents)
+        long = lengths > 1e-5 * extent(heads)
+        before = forth[parents]
+        if limb_axis == "AUTO":
+            before = np.where(long[:, None], ways / np.where(long, lengths, 1.0)[:, None], before)
+        continues = np.minimum(dots(before, forth), dots(before, forth[parents]))
+        confidence = smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
+        confidence = np.where(is_child & long, confidence, 0.0)
+        return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
+
+    @cached_property
+    def of_mesh(self) -> bytes:
+        """Tells which joints of the mesh there are: equal for equal ones of one skeleton."""
+        return np.stack((self.children, self.parents))[:, self.bone_count :].tobytes()
+
+    def posed(self, pose: Pose) -> PosedJoints:
+        """The joints in a pose: between the start of the child and the end of the parent."""
+        start, end = self.skeleton.start_rows[self.children], self.skeleton.end_rows[self.parents]
+        rows = pose.matrices[start, :3]
+        heads = (rows @ self._points)[:, :, 0]
+        apart = heads - (pose.matrices[end, :3] @ self._points)[:, :, 0]
+        sizes = np.ones(len(heads))
+        if pose.any_scaled:
+            scaled = np.flatnonzero(pose.scaled[start])
+            along, parts = self.forth[scaled], rows[scaled, :, :3]
+            across = parts - (parts @ along[:, :, None]) * along[:, None, :]
+            sizes[scaled] = np.linalg.norm(across, ord=2, axis=(1, 2))
+            sizes = np.maximum(sizes, sizes[self.parents])
+        rays = np.stack(
+            (
+                rotate_vectors(pose.rotations[start], self.forth),
+                rotate_vectors(pose.rotations[end], self.back),
+            ),
+            axis=1,
+        )
+        straight = limb_straightness(self.skeleton, pose)
+        straight = np.stack((straight[self.children], straight[self.parents]), axis=1)
+        return PosedJoints(heads, rays, straight, sizes, np.sqrt(dots(apart, apart)))
+
+    def sides(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.intp]:
+        """Shape (m,): 0 where the bone is the child of the joint, 1 where it is the parent."""
+        return (bones != self.children[joints]).astype(np.intp)
+
+    def rays(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Shape (m, 3): along the limb of each bone, the child or the parent of the joint."""
+        beside_child = (bones == self.children[joints])[:, None]
+        return np.where(beside_child, self.forth[joints], self.back[joints])
+
+    @cached_property
+    def _points(self) -> NDArray[np.float64]:
+        """The heads as columns (x, y, z, 1), shape (J, 4, 1)."""
+        return np.concatenate((self.heads, np.ones((len(self.heads), 1))), axis=1)[:, :, None]
+
+
+@dataclass(frozen=True, eq=False)
+class PosedJoints:
+    """The joints in a pose, armature space.
+
+    Attributes:
+        heads: shape (J, 3), where the children take their heads.
+        rays: shape (J, 2, 3), unit, along the child's limb and back along the parent's.
+        straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved.
+        sizes: shape (J,), how thick the limbs are scaled, across their length: the thicker one.
+        gaps: shape (J,), how far the parent's end has come away from the joint.
+    """
+
+    heads: NDArray[np.float64]
+    rays: NDArray[np.float64]
+    straightness: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    gaps: NDArray[np.float64]

@@ -1,0 +1,111 @@
+"""The base of the deformation: the Armature modifier left on, or our own skinning in its place.
+
+Left on, the Armature modifier gives what it gives in Blender, with Preserve Volume as the method
+needs it, and our modifier adds the compensation. What the user has set is kept in
+`Object.dq_compensation.native` and put back.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import bpy
+
+from ..scene.animation_curves import animated_paths
+from ..scene.object_settings import NativeState, Settings, settings_of
+from .tree_kind import Base
+
+
+def can_be_left_on(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
+    """Whether nothing else sets Preserve Volume of the Armature modifier."""
+    owner = f'modifiers["{bpy.utils.escape_identifier(armature.name)}"]'
+    return f"{owner}.use_deform_preserve_volume" not in animated_paths(obj)
+
+
+def shown_in_viewport(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bool:
+    """Whether the user shows the Armature modifier; the GPU display may have hidden it since."""
+    return armature.show_viewport or settings_of(obj).native.hidden_base
+
+
+def arrange(
+    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, base: Base, settings: Settings
+) -> None:
+    """Set the Armature modifier as a base needs it; remember what the user has set."""
+    native = settings_of(obj).native
+    left_on = base == "ARMATURE"
+    if not is_replaced(native, armature) or native.base_left_on != left_on:
+        put_back(obj)
+        native.replaced_modifier, native.replaced_uid = armature.name, armature.persistent_uid
+        native.replaced_show_viewport = shown_in_viewport(obj, armature)
+        native.replaced_show_render = armature.show_render
+        native.replaced_preserve_volume = armature.use_deform_preserve_volume
+        native.base_left_on = left_on
+        if not left_on:
+            native.hidden_base = False
+            show(armature, viewport=False, render=False)
+    if left_on:
+        keep_preserve_volume(armature, settings)
+
+
+def is_replaced(native: NativeState, armature: bpy.types.Modifier) -> bool:
+    """Whether the settings that are remembered are those of this modifier; it may be renamed."""
+    if native.replaced_modifier and native.replaced_uid:
+        return native.replaced_uid == armature.persistent_uid
+    return native.replaced_modifier == armature.name
+
+
+def _replaced(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
+    native = settings_of(obj).native
+    found = (m for m in obj.modifiers if m.type == "ARMATURE" and is_replaced(native, m))
+    return cast("bpy.types.ArmatureModifier | None", next(found, None))
+
+
+def put_back(obj: bpy.types.Object) -> None:
+    """Give the Armature modifier the settings that the user had chosen, and forget them.
+
+    What the user has switched on meanwhile stays on.
+    """
+    native, armature = settings_of(obj).native, _replaced(obj)
+    if armature is not None and native.base_left_on:
+        _preserve_volume(armature, preserved=native.replaced_preserve_volume)
+    elif armature is not None:
+        show(
+            armature,
+            native.replaced_show_viewport or armature.show_viewport,
+            native.replaced_show_render or armature.show_render,
+        )
+    native.replaced_modifier, native.replaced_uid = "", 0
+    native.base_left_on = native.passing = False
+
+
+def put_preserve_volume_back(obj: bpy.types.Object) -> None:
+    """Give an Armature modifier that is left on the Preserve Volume that the user had chosen."""
+    native, armature = settings_of(obj).native, _replaced(obj)
+    if armature is not None and native.base_left_on:
+        _preserve_volume(armature, preserved=native.replaced_preserve_volume)
+
+
+def keep_preserve_volume(armature: bpy.types.ArmatureModifier, settings: Settings) -> None:
+    """Set Preserve Volume of an Armature modifier that is left on as the method needs it."""
+    _preserve_volume(armature, preserved=settings.acting_method != "LINEAR")
+
+
+def preserves_volume(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
+    """Preserve Volume as the user has chosen it."""
+    native = settings_of(obj).native
+    if native.base_left_on and is_replaced(native, armature):
+        return native.replaced_preserve_volume
+    return armature.use_deform_preserve_volume
+
+
+def show(modifier: bpy.types.Modifier, viewport: bool, render: bool) -> None:
+    """Show or hide a modifier; Blender hears of it only where that changes anything."""
+    if modifier.show_viewport != viewport:
+        modifier.show_viewport = viewport
+    if modifier.show_render != render:
+        modifier.show_render = render
+
+
+def _preserve_volume(armature: bpy.types.ArmatureModifier, *, preserved: bool) -> None:
+    if armature.use_deform_preserve_volume != preserved:
+        armature.use_deform_preserve_volume = preserved

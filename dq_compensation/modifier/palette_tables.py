@@ -1,0 +1,123 @@
+"""The tables in a palette object: joints and pairs of bones that its node tree poses for meshes.
+
+Meshes ask for rows and keep their numbers. Rows are only ever appended, so that meshes that asked
+earlier stay right, and equal rows are one row. When the bones at rest have changed, the tables
+start anew with another *edition*: every mesh compares that with the one that it was written for.
+
+A row is sixteen numbers, a matrix attribute of the palette's points: one fetch. Palette rows of
+bones (`palette_points`) are among them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from .attribute_names import JOINT_ROWS, PAIR_ROWS, PREFIX
+
+# A custom property of a palette's mesh: the rows of bones, joints and pairs.
+COUNTS_PROPERTY = "dq_compensation_palette_rows"
+# The tables by the attribute that has the rows; where the property has their number.
+_PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
+
+# Of each kind of attribute: the property with the values, how many, and their type.
+_KINDS: dict[str, tuple[str, int, type[np.generic]]] = {
+    "INT": ("value", 1, np.int32),
+    "FLOAT": ("value", 1, np.float32),
+    "FLOAT_VECTOR": ("vector", 3, np.float32),
+    "FLOAT4X4": ("value", 16, np.float32),
+}
+
+Rows = NDArray[np.float32]
+
+
+def table_rows(mesh: bpy.types.Mesh, name: str) -> Rows:
+    """The rows of a table, shape (k, 16)."""
+    count = int(read_counts(mesh)[_PLACES[name]])
+    return read_points(mesh, name)[:count].reshape(-1, 16)
+
+
+def rows_in_table(
+    mesh: bpy.types.Mesh, name: str, wanted: NDArray[np.floating]
+) -> NDArray[np.int32]:
+    """Where rows are in a table of a palette's mesh; those that it does not have are appended.
+
+    Args:
+        wanted: shape (k, 16).
+
+    Returns:
+        shape (k,), the numbers of the rows.
+    """
+    known = table_rows(mesh, name)
+    wanted = np.ascontiguousarray(wanted, np.float32) + np.float32(0.0)  # without -0
+    places = {row.tobytes(): number for number, row in enumerate(known)}
+    numbers = [places.setdefault(row.tobytes(), len(places)) for row in wanted]
+    if len(places) > len(known):
+        write_table(mesh, name, np.frombuffer(b"".join(places), np.float32).reshape(-1, 16))
+    return np.array(numbers, np.int32)
+
+
+def write_table(mesh: bpy.types.Mesh, name: str, rows: Rows) -> None:
+    """Write a whole table, with as many points as it takes."""
+    counts = read_counts(mesh)
+    counts[_PLACES[name]] = len(rows)
+    _grow(mesh, point_count(counts))
+    values = np.zeros((len(mesh.vertices), 16), np.float32)
+    values[: len(rows)] = rows
+    write_points(mesh, name, values)
+    write_counts(mesh, counts)
+    mesh.update()
+
+
+def _grow(mesh: bpy.types.Mesh, count: int) -> None:
+    """Add points where there are fewer; they are like the first one, which does not move."""
+    before = len(mesh.vertices)
+    if before >= count:
+        return
+    mesh.vertices.add(count - before)
+    names = [each.name for each in mesh.attributes if each.domain == "POINT"]
+    for name in names:
+        if name == "position" or name.startswith(PREFIX):
+            values = read_points(mesh, name)
+            values[before:] = values[0]
+            write_points(mesh, name, values)
+
+
+def point_count(counts: NDArray[np.integer]) -> int:
+    """How many points a palette with so many bones, joints and pairs has."""
+    return int(max(4 * counts[0], *counts[1:]))
+
+
+def read_counts(mesh: bpy.types.Mesh) -> NDArray[np.int64]:
+    """The rows of bones, joints and pairs in a palette's mesh; zeros when it has no tables."""
+    return np.array(mesh.get(COUNTS_PROPERTY, (0, 0, 0)), np.int64)
+
+
+def write_counts(mesh: bpy.types.Mesh, counts: NDArray[np.integer]) -> None:
+    """Write what `read_counts` reads."""
+    mesh[COUNTS_PROPERTY] = counts.tolist()
+
+
+def read_points(mesh: bpy.types.Mesh, name: str) -> NDArray[Any]:
+    """What `write_points` has written; nothing when there is no such attribute."""
+    attribute: Any = mesh.attributes.get(name)
+    if attribute is None:
+        return np.zeros(0, np.float32)
+    field, width, dtype = _KINDS[attribute.data_type]
+    values = np.empty((len(mesh.vertices), width), dtype)
+    attribute.data.foreach_get(field, values.reshape(-1))
+    return values.reshape(-1) if width == 1 else values
+
+
+def write_points(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> None:
+    """An attribute of all points: integers or numbers (n,), vectors (n, 3) or matrices (n, 16)."""
+    width = values.shape[1] if values.ndim > 1 else 1
+    integer = np.issubdtype(values.dtype, np.integer)
+    kind = "INT" if integer else {1: "FLOAT", 3: "FLOAT_VECTOR", 16: "FLOAT4X4"}[width]
+    field, _, dtype = _KINDS[kind]
+    attributes: Any = mesh.attributes
+    attribute = attributes.get(name) or attributes.new(name, kind, "POINT")
+    attribute.data.foreach_set(field, np.ascontiguousarray(values, dtype).reshape(-1))

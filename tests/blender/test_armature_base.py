@@ -1,0 +1,304 @@
+"""The Armature modifier as the base: what it deforms, and that it gets its settings back.
+
+Where nothing is compensated the result is Blender's own: 1e-6 of the size is the rounding of the
+way to armature space and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation.lifecycle import enabling
+from dq_compensation.modifier import tree_kind
+from tests.blender.enabled_scenes import (
+    check,
+    datablocks,
+    disable,
+    distance,
+    enable,
+    enabled_character,
+    error,
+    hidden_armature_modifier,
+    is_base,
+    ours,
+    rest_of,
+    select,
+)
+from tests.blender.scene_builders import (
+    add_armature,
+    character,
+    edit_mode,
+    evaluated_positions,
+    link,
+    pose_at_random,
+)
+
+Object = bpy.types.Object
+BLENDER_S_OWN = 1e-6
+TOLERANCE = 1e-4
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+def armature_of(obj: Object) -> bpy.types.ArmatureModifier:
+    return obj.modifiers["Armature"]
+
+
+def plain_twin(obj: Object, *, preserve_volume: bool) -> Object:
+    """A copy that Blender alone deforms, for comparing; made before Enable."""
+    twin = link(obj.copy())
+    twin.data = obj.data.copy()
+    armature_of(twin).use_deform_preserve_volume = preserve_volume
+    return twin
+
+
+def with_bendy_bones(_obj: Object, rig: Object) -> None:
+    rig.data.bones["Upper"].bbone_segments = 8
+    rig.pose.bones["Upper"].bbone_curveinx = 0.3
+    rig.pose.bones["Upper"].bbone_easeout = 1.7
+
+
+def with_envelopes(obj: Object, _rig: Object) -> None:
+    for group in obj.vertex_groups:
+        group.remove(range(12))
+    armature_of(obj).use_bone_envelopes = True
+
+
+def with_a_second_armature(obj: Object, _rig: Object) -> None:
+    """It mixes its result with that of the first by a mask."""
+    other = add_armature(name="Other")
+    pose_at_random(other, seed=9)
+    mask = obj.vertex_groups.new(name="Mask")
+    for vertex in range(18):
+        mask.add([vertex], vertex / 18.0, "REPLACE")
+    second = obj.modifiers.new("Second", "ARMATURE")
+    second.object, second.vertex_group, second.use_multi_modifier = other, "Mask", True
+
+
+def apart(obj: Object, rig: Object) -> None:
+    obj.parent = None
+    obj.matrix_world = ((0.8, 0.1, 0.0, 0.3), (0.0, 1.1, 0.0, 5.0), (0, 0.2, 1, 0), (0, 0, 0, 1))
+    rig.rotation_euler = (0.3, 0.2, 1.0)
+
+
+Feature = Callable[[Object, Object], None]
+
+
+@pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION", "COMPENSATED"])
+@pytest.mark.parametrize(
+    "feature", [with_bendy_bones, with_envelopes, with_a_second_armature, apart]
+)
+def test_what_is_not_compensated_is_blender_s_own(feature: Feature, method: str) -> None:
+    obj, rig = character()
+    feature(obj, rig)
+    twin = plain_twin(obj, preserve_volume=method != "LINEAR")
+    obj.dq_compensation.method = method
+    obj.dq_compensation.factor = 0.0
+    enable(obj)
+    pose_at_random(rig, seed=3)
+    expected = evaluated_positions(twin)
+    assert distance(expected, rest_of(obj)) > 0.1
+    assert distance(evaluated_positions(obj), expected) <= BLENDER_S_OWN
+    assert enabling.problem_of(obj) is None
+
+
+@pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION"])
+def test_what_lets_pass_adds_no_data(method: str) -> None:
+    obj, rig = character()
+    before = datablocks()
+    obj.dq_compensation.method = method
+    enable(obj)
+    added = {kind: set(names) - set(before[kind]) for kind, names in datablocks().items()}
+    assert len(added.pop("node_groups")) == 1
+    assert not any(added.values())
+    assert not [a for a in obj.data.attributes if a.name.startswith(".dqc")]
+    pose_at_random(rig)
+    assert error(obj) <= TOLERANCE
+
+
+def test_large_meshes_are_skinned_by_our_own_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    obj, rig = enabled_character()
+    assert is_base(obj)
+    pose_at_random(rig)
+    on_armature = evaluated_positions(obj)
+    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES", 36)
+    disable(obj)
+    enable(obj)
+    assert hidden_armature_modifier(obj)
+    assert distance(evaluated_positions(obj), on_armature) <= TOLERANCE
+
+
+def method_of_our_own(obj: Object) -> None:
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
+
+
+def ours_removed(obj: Object) -> None:
+    obj.modifiers.remove(ours(obj))
+
+
+def absolute_keys(obj: Object) -> None:
+    obj.shape_key_add(name="Basis")
+    obj.data.shape_keys.use_relative = False
+
+
+def renamed_and_disabled(obj: Object) -> None:
+    armature_of(obj).name = "Skin"
+    check()
+    disable(obj)
+    obj.modifiers["Skin"].name = "Armature"
+
+
+def armature_lost(obj: Object) -> None:
+    armature_of(obj).object = None
+
+
+def driven(obj: Object) -> None:
+    curve = armature_of(obj).driver_add("use_deform_preserve_volume")
+    curve.driver.expression = str(float(obj["preserve"]))
+    disable(obj)
+    enable(obj)
+
+
+@pytest.mark.parametrize("preserve", [False, True])
+@pytest.mark.parametrize(
+    "way_out",
+    [
+        disable,
+        method_of_our_own,
+        ours_removed,
+        absolute_keys,
+        renamed_and_disabled,
+        armature_lost,
+        driven,
+    ],
+)
+def test_preserve_volume_comes_back(way_out: Callable[[Object], None], preserve: bool) -> None:
+    obj, _rig = character()
+    obj["preserve"] = preserve
+    armature_of(obj).use_deform_preserve_volume = preserve
+    for method, preserved in (("LINEAR", False), ("DUAL_QUATERNION", True), ("COMPENSATED", True)):
+        obj.dq_compensation.method = method
+        enable(obj)
+        check()
+        assert armature_of(obj).use_deform_preserve_volume == preserved
+    way_out(obj)
+    check()
+    assert armature_of(obj).use_deform_preserve_volume == preserve
+    assert armature_of(obj).show_viewport != (way_out in {method_of_our_own, driven})
+
+
+def test_preserve_volume_is_put_right_again() -> None:
+    obj, rig = enabled_character()
+    armature_of(obj).use_deform_preserve_volume = False
+    check()
+    assert is_base(obj)
+    pose_at_random(rig)
+    assert error(obj) <= TOLERANCE
+    disable(obj)
+    assert not armature_of(obj).use_deform_preserve_volume
+
+
+def test_undo_and_redo_keep_what_the_user_had_set() -> None:
+    obj, _rig = character()
+    bpy.ops.ed.undo_push(message="before")
+    enable(obj)
+    bpy.ops.ed.undo_push(message="enabled")
+    bpy.ops.ed.undo()
+    obj = bpy.data.objects["Body"]
+    assert not armature_of(obj).use_deform_preserve_volume
+    bpy.ops.ed.redo()
+    check()
+    obj = bpy.data.objects["Body"]
+    assert is_base(obj)
+    disable(obj)
+    assert not armature_of(obj).use_deform_preserve_volume
+
+
+def test_a_copy_gets_its_own_settings_back() -> None:
+    obj, rig = enabled_character()
+    twin = link(obj.copy())
+    twin.data = obj.data.copy()
+    check()
+    pose_at_random(rig)
+    disable(twin)
+    assert not armature_of(twin).use_deform_preserve_volume
+    assert is_base(obj)
+    assert error(obj) <= TOLERANCE
+
+
+def test_a_saved_file_knows_what_the_user_had_set(tmp_path: Path) -> None:
+    enabled_character()
+    path = str(tmp_path / "character.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    obj = bpy.data.objects["Body"]
+    check()
+    assert is_base(obj)
+    disable(obj)
+    assert not armature_of(obj).use_deform_preserve_volume
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_nothing_of_blender_deforms_behind_the_gpu_display() -> None:
+    obj, rig = character()
+    enable(obj, "GPU")
+    pose_at_random(rig)
+    assert distance(evaluated_positions(obj), rest_of(obj)) == 0.0
+    assert armature_of(obj).show_render
+    assert not any("turned" in note for note in enabling.notes_of(obj))
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
+    check()
+    assert not armature_of(obj).show_render
+    obj.dq_compensation.method = "COMPENSATED"
+    check()
+    assert distance(evaluated_positions(obj), rest_of(obj)) == 0.0
+    obj.dq_compensation.display = "MODIFIER"
+    assert is_base(obj)
+    assert error(obj) <= TOLERANCE
+
+
+def test_a_hidden_armature_modifier_leaves_the_mesh_at_rest() -> None:
+    """As in Blender: what is not deformed is not compensated either, and the panel says why."""
+    obj, rig = enabled_character()
+    pose_at_random(rig)
+    armature_of(obj).show_viewport = False
+    check()
+    assert distance(evaluated_positions(obj), rest_of(obj)) == 0.0
+    assert any("Armature is turned off" in note for note in enabling.notes_of(obj))
+    armature_of(obj).show_viewport = True
+    check()
+    assert error(obj) <= TOLERANCE
+    armature_of(obj).show_in_editmode = False
+    check()
+    assert not ours(obj).show_in_editmode
+    disable(obj)
+    assert armature_of(obj).show_viewport
+
+
+def test_ours_comes_after_the_armature_modifiers_that_mix() -> None:
+    obj, rig = character()
+    with_a_second_armature(obj, rig)
+    obj.modifiers.new("Smooth", "SMOOTH")
+    enable(obj)
+    assert [m.name for m in obj.modifiers] == ["Armature", "Second", "DQ Compensation", "Smooth"]
+    obj.modifiers["Second"].use_multi_modifier = False
+    check()
+    assert [m.name for m in obj.modifiers] == ["Armature", "DQ Compensation", "Second", "Smooth"]
+
+
+def test_the_shape_in_edit_mode_is_blender_s_own() -> None:
+    obj, rig = enabled_character()
+    pose_at_random(rig)
+    select(obj)
+    with edit_mode(obj):
+        assert is_base(obj)
+    check()
+    assert error(obj) <= TOLERANCE
+    shape: NDArray[np.float32] = evaluated_positions(obj)
+    assert np.isfinite(shape).all()

@@ -1,0 +1,218 @@
+"""Bendy bones deform as by Blender's own Armature modifier; where limbs are curved nothing else.
+
+The comparisons state 1e-5 of the size: what Blender's arithmetic in float32 leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from tests.blender.scene_builders import edit_mode, evaluated_positions
+from tests.kept_files import new_file
+from tests.limb import build_bendy_limb, straighten_handles
+from tests.rigify_human import (
+    POSES,
+    new_file_with_rigify_human,
+    pose_limbs,
+    pose_rubber_hose,
+)
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+SAME = 1e-5
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_rigify_limbs_and_spine_equal_the_armature_modifier(
+    pose: Callable[[bpy.types.Object], None],
+) -> None:
+    human, rig = new_file_with_rigify_human()
+    pose(rig)
+    assert_equals_blender(human)
+
+
+def automatic(armature: bpy.types.Object) -> None:
+    """The pose of the limb alone curves it."""
+
+
+def eased(armature: bpy.types.Object) -> None:
+    """What an animator sets in a pose bone."""
+    for bone in armature.pose.bones:
+        bone.bbone_curveinx, bone.bbone_curveoutz = 0.1, -0.15
+        bone.bbone_rollin, bone.bbone_rollout = 0.3, 0.9
+        bone.bbone_scalein, bone.bbone_scaleout = (1.2, 0.9, 1.3), (0.8, 1.1, 1.0)
+        bone.bbone_easein, bone.bbone_easeout = 0.5, 1.8
+
+
+def by_handles(armature: bpy.types.Object) -> None:
+    """Handles of other bones, absolute and relative, with their scales."""
+    lower = armature.data.bones["Lower"]
+    lower.bbone_handle_type_start, lower.bbone_handle_type_end = "ABSOLUTE", "TANGENT"
+    lower.bbone_custom_handle_start = armature.data.bones["Upper"]
+    lower.bbone_custom_handle_end = armature.data.bones["Hand"]
+    lower.bbone_handle_use_scale_end = (True, True, True)
+    armature.pose.bones["Hand"].scale = (1.3, 1.1, 0.7)
+
+
+def curved_at_rest(armature: bpy.types.Object) -> None:
+    """The edit bones are curves already."""
+    with edit_mode(armature):
+        for bone in armature.data.edit_bones:
+            bone.bbone_curveinx, bone.bbone_curveoutz = 0.12, 0.2
+            bone.bbone_rollout = 0.5
+
+
+@pytest.mark.parametrize("mapping", ["STRAIGHT", "CURVED"])
+@pytest.mark.parametrize("segments", [2, 7, 32])
+@pytest.mark.parametrize("shape", [automatic, eased, by_handles, curved_at_rest])
+def test_every_shape_and_mapping_equals_the_armature_modifier(
+    shape: Callable[[bpy.types.Object], None], segments: int, mapping: str
+) -> None:
+    obj, armature = bendy_limb(segments, mapping)
+    shape(armature)
+    bpy.context.view_layer.update()
+    assert_equals_blender(obj)
+
+
+def test_an_armature_in_rest_position_shows_what_blender_shows() -> None:
+    obj, armature = bendy_limb(7, "CURVED")
+    eased(armature)
+    armature.data.pose_position = "REST"
+    bpy.context.view_layer.update()
+    assert_equals_blender(obj)
+
+
+def test_a_bone_that_becomes_bendy_is_bound_again() -> None:
+    obj, armature = bendy_limb(1, "STRAIGHT")
+    api.evaluate(obj, method="DUAL_QUATERNION")
+    for bone in armature.data.bones:
+        bone.bbone_segments = 5
+    bpy.context.view_layer.update()
+    assert_equals_blender(obj)
+
+
+def test_other_easing_at_rest_is_bound_again() -> None:
+    obj, armature = bendy_limb(7, "CURVED")
+    assert_equals_blender(obj)
+    curved_at_rest(armature)
+    bpy.context.view_layer.update()
+    assert_equals_blender(obj)
+
+
+def test_a_moved_object_is_mapped_to_other_segments() -> None:
+    obj, _armature = bendy_limb(7, "STRAIGHT")
+    assert_equals_blender(obj)
+    obj.matrix_parent_inverse.translation = (0.2, 0.05, 0.0)
+    bpy.context.view_layer.update()
+    assert_equals_blender(obj)
+
+
+def test_spherical_joints_move_bendy_bones_as_straight_ones() -> None:
+    obj, armature = bendy_limb(7, "STRAIGHT")
+    curved = api.evaluate(obj, method="SPHERICAL_JOINT")
+    for bone in armature.data.bones:
+        bone.bbone_segments = 1
+    bpy.context.view_layer.update()
+    np.testing.assert_allclose(curved, api.evaluate(obj, method="SPHERICAL_JOINT"), atol=1e-6)
+
+
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+def test_a_straight_bendy_limb_is_compensated_as_one_bone(curve: str) -> None:
+    """With handles that point straight ahead a bendy bone is a bone of one segment."""
+    positions = []
+    for segments in (1, 7):
+        obj, armature = bendy_limb(segments, "STRAIGHT")
+        straighten_handles(armature)
+        obj.dq_compensation.curve = curve
+        positions.append(api.evaluate(obj, method="COMPENSATED"))
+        bulged = api.evaluate(obj, method="DUAL_QUATERNION")
+        assert np.linalg.norm(positions[-1] - bulged, axis=1).max() > 0.01
+    np.testing.assert_allclose(positions[0], positions[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+def test_a_curved_limb_is_as_preserve_volume_leaves_it(curve: str) -> None:
+    """By automatic handles the bend of 80 degrees is a curve of both bones beside the elbow."""
+    obj, _armature = bendy_limb(7, "STRAIGHT")
+    obj.dq_compensation.curve = curve
+    moved = api.evaluate(obj, method="COMPENSATED") - api.evaluate(obj, method="DUAL_QUATERNION")
+    assert np.abs(moved[evaluated_rest(obj)[:, 0] < 0.8]).max() == 0.0
+
+
+def test_rigify_elbows_and_knees_bulge_less() -> None:
+    """Skin that Preserve Volume has put away from the limbs comes back, and none goes farther."""
+    human, rig = new_file_with_rigify_human()
+    pose_limbs(rig)
+    rest = evaluated_rest(human)
+    preserved = api.evaluate(human, method="DUAL_QUATERNION")
+    compensated = api.evaluate(human, method="COMPENSATED")
+    moved = np.flatnonzero(np.linalg.norm(compensated - preserved, axis=1) > 1e-4)
+    assert len(moved) > 100
+    before, after = (edge_growth(human, rest, each) for each in (preserved, compensated))
+    # Where a bulge goes, edges that it has stretched become shorter again.
+    assert after[moved].mean() < before[moved].mean()
+    assert after.max() <= before.max() + 1e-3
+
+
+def test_rubber_hoses_are_left_alone() -> None:
+    human, rig = new_file_with_rigify_human()
+    pose_rubber_hose(rig)
+    preserved = api.evaluate(human, method="DUAL_QUATERNION")
+    moved = np.linalg.norm(api.evaluate(human, method="COMPENSATED") - preserved, axis=1)
+    limbs = [group.index for group in human.vertex_groups if "arm" in group.name]
+    of_arms = [
+        vertex.index
+        for vertex in human.data.vertices
+        if sum(each.weight for each in vertex.groups if each.group in limbs) > 0.9
+    ]
+    assert len(of_arms) > 500
+    # The upper arms and forearms curve by more than 40 degrees.
+    assert moved[of_arms].max() < 1e-5
+
+
+def bendy_limb(segments: int, mapping: str) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """`build_bendy_limb` in a new file."""
+    new_file()
+    return build_bendy_limb(segments, mapping)
+
+
+def assert_equals_blender(obj: bpy.types.Object) -> None:
+    """Both of Blender's ways to skin, and ours without compensation."""
+    size = float(np.ptp(evaluated_rest(obj), axis=0).max())
+    for method, preserve, factor in (
+        ("LINEAR", False, None),
+        ("DUAL_QUATERNION", True, None),
+        ("COMPENSATED", True, 0.0),
+    ):
+        obj.modifiers["Armature"].use_deform_preserve_volume = preserve
+        wanted = evaluated_positions(obj)
+        found = api.evaluate(obj, method=method, factor=factor)
+        assert np.linalg.norm(found - wanted, axis=1).max() < SAME * size, method
+
+
+def evaluated_rest(obj: bpy.types.Object) -> NDArray[np.float32]:
+    """Shape (n, 3), the mesh itself."""
+    positions = np.empty(3 * len(obj.data.vertices), np.float32)
+    obj.data.vertices.foreach_get("co", positions)
+    return positions.reshape(-1, 3)
+
+
+def edge_growth(
+    obj: bpy.types.Object, rest: NDArray[np.float32], posed: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Shape (n,): the largest ratio of a vertex's edges to their lengths at rest."""
+    edges = np.empty(2 * len(obj.data.edges), np.int32)
+    obj.data.edges.foreach_get("vertices", edges)
+    one, other = edges.reshape(-1, 2).T
+    lengths = [np.linalg.norm(each[one] - each[other], axis=1) for each in (rest, posed)]
+    ratios = lengths[1] / np.maximum(lengths[0], 1e-9)
+    growth = np.zeros(len(rest))
+    np.maximum.at(growth, one, ratios)
+    np.maximum.at(growth, other, ratios)
+    return growth

@@ -1,0 +1,183 @@
+"""Joints where the hierarchy knows none: the human with the parents of its bones taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation.core.deform import Deformation, deform
+from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.core.pose import Pose
+from dq_compensation.modifier.attribute_names import AMOUNT
+from dq_compensation.modifier.made_for import joint_counts
+from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
+from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.numpy_evaluator import evaluate
+from dq_compensation.scene.object_settings import Settings
+from human_model import RIGS, Rig
+from human_poses import apply_pose, named_poses, random_pose, rotation
+from tests.blender.enabled_scenes import enable
+from tests.blender.scene_builders import edit_mode
+from tests.rigify_human import new_file_with_rigify_human
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+if TYPE_CHECKING:
+    from conftest import Human
+
+Joint = tuple[int, int]
+
+
+def flatten(armature: bpy.types.Object) -> None:
+    """Take all parents away and leave the bones where they are."""
+    with edit_mode(armature):
+        for bone in armature.data.edit_bones:
+            bone.parent = None
+
+
+def by_hierarchy_and_flat(human: Human) -> tuple[Binding, Binding]:
+    before = bind(human.mesh_object)
+    flatten(human.armature_object)
+    return before, bind(human.mesh_object)
+
+
+def joint_of_vertices(binding: Binding) -> NDArray[np.int32]:
+    """The child and the parent of each vertex's joint, as one number by the bones' names."""
+    measured, names = binding.measured("AUTO"), binding.skeleton.names
+    place = np.argsort(np.argsort(names)).astype(np.int32)
+    limbs, joints = measured.limbs, measured.joints
+    return len(names) * place[limbs.children[joints]] + place[limbs.parents[joints]]
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_a_rig_with_a_hierarchy_gets_no_other_joints(
+    rig: Rig, human_with_rig: Callable[[Rig], Human]
+) -> None:
+    binding = bind(human_with_rig(rig).mesh_object)
+    measured = binding.measured("AUTO")
+    assert measured.joint_counts[1] == 0
+    alone = binding.measured("AUTO", use_mesh_joints=False)
+    assert np.array_equal(measured.joints, alone.joints)
+    assert np.array_equal(measured.amounts, alone.amounts)
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_a_flat_skeleton_gets_the_joints_of_the_hierarchy(
+    rig: Rig, human_with_rig: Callable[[Rig], Human]
+) -> None:
+    """Thumbs get another bone of the hand, the jaw and the eyes none."""
+    before, flat = by_hierarchy_and_flat(human_with_rig(rig))
+    expected, found = before.measured("AUTO"), flat.measured("AUTO")
+    assert found.joint_counts[0] == 0
+    assert 0.85 * expected.joint_counts[0] <= found.joint_counts[1] <= expected.joint_counts[0]
+    same = joint_of_vertices(before) == joint_of_vertices(flat)
+    compensated = expected.amounts > 0.05
+    assert np.mean(same[compensated] & (found.amounts[compensated] > 0.0)) > 0.95
+    # Hardly anything is compensated that was not, and that at the thumbs: no lips, no lids.
+    amounts = found.amounts[expected.amounts == 0.0]
+    assert amounts.sum() < 0.01 * expected.amounts.sum()
+
+
+@pytest.mark.parametrize("rig", RIGS)
+@pytest.mark.parametrize("key", ["elbow", "knee"])
+def test_elbow_and_knee_are_those_of_the_hierarchy(
+    rig: Rig, key: str, human_with_rig: Callable[[Rig], Human]
+) -> None:
+    human = human_with_rig(rig)
+    named = named_poses(rig)[key]
+    apply_pose(human.armature_object, {named.joint: rotation(90.0)})
+    bpy.context.view_layer.update()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    matrices = bind(human.mesh_object).pose_matrices(human.armature_object.evaluated_get(depsgraph))
+    before, flat = by_hierarchy_and_flat(human)
+    order = [before.skeleton.names.index(name) for name in flat.skeleton.names]
+    rest = before.rest.astype(np.float64)
+
+    def shape(binding: Binding, pose: Pose, *, by_mesh: bool) -> NDArray[np.floating]:
+        measured = binding.measured("AUTO", use_mesh_joints=by_mesh)
+        return deform(Deformation("COMPENSATED", binding.influences, measured), rest, None, pose)[0]
+
+    expected = shape(before, Pose.from_matrices(matrices, before.skeleton), by_mesh=True)
+    pose = Pose.from_matrices(matrices[order], flat.skeleton)
+    found, without = (shape(flat, pose, by_mesh=by_mesh) for by_mesh in (True, False))
+    # The same joints: what is left is float32. Without them the bulge is there, 4 mm and more.
+    assert np.abs(found - expected).max() < 1e-6
+    assert np.linalg.norm(without - expected, axis=1).max() > 0.004
+
+
+def test_only_the_joints_that_lack_come_from_the_mesh(human: Human) -> None:
+    """A forearm without its parent: its joint is the only one, and a limb of three bones bends."""
+    expected = bind(human.mesh_object).measured("AUTO")
+    with edit_mode(human.armature_object):
+        human.armature_object.data.edit_bones["lowerarm01.L"].parent = None
+    found = bind(human.mesh_object).measured("AUTO")
+    assert found.joint_counts == (expected.joint_counts[0] - 1, 1)
+    # Not equal: the upper arm ends at its tail now, not at the head of its child.
+    assert np.abs(found.amounts - expected.amounts).max() < 1e-3
+
+
+def test_nodes_equal_core_on_a_flat_skeleton(human: Human) -> None:
+    flatten(human.armature_object)
+    binding = bind(human.mesh_object)
+    settings = Settings("COMPENSATED", 1.0, "MEASURED", "AUTO", "")
+    rng = np.random.default_rng(5)
+    pose = random_pose(rng)
+    apply_pose(human.armature_object, pose)
+    for bone in list(human.armature_object.pose.bones)[::7]:
+        bone.scale = rng.uniform(0.7, 1.4, 3)
+    bpy.context.view_layer.update()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    found = evaluate_by_modifier(human.mesh_object, binding, settings)
+    evaluated = (o.evaluated_get(depsgraph) for o in (human.mesh_object, human.armature_object))
+    expected = evaluate(binding, settings, *evaluated)
+    # As all evaluators promise, in parts of the size.
+    assert np.abs(found - expected).max() <= 1e-4 * np.ptp(binding.rest, axis=0).max()
+
+
+def test_the_setting_takes_them_away_and_the_panel_counts_them(human: Human) -> None:
+    flatten(human.armature_object)
+    obj = human.mesh_object
+    enable(obj)
+    hierarchy, mesh = joint_counts(obj)
+    assert hierarchy == 0
+    assert mesh > 80
+    obj.dq_compensation.use_mesh_joints = False
+    bpy.context.view_layer.update()
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    assert joint_counts(obj) == (0, 0)
+    amounts = np.empty(len(obj.data.vertices), np.float32)
+    obj.data.attributes[AMOUNT].data.foreach_get("value", amounts)
+    assert not amounts.any()
+
+
+def test_left_and_right_are_never_joined(human: Human) -> None:
+    flatten(human.armature_object)
+    measured: MeasuredJoints = bind(human.mesh_object).measured("AUTO")
+    names = bind(human.mesh_object).skeleton.names
+    for child, parent in zip(measured.limbs.children, measured.limbs.parents, strict=True):
+        sides = {names[child][-2:], names[parent][-2:]}
+        assert not {".L", ".R"} <= sides
+
+
+@pytest.mark.newest_only
+def test_rigify_gets_its_shoulders_and_fingers(empty_file: None) -> None:
+    """Its deforming bones hang under others, which do not deform. Limbs have a hierarchy."""
+    human, _ = new_file_with_rigify_human()
+    binding = bind(human)
+    measured, names = binding.measured("AUTO"), binding.skeleton.names
+    joints = np.unique(measured.joints[measured.rows])
+    of_mesh = joints[joints >= binding.skeleton.bone_count]
+    limbs = measured.limbs
+    found = {(names[limbs.children[j]], names[limbs.parents[j]]) for j in of_mesh}
+    for side in "LR":
+        assert (f"DEF-upper_arm.{side}", f"DEF-shoulder.{side}") in found
+        for number, finger in enumerate(("index", "middle", "ring", "pinky"), 1):
+            assert (f"DEF-f_{finger}.01.{side}", f"DEF-palm.0{number}.{side}") in found
+    others = {child for child, _ in found if not child.startswith(("DEF-f_", "DEF-upper_arm"))}
+    # Skin is around lips and the tongue as around a finger; not about lids, brows, jaws and ears.
+    assert all(name.startswith(("DEF-lip", "DEF-tongue")) for name in others)

@@ -1,0 +1,216 @@
+"""The rows that meshes ask a palette for: shared, appended, started anew, right after undo.
+
+The reference is NumPy's result; both are float32, so they agree within 1e-4 of the size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.modifier.attribute_names import JOINT_ROWS, PAIR, PAIR_ROWS
+from dq_compensation.modifier.palette_object import (
+    edition_of,
+    find_palette,
+    is_intact,
+    nodes_of_palette,
+)
+from dq_compensation.modifier.palette_tables import read_counts, table_rows
+from tests.blender.enabled_scenes import check, disable, enable, error, select
+from tests.blender.scene_builders import new_file, pose_at_random
+from tests.limb import build_limb, pose_limb
+
+Object = bpy.types.Object
+TOLERANCE = 1e-4
+AXES = ("AUTO", "X", "Y", "Z", "-X", "-Y", "-Z")
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+def limbs(count: int = 2) -> tuple[list[Object], Object]:
+    """A new file with meshes on one armature, each with fewer of its bones than the one before."""
+    new_file()
+    first, rig = build_limb()
+    meshes = [first]
+    for _ in range(count - 1):
+        other = meshes[-1].copy()
+        other.data = other.data.copy()
+        bpy.context.scene.collection.objects.link(other)
+        meshes.append(other)
+    bpy.context.view_layer.update()
+    pose_limb(rig)
+    return meshes, rig
+
+
+def palette_of(rig: Object) -> Object:
+    palette = find_palette(rig)
+    assert palette is not None
+    return palette
+
+
+def tables_of(rig: Object) -> dict[str, list[bytes]]:
+    mesh: Any = palette_of(rig).data
+    return {
+        name: [row.tobytes() for row in table_rows(mesh, name)] for name in (JOINT_ROWS, PAIR_ROWS)
+    }
+
+
+def rows_of(obj: Object) -> list[int]:
+    found = np.empty(len(obj.data.vertices), np.int32)
+    obj.data.attributes[PAIR].data.foreach_get("value", found)
+    return found.tolist()
+
+
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+def test_meshes_share_their_rows(curve: str) -> None:
+    (first, second), rig = limbs()
+    for obj in (first, second):
+        obj.dq_compensation.curve = curve
+    enable(first)
+    tables = tables_of(rig)
+    assert tables[JOINT_ROWS if curve == "MEASURED" else PAIR_ROWS]
+    enable(second)
+    assert tables_of(rig) == tables
+    assert rows_of(first) == rows_of(second)
+    assert max(error(first), error(second)) <= TOLERANCE
+
+
+def test_limb_axes_that_differ_have_rows_of_their_own() -> None:
+    """There are more rows than points of bones then: the palette grows."""
+    meshes, rig = limbs(len(AXES))
+    for obj, axis in zip(meshes, AXES, strict=True):
+        before = [rows_of(other) for other in meshes if other.dq_compensation.enabled]
+        points = len(palette_of(rig).data.vertices) if before else 0
+        obj.dq_compensation.limb_axis = axis
+        enable(obj)
+        assert [rows_of(other) for other in meshes[: len(before)]] == before
+        assert len(palette_of(rig).data.vertices) >= points
+        assert len(set(tables_of(rig)[JOINT_ROWS])) == len(tables_of(rig)[JOINT_ROWS])
+    assert len(palette_of(rig).data.vertices) > 4 * (1 + 3)
+    assert is_intact(palette_of(rig), rig)
+    assert max(map(error, meshes)) <= TOLERANCE
+
+
+def test_curves_that_differ_have_tables_of_their_own() -> None:
+    (first, second, third), rig = limbs(3)
+    second.dq_compensation.curve = "FITTED"
+    third.dq_compensation.method = "SPHERICAL_JOINT"
+    for obj in (first, second, third):
+        enable(obj)
+    bones, joints, pairs = read_counts(palette_of(rig).data)
+    assert bones == 1 + 3
+    assert joints > 0
+    assert pairs > 0
+    assert max(map(error, (first, second, third))) <= TOLERANCE
+
+
+def test_rows_that_come_later_leave_others_alone() -> None:
+    (first, second), rig = limbs()
+    for name in ("Upper", "Hand"):
+        first.vertex_groups.remove(first.vertex_groups[name])
+    enable(first)
+    before, edition = tables_of(rig)[JOINT_ROWS], edition_of(palette_of(rig))
+    enable(second)
+    assert tables_of(rig)[JOINT_ROWS][: len(before)] == before
+    assert len(tables_of(rig)[JOINT_ROWS]) > len(before)
+    assert edition_of(palette_of(rig)) == edition
+    assert max(error(first), error(second)) <= TOLERANCE
+
+
+def test_bones_that_come_later_leave_tables_alone() -> None:
+    """The second mesh is measured against a bone that does not deform."""
+    (first, second), rig = limbs()
+    second.vertex_groups.remove(second.vertex_groups["Upper"])
+    rig.data.bones["Upper"].use_deform = False
+    first.vertex_groups.remove(first.vertex_groups["Upper"])
+    first.dq_compensation.method = "DUAL_QUATERNION"
+    enable(first)
+    second.dq_compensation.curve = "FITTED"
+    enable(second)
+    before = tables_of(rig)
+    second.dq_compensation.curve = "MEASURED"
+    check()
+    assert tables_of(rig)[PAIR_ROWS] == before[PAIR_ROWS]
+    assert max(error(first), error(second)) <= TOLERANCE
+
+
+def test_tables_start_anew_when_the_bones_at_rest_change() -> None:
+    (first, second), rig = limbs()
+    enable(first)
+    enable(second)
+    edition, count = edition_of(palette_of(rig)), len(tables_of(rig)[JOINT_ROWS])
+    select(rig)
+    for _ in range(3):
+        bpy.ops.object.mode_set(mode="EDIT")
+        rig.data.edit_bones["Lower"].head.z += 0.02
+        bpy.ops.object.mode_set(mode="OBJECT")
+        check()
+    assert edition_of(palette_of(rig)) != edition
+    assert len(tables_of(rig)[JOINT_ROWS]) == count
+    assert max(error(first), error(second)) <= TOLERANCE
+
+
+def test_undo_and_redo_keep_meshes_and_tables_together() -> None:
+    bpy.context.preferences.edit.use_global_undo = True
+    limbs()
+    bpy.ops.ed.undo_push(message="before")
+    enable(bpy.data.objects["Limb"])
+    bpy.ops.ed.undo_push(message="first")
+    bpy.data.objects["Limb.001"].dq_compensation.limb_axis = "Z"
+    enable(bpy.data.objects["Limb.001"])
+    bpy.ops.ed.undo_push(message="second")
+    bpy.data.objects["Limb"].dq_compensation.limb_axis = "Y"
+    check()
+    bpy.ops.ed.undo_push(message="third")
+
+    def enabled() -> list[Object]:
+        check()
+        meshes = [bpy.data.objects["Limb"], bpy.data.objects["Limb.001"]]
+        found = [obj for obj in meshes if obj.dq_compensation.enabled]
+        assert max(map(error, found), default=0.0) <= TOLERANCE
+        return found
+
+    for step, count in (("undo", 2), ("undo", 1), ("undo", 0), ("redo", 1), ("redo", 2)):
+        assert getattr(bpy.ops.ed, step)() == {"FINISHED"}
+        assert len(enabled()) == count
+    assert find_palette(bpy.data.objects["Limb Rig"]) is not None
+
+
+def test_undo_after_the_palette_got_a_new_tree() -> None:
+    """An edited tree is built anew; the older step does not have the new one."""
+    bpy.context.preferences.edit.use_global_undo = True
+    limbs(1)
+    enable(bpy.data.objects["Limb"])
+    nodes_of_palette(palette_of(bpy.data.objects["Limb Rig"])).node_group.nodes.clear()
+    bpy.ops.ed.undo_push(message="edited")
+    bpy.ops.ed.undo_push(message="again")
+    check()
+    for step in ("undo", "redo", "undo"):
+        getattr(bpy.ops.ed, step)()
+        check()
+        assert error(bpy.data.objects["Limb"]) <= TOLERANCE
+
+
+def test_the_last_user_takes_the_tree_of_the_palette_along() -> None:
+    (first, second), rig = limbs()
+    enable(first)
+    enable(second)
+    disable(first)
+    assert error(second) <= TOLERANCE
+    disable(second)
+    assert find_palette(rig) is None
+    assert not bpy.data.node_groups
+
+
+def test_palettes_share_their_tree() -> None:
+    new_file()
+    pairs = [build_limb("One"), build_limb("Two")]
+    for obj, rig in pairs:
+        pose_at_random(rig)
+        enable(obj)
+    trees = {nodes_of_palette(palette_of(rig)).node_group for _, rig in pairs}
+    assert len(trees) == 1
+    assert max(error(obj) for obj, _ in pairs) <= TOLERANCE
