@@ -41,6 +41,7 @@ from tests.blender.scene_builders import (
     pose_at_random,
 )
 from tests.limb import build_limb
+from tests.rigify_human import POSES, new_file_with_rigify_human
 
 Object = bpy.types.Object
 BLENDER_S_OWN = 1e-6
@@ -372,3 +373,18 @@ def test_the_shape_in_edit_mode_is_blender_s_own() -> None:
     assert error(obj) <= TOLERANCE
     shape: NDArray[np.float32] = evaluated_positions(obj)
     assert np.isfinite(shape).all()
+
+
+def test_a_rigify_human_deforms_as_in_blender() -> None:
+    """Bendy limbs and spine, stretched and curled."""
+    human, rig = new_file_with_rigify_human()
+    human.modifiers[0].name = "Armature"
+    twin = plain_twin(human, preserve_volume=True)
+    size = float(np.ptp(rest_of(human), axis=0).max())
+    human.dq_compensation.factor = 0.0
+    enable(human)
+    for pose in POSES:
+        pose(rig)
+        own = evaluated_positions(twin)
+        assert distance(own, rest_of(human), size) > 0.05
+        assert distance(evaluated_positions(human), own, size) <= BLENDER_S_OWN
