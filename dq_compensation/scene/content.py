@@ -56,8 +56,13 @@ def structure_of(obj: bpy.types.Object) -> Digests:
 
 
 def bones_digest(armature: bpy.types.Object) -> str:
+    """`digest_of_bones` of the armature of an armature object."""
+    return digest_of_bones(armature_of(armature))
+
+
+def digest_of_bones(armature: bpy.types.Armature) -> str:
     """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails."""
-    bones = armature_of(armature).bones
+    bones = armature.bones
     parents = [bone.parent for bone in bones]
     return digest(
         bones.keys(),

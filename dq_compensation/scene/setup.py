@@ -132,9 +132,8 @@ def _state_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | N
     return None
 
 
-def pose_refusal(obj: bpy.types.Object) -> str | None:
+def broken_pose(rig: bpy.types.Object) -> str | None:
     """Which bones have a pose that is not a number, for instance by a driver; or None."""
-    rig = rig_of(obj)
     if rig.pose is None:
         return None
     poses = read_property(rig.pose.bones, "matrix_channel", np.float32, (16,))
