@@ -40,7 +40,7 @@ from ..modifier.stack import (
 from ..scene.binding import Binding
 from ..scene.modifiers_before import followed_modifiers
 from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import deformation_refusal, pose_refusal
+from ..scene.setup import broken_pose, deformation_refusal, rig_of
 from ..session.bindings import bindings
 from ..session.status import is_drawn, status_of
 from ..viewport.camera_rays import hidden_from_camera_rays
@@ -176,7 +176,7 @@ def reconcile(
     status.problem = None if extra else found.reason
     if not rests:
         _read(obj, depsgraph, found, deep=deep)
-    status.pose_problem = pose_refusal(obj) if status.problem is None else None
+    status.pose_problem = broken_pose(rig_of(obj)) if status.problem is None else None
     status.notes = find_notes(obj) + extra
     status.key_values = key_values(obj)
     if obj.library is None:
@@ -241,7 +241,8 @@ def _read(
 
 def has_examples(obj: bpy.types.Object) -> bool:
     """Whether an object is deformed by example, and has any."""
-    return Settings.of(obj).by_example and len(settings_of(obj).examples) > 0
+    settings = settings_of(obj)
+    return settings.method == "SPHERICAL_JOINT_BY_EXAMPLE" and len(settings.examples) > 0
 
 
 def follow_native_display(obj: bpy.types.Object) -> None:
