@@ -34,7 +34,7 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     native = settings.native
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
-    ours = our_modifier(obj)
+    ours, acting = our_modifier(obj), Settings.of(obj)
     found = notes(
         obj,
         replaced_modifier="" if native.passing else native.replaced_modifier,
@@ -42,9 +42,10 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
         followed=bool(followed_modifiers(obj)),
+        straightened=acting.acting_method == "SPHERICAL_JOINT"
+        or not (drawn or native.base_left_on or native.passing),
     )
     found += _notes_on_followed(obj)
-    acting = Settings.of(obj)
     if native.base_left_on and not drawn and _measured_without_keys(obj, acting):
         found.append(LEFT_OUT.format(obj=obj.name))
     if is_fixed(obj) and has_moved(obj, acting):
