@@ -123,6 +123,8 @@ def base_for(
         return "OWN"
     if method != "COMPENSATED":
         return "ARMATURE"
+    if deformation.segments is not None:
+        return "ARMATURE"  # our own tree knows no bendy bones
     measured = isinstance(deformation.compensation, MeasuredJoints)
     # The offset depends on the position that is not masked, and on the shape before skinning.
     large = deformation.influences.vertex_count >= OWN_FROM_VERTICES and not followed
