@@ -6,6 +6,7 @@ import bpy
 
 from ..modifier.made_for import has_moved
 from ..modifier.stack import our_modifier
+from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import (
     differing_in_renders,
     examples_refusal,
@@ -20,6 +21,10 @@ from .replacement import is_fixed
 OTHER_IN_RENDERS = (
     "{names} of {obj} make another mesh in renders: it is deformed as by the Armature modifier "
     "there. Give {names} the same settings in the viewport and in renders."
+)
+LEFT_OUT = (
+    "Measured leaves out the vertices of {obj} that shape keys move: the Armature modifier deforms "
+    "them, with its bendy bones, envelopes or Multi Modifier. Choose the curve Fitted for them."
 )
 
 
@@ -41,6 +46,8 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         or not (drawn or native.base_left_on or native.passing),
     )
     found += _notes_on_followed(obj)
+    if native.base_left_on and not drawn and _measured_without_keys(obj, acting):
+        found.append(LEFT_OUT.format(obj=obj.name))
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
@@ -56,6 +63,13 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     if group and group not in obj.vertex_groups and acting.acts("blend_group"):
         found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
     return found
+
+
+def _measured_without_keys(obj: bpy.types.Object, acting: Settings) -> bool:
+    """Whether an object has shape keys, and is measured without them."""
+    keys = mesh_of(obj).shape_keys
+    has_keys = keys is not None and len(keys.key_blocks) > 1
+    return has_keys and acting.compensates and acting.curve == "MEASURED"
 
 
 def _notes_on_followed(obj: bpy.types.Object) -> list[str]:

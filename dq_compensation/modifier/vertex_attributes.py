@@ -51,13 +51,19 @@ def write_attributes(
     values = _of_influences(influences, row_of_bone, slots) if slots else {}
     compensation = deformation.compensation
     if compensation is not None:
-        table = mesh_of(palette)
+        table, amounts = mesh_of(palette), compensation.amounts
         if isinstance(compensation, MeasuredJoints):
-            values |= _of_measured(binding, compensation, row_of_bone, table)
+            on_armature = not slots
+            values |= _of_measured(
+                binding, compensation, row_of_bone, table, on_armature=on_armature
+            )
+            if on_armature and binding.shape_keys is not None:
+                # Their distance at rest depends on the keys.
+                amounts = np.where(binding.moved_by_keys, 0.0, amounts)
         else:
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, row_of_bone, table)
-        values[stored.AMOUNT] = compensation.amounts
+        values[stored.AMOUNT] = amounts
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
@@ -179,8 +185,14 @@ def _of_measured(
     measured: MeasuredJoints,
     row_of_bone: NDArray[np.integer],
     palette: bpy.types.Mesh,
+    *,
+    on_armature: bool,
 ) -> dict[str, NDArray[Any]]:
-    """The joint and limb that each vertex is measured against, a row of the palette's table."""
+    """The joint and limb that each vertex is measured against, a row of the palette's table.
+
+    Args:
+        on_armature: whether the tree only gets vertices that are deformed already.
+    """
     limbs = measured.limbs
     two = np.zeros((binding.vertex_count, 2), np.int64)
     rows = measured.rows
@@ -195,7 +207,7 @@ def _of_measured(
     table[:, :3, 3] = row_of_bone[np.stack((child, parent, limb), axis=1)]
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
     values: dict[str, NDArray[Any]] = {stored.PAIR: numbers[of_vertex]}
-    if binding.shape_keys is None:
+    if binding.shape_keys is None or on_armature:
         rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][of_vertex]
         at_rest = distances_at_rest(from_joint, ray[of_vertex])
