@@ -17,7 +17,7 @@ from ..modifier.installation import remove_unused
 from ..modifier.modifier_inputs import get_input
 from ..modifier.own_trees import mark_if_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
-from ..modifier.stack import our_modifier
+from ..modifier.stack import our_modifier, surplus_vertices
 from ..scene.modifiers_before import used_data
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_palette, keep_apart
@@ -28,6 +28,7 @@ from ..session.new_data import forget_new, is_new
 from ..session.status import any_status, fail, forget_statuses, is_drawn, keep_statuses, tag_redraw
 from .native_display import restore, show_to_camera
 from .reconcile import State, follow_native_display, reconcile
+from .replacement import let_pass
 
 # Seconds until what was moving is looked at again.
 CHECK_AGAIN_AFTER = 0.3
@@ -47,6 +48,8 @@ def follow(depsgraph: bpy.types.Depsgraph, *, playing: bool = False, patient: bo
         playing: the frame has changed, and only what animation does not change counts.
         patient: see `reconcile`.
     """
+    if playing:
+        _let_pass(depsgraph)
     if playing and not any(map(depsgraph.id_type_updated, ("MESH", "ARMATURE", "SCENE"))):
         return
     named, everything = _named(depsgraph, playing=playing)
@@ -56,6 +59,16 @@ def follow(depsgraph: bpy.types.Depsgraph, *, playing: bool = False, patient: bo
         _note_followed(depsgraph)
     objects = [obj for obj in enabled_objects() if everything or named & set(_uids(obj))]
     _reconcile(objects, depsgraph, patient=patient)
+
+
+def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
+    """While it plays, followed modifiers are not read again: what does not fit, passes."""
+    for obj in enabled_objects():
+        native = settings_of(obj).native
+        if obj.library is None and not native.base_left_on:
+            passing = surplus_vertices(obj, depsgraph) != 0
+            if passing != native.passing:
+                let_pass(obj, passing=passing)
 
 
 def _named(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> tuple[set[int], bool]:
