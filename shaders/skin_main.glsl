@@ -1,6 +1,7 @@
 // The pass that skins: one invocation for each vertex. The file that includes this defines before
 //     vec3 skinned(ivec2 texel, vec3 v, int place)
-// for a vertex v, in armature space, whose influences begin at `place`.
+// for a vertex v, in armature space, whose influences begin at `place`. With MASK, `mask` says how far
+// it goes from where it is at rest.
 
 void main()
 {
@@ -11,6 +12,9 @@ void main()
   if (rest_vertex.w >= 0.0) {
     vec3 v = armature_from_object(rest_vertex.xyz);
     moved = object_from_armature(skinned(texel, v, int(rest_vertex.w)));
+#ifdef MASK
+    moved = mix(rest_vertex.xyz, moved, texelFetch(mask, texel, 0).x);
+#endif
   }
   imageStore(positions, texel, vec4(moved, 1.0));
 }

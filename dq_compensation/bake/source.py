@@ -8,7 +8,7 @@ the sliders moves them before and after the bake alike: the bake is ours minus n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 import bpy
@@ -22,7 +22,7 @@ from ..errors import UserError
 from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.binding import Binding, bind
-from ..scene.mesh import mesh_of, read_weights
+from ..scene.mesh import mesh_of
 from ..scene.numpy_evaluator import evaluate
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier, deformation_refusal, rig_of
@@ -84,15 +84,12 @@ class Source:
         binding: of it, as it was before anything was baked.
         target: what deforms it afterwards.
         replaced: the shape keys that count as off, because the bake replaces them.
-        mask: shape (n,), how far the Armature modifier's vertex group lets the vertices go; None
-            without one.
     """
 
     obj: bpy.types.Object
     binding: Binding
     target: Target
     replaced: frozenset[str] = frozenset()
-    mask: NDArray[np.float32] | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -115,7 +112,7 @@ class Source:
         obj = cast("bpy.types.Object", obj.original)
         if reason := source_refusal(obj):
             raise UserError(reason)
-        return cls(obj, bind(obj, depsgraph), target, replaced, _mask(obj))
+        return cls(obj, bind(obj, depsgraph), target, replaced)
 
     @property
     def vertex_count(self) -> int:
@@ -182,7 +179,7 @@ class Source:
             self.binding.segments(to_armature) or self.binding.influences,
             Pose.from_matrices(matrices, self.binding.skeleton),
             self.target,
-            mask=self.mask,
+            mask=self.binding.mask,
         )
         offsets = (found.offsets @ np.linalg.inv(to_armature[:3, :3].T)).astype(np.float32)
         return PoseOffsets(offsets, found.errors > REACHED * extent(inside))
@@ -198,8 +195,6 @@ class Source:
         else:
             shape = self.binding.rest
         posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape, matrices)
-        if self.mask is not None:
-            posed = (shape + self.mask[:, None] * (posed - shape)).astype(np.float32)
         return _Posed(shape, posed, matrices, object_to_armature(evaluated, armature))
 
 
@@ -210,15 +205,3 @@ class _Posed(NamedTuple):
     posed: NDArray[np.float32]
     matrices: NDArray[np.float64]
     to_armature: NDArray[np.float64]
-
-
-def _mask(obj: bpy.types.Object) -> NDArray[np.float32] | None:
-    """The vertex group of the Armature modifier, shape (n,); None where it has none."""
-    modifier = armature_modifier(obj)
-    if modifier is None or not modifier.vertex_group:
-        return None
-    group = obj.vertex_groups.find(modifier.vertex_group)
-    if group < 0:
-        return None
-    weights = read_weights(mesh_of(obj)).of_group(group)
-    return 1.0 - weights if modifier.invert_vertex_group else weights

@@ -43,6 +43,7 @@ class Deformation:
         factor: how much of the compensation acts on all of them.
         sets: for SPHERICAL_JOINT.
         blend: shape (n,), 0 to 1, for `BLENDED_METHODS`: 1 is the method, 0 is LINEAR. None: 1.
+        mask: shape (n,), 0 to 1, how far vertices go from where they are at rest; None: 1.
         segments: the influences of the rows of a pose, where bendy bones deform; None without
             them. SPHERICAL_JOINT, whose joints are of whole bones, moves bendy bones as straight
             ones.
@@ -58,6 +59,7 @@ class Deformation:
     factor: float = 1.0
     sets: JointSets | None = None
     blend: NDArray[np.floating] | None = None
+    mask: NDArray[np.floating] | None = None
     segments: Influences | None = None
 
     def __post_init__(self) -> None:
@@ -66,7 +68,7 @@ class Deformation:
             raise ValueError(f"Deformation: unknown method {self.method!r}")
         if rules.needs is not None and getattr(self, rules.needs) is None:
             raise ValueError(f"Deformation: {self.method} needs {rules.needs}")
-        for name in ("painted", "blend"):
+        for name in ("painted", "blend", "mask"):
             weights, count = getattr(self, name), self.influences.vertex_count
             if weights is not None and weights.shape != (count,):
                 raise ValueError(f"Deformation: {name} of shape {weights.shape} for {count}")
@@ -156,7 +158,7 @@ def deform(
     """Deform vertices.
 
     With `blend`, v' = v_linear + blend (v_method - v_linear), and likewise the normals, which are
-    normalised then.
+    normalised then. With `mask`, v' is likewise between v and what comes of all this.
 
     Args:
         positions: shape (n, 3), float32 or float64, armature space.
@@ -175,10 +177,12 @@ def deform(
     if normals is not None:
         normals = normals.astype(positions.dtype, copy=False)
     deformed = RULES[deformation.method].skin(deformation, positions, normals, pose)
-    if deformation.blend is None or deformation.method not in BLENDED_METHODS:
-        return deformed
-    linear = linear_blend(positions, normals, deformation.skinning, pose)
-    return _blended(linear, deformed, deformation.blend)
+    if deformation.blend is not None and deformation.method in BLENDED_METHODS:
+        linear = linear_blend(positions, normals, deformation.skinning, pose)
+        deformed = _blended(linear, deformed, deformation.blend)
+    if deformation.mask is not None:
+        deformed = _blended((positions, normals), deformed, deformation.mask)
+    return deformed
 
 
 def _blended(linear: Surface, whole: Surface, blend: NDArray[np.floating]) -> Surface:

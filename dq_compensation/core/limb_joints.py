@@ -124,6 +124,7 @@ class LimbJoints:
                 rotate_vectors(pose.rotations[end], self.back),
             ),
             axis=1,
+            dtype=np.float64,
         )
         straight = limb_straightness(self.skeleton, pose)
         straight = np.stack((straight[self.children], straight[self.parents]), axis=1)

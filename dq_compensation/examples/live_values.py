@@ -15,7 +15,7 @@ from ..lifecycle.reconcile import has_examples
 from ..scene.object_settings import settings_of
 from ..scene.setup import rig_of
 from ..session.delayed_call import DelayedCall
-from ..session.enabled_objects import enabled_objects
+from ..session.enabled_objects import any_enabled, enabled_objects
 from ..session.status import status_of
 
 LOOKS = 20.0
@@ -71,7 +71,7 @@ def _differs(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 def _on_change(*_args: object) -> None:
-    if not _delayed_look.is_due() and any(has_examples(obj) for obj in enabled_objects()):
+    if not _delayed_look.is_due() and any_enabled():
         _delayed_look.request()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from ..session.enabled_objects import enabled_objects, forget
+from ..session.enabled_objects import any_enabled, forget
 from ..session.gestures import is_playing
 from ..session.status import check_soon, set_check
 from ..viewport import draw_handler
@@ -13,13 +13,8 @@ from . import following
 
 
 def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if final_render_runs() or not enabled_objects():
-        return
-    # What plays needs no check: pose, keys and settings are read in every frame.
-    if not is_playing():
-        check_soon()
-    following.follow(depsgraph)
-    following.follow_modes()
+    if not final_render_runs() and any_enabled():
+        following.follow(depsgraph)
 
 
 def _before_frame(*_args: object) -> None:
@@ -33,8 +28,12 @@ def _before_frame(*_args: object) -> None:
 
 def _after_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     # A render in a window evaluates in another thread.
-    if enabled_objects() and (bpy.app.background or not final_render_runs()):
-        following.follow(depsgraph, playing=is_playing(), patient=is_playing())
+    if not any_enabled() or (final_render_runs() and not bpy.app.background):
+        return
+    if is_playing():
+        following.follow_playing(depsgraph)
+    else:
+        following.follow(depsgraph, patient=False)
 
 
 def _after_playback(*_args: object) -> None:

@@ -16,6 +16,7 @@ from ..session.bindings import bindings
 from ..session.enabled_objects import forget
 from ..session.status import forget_status, status_of
 from ..viewport.capability import drawing_refusal
+from .bone_renaming import is_renaming
 from .following import flush, reconcile_now
 from .native_display import restore
 from .reconcile import State, look, reconcile
@@ -128,5 +129,5 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
 
 def settings_changed(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     """Follow a change of an object's settings at once."""
-    if settings_of(obj).is_enabled and obj.library is None:
+    if settings_of(obj).is_enabled and obj.library is None and not is_renaming():
         reconcile_now(obj, depsgraph)

@@ -8,6 +8,7 @@ painted: a timer looks again then.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import bpy
 
@@ -24,9 +25,19 @@ from ..scene.own_objects import is_palette, keep_apart
 from ..scene.setup import find_rig
 from ..session.bindings import bindings
 from ..session.enabled_objects import enabled_objects, forget
+from ..session.gestures import is_playing
 from ..session.new_data import forget_new, is_new
-from ..session.status import any_status, fail, forget_statuses, is_drawn, keep_statuses, tag_redraw
+from ..session.status import (
+    any_status,
+    check_soon,
+    fail,
+    forget_statuses,
+    is_drawn,
+    keep_statuses,
+    tag_redraw,
+)
 from .native_display import restore, show_to_camera
+from .posing import forget_poses, only_posed
 from .reconcile import State, follow_native_display, reconcile
 from .replacement import let_pass
 
@@ -41,24 +52,57 @@ _waiting: set[int] = set()
 _written: set[int] = set()
 
 
-def follow(depsgraph: bpy.types.Depsgraph, *, playing: bool = False, patient: bool = True) -> None:
-    """Reconcile every enabled object that something in an evaluation belongs to.
+@dataclass
+class _Changes:
+    """What has happened since the last evaluation, poses left out.
+
+    Attributes:
+        named: the session_uid of what may have been edited or moved.
+        everything: whether all objects may be concerned.
+        used: the session_uid of what modifiers that are followed may use.
+    """
+
+    named: set[int] = field(default_factory=set)
+    everything: bool = False
+    used: set[int] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return self.everything or bool(self.named or self.used)
+
+
+def follow(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> None:
+    """Reconcile every enabled object that an edit in an evaluation belongs to.
+
+    What only follows a pose is left alone.
 
     Args:
-        playing: the frame has changed, and only what animation does not change counts.
         patient: see `reconcile`.
     """
-    if playing:
-        _let_pass(depsgraph)
-    if playing and not any(map(depsgraph.id_type_updated, ("MESH", "ARMATURE", "SCENE"))):
-        return
-    named, everything = _named(depsgraph, playing=playing)
+    changes = _changes(depsgraph)
+    if changes and not is_playing():
+        # What plays needs no check: pose, keys and settings are read in every frame.
+        check_soon()
+    if changes.used:
+        _note_followed(changes.used)
+    _reconcile_named(changes, depsgraph, patient=patient)
+    if changes:
+        follow_modes()
+
+
+def follow_playing(depsgraph: bpy.types.Depsgraph) -> None:
+    """The same for a frame that plays: only what animation does not change counts."""
+    _let_pass(depsgraph)
+    if any(map(depsgraph.id_type_updated, ("MESH", "ARMATURE", "SCENE"))):
+        _reconcile_named(_changes(depsgraph, playing=True), depsgraph, patient=True)
+
+
+def _reconcile_named(changes: _Changes, depsgraph: bpy.types.Depsgraph, *, patient: bool) -> None:
+    named, everything = changes.named, changes.everything
     if not patient:
         named |= _waiting
-    if not playing:
-        _note_followed(depsgraph)
-    objects = [obj for obj in enabled_objects() if everything or named & set(_uids(obj))]
-    _reconcile(objects, depsgraph, patient=patient)
+    if everything or named:
+        objects = [obj for obj in enabled_objects() if everything or named & set(_uids(obj))]
+        _reconcile(objects, depsgraph, patient=patient)
 
 
 def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
@@ -71,34 +115,40 @@ def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
                 let_pass(obj, passing=passing)
 
 
-def _named(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> tuple[set[int], bool]:
-    """The session_uid of what an evaluation names, and whether all objects may be concerned."""
-    named: set[int] = set()
-    everything = edited_tree = False
+def _changes(depsgraph: bpy.types.Depsgraph, *, playing: bool = False) -> _Changes:
+    changes = _Changes()
     for update in depsgraph.updates:
-        changed = update.id.original
-        match changed:
-            case bpy.types.Mesh():
-                # Animated shape keys come without the shading flag; edits and sliders with it.
-                if update.is_updated_shading and changed.session_uid not in _written:
-                    mesh_edited(changed.session_uid)
-                    named.add(changed.session_uid)
-            case bpy.types.Object() if not playing:
-                # A palette object is evaluated with every pose: it stands for its own armature.
-                rig = armature_of_palette(changed) if is_palette(changed) else changed
-                everything |= rig is None
-                named.add((rig or changed).session_uid)
-            case bpy.types.Armature():
-                named.add(changed.session_uid)
-            case bpy.types.NodeTree():
-                edited_tree |= "DQ Compensation" in changed.name and not _written
-            case bpy.types.Scene():
-                # Dependencies were sorted out anew: objects or modifiers have come or gone.
-                everything = True
-                forget()
-    if edited_tree:
-        _mark_edited_trees()
-    return named, everything or edited_tree
+        if not only_posed(update, depsgraph):
+            _note(update, changes, playing=playing)
+    return changes
+
+
+def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool) -> None:
+    changed = update.id.original
+    if update.is_updated_geometry or isinstance(changed, bpy.types.NodeTree):
+        changes.used.add(changed.session_uid)
+    match changed:
+        case bpy.types.Mesh() if changed.session_uid not in _written:
+            # Animated shape keys come without the shading flag; edits and sliders with it.
+            if update.is_updated_shading:
+                mesh_edited(changed.session_uid)
+            if update.is_updated_shading or not playing:
+                changes.named.add(changed.session_uid)
+        case bpy.types.Object() if not playing:
+            # A palette object stands for its own armature.
+            rig = armature_of_palette(changed) if is_palette(changed) else changed
+            changes.everything |= rig is None
+            changes.named.add((rig or changed).session_uid)
+        case bpy.types.Armature():
+            changes.named.add(changed.session_uid)
+        case bpy.types.NodeTree():
+            if "DQ Compensation" in changed.name and not _written:
+                _mark_edited_trees()
+                changes.everything = True
+        case bpy.types.Scene():
+            # Dependencies were sorted out anew: objects or modifiers have come or gone.
+            changes.everything = True
+            forget()
 
 
 def _mark_edited_trees() -> None:
@@ -212,6 +262,7 @@ def forget_all() -> None:
     bindings.clear()
     _edited.clear()
     _waiting.clear()
+    forget_poses()
     forget()
 
 
@@ -245,14 +296,9 @@ def _reconcile(
     return written, bool(waiting)
 
 
-def _note_followed(depsgraph: bpy.types.Depsgraph) -> None:
+def _note_followed(edited: set[int]) -> None:
     """Note the meshes behind followed modifiers that use something which was edited."""
-    edited = {
-        update.id.original.session_uid
-        for update in depsgraph.updates
-        if update.is_updated_geometry or isinstance(update.id, bpy.types.NodeTree)
-    }
-    for obj in enabled_objects() if edited else ():
+    for obj in enabled_objects():
         if obj.data is not None and not edited.isdisjoint(
             used.session_uid for used in used_data(obj)
         ):

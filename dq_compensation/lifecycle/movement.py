@@ -6,10 +6,10 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.armature import object_to_armature
+from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.mesh import mesh_of
-from ..scene.setup import rig_of
+from ..scene.setup import find_rig, rig_of
 from ..session.status import seconds_since_change, status_of
 
 # Seconds without a change until weights that are being painted are read: a stroke must not stall.
@@ -35,6 +35,17 @@ def is_still_moving(obj: bpy.types.Object) -> bool:
     status, place = status_of(obj), object_to_armature(obj, rig_of(obj))
     before, status.last_place = status.last_place, place
     return before is None or not np.array_equal(place, before)
+
+
+def are_bones_being_renamed(obj: bpy.types.Object) -> bool:
+    """Whether bones have new names in Edit Mode: bones and groups disagree until it is left.
+
+    The character is shown at rest meanwhile.
+    """
+    rig = find_rig(obj)
+    if rig is None or rig.pose is None or not armature_of(rig).is_editmode:
+        return False
+    return set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
 
 
 def key_values(obj: bpy.types.Object) -> NDArray[np.float32]:

@@ -34,7 +34,8 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     native = settings.native
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
-    ours, lets_pass = our_modifier(obj), native.passing or native.passing_in_renders
+    ours, acting = our_modifier(obj), Settings.of(obj)
+    lets_pass = native.passing or native.passing_in_renders
     found = notes(
         obj,
         replaced_modifier="" if lets_pass else native.replaced_modifier,
@@ -42,9 +43,10 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
         followed=bool(followed_modifiers(obj)),
+        straightened=acting.acting_method == "SPHERICAL_JOINT"
+        or not (drawn or native.base_left_on or native.passing),
     )
     found += _notes_on_followed(obj)
-    acting = Settings.of(obj)
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "

@@ -40,12 +40,13 @@ from ..modifier.stack import (
 from ..scene.binding import Binding
 from ..scene.modifiers_before import followed_modifiers
 from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import deformation_refusal, pose_refusal
+from ..scene.setup import broken_pose, deformation_refusal, rig_of
 from ..session.bindings import bindings
 from ..session.status import is_drawn, status_of
 from ..viewport.camera_rays import hidden_from_camera_rays
 from ..viewport.capability import drawing_refusal
-from .movement import is_being_edited, is_still_moving, key_values
+from .bone_renaming import follow_renamed_bones
+from .movement import are_bones_being_renamed, is_being_edited, is_still_moving, key_values
 from .native_display import hide, restore
 from .notes import find_notes
 from .replacement import (
@@ -157,13 +158,15 @@ def reconcile(
         what was found before.
     """
     status = status_of(obj)
-    waits = patient and edited and is_being_edited(obj)
-    deep = (edited and not waits) or not status.compared
+    rests = our_modifier(obj) is not None and are_bones_being_renamed(obj)
+    waits = edited and (rests or (patient and is_being_edited(obj)))
+    deep = not rests and ((edited and not waits) or not status.compared)
     if deep:
         bindings.discard(obj.session_uid)
     try:
-        found = look(obj, depsgraph, bindings.get(obj, depsgraph) if deep else None)
-        status.compared = True
+        binding = bindings.get(obj, depsgraph) if deep else None
+        found = Found(State.CURRENT) if rests else look(obj, depsgraph, binding)
+        status.compared |= deep
         still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)
         if found.state is State.OUT_OF_DATE and not still_moving:
             _bring_up_to_date(obj, depsgraph, found)
@@ -171,8 +174,9 @@ def reconcile(
         found, still_moving = Found(State.BLOCKED, str(error)), False
     extra = _give_way(obj, found)
     status.problem = None if extra else found.reason
-    _read(obj, depsgraph, found, deep=deep)
-    status.pose_problem = pose_refusal(obj) if status.problem is None else None
+    if not rests:
+        _read(obj, depsgraph, found, deep=deep)
+    status.pose_problem = broken_pose(rig_of(obj)) if status.problem is None else None
     status.notes = find_notes(obj) + extra
     status.key_values = key_values(obj)
     if obj.library is None:
@@ -184,6 +188,7 @@ def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, fou
     """Write everything again that deforms an object."""
     if found.misfit is not None:
         status_of(obj).misfit = found.misfit
+    follow_renamed_bones(obj)
     if PLACE in found.parts or MISFIT in found.parts:
         bindings.discard(obj.session_uid)
     binding = bindings.get(obj, depsgraph)
@@ -236,7 +241,8 @@ def _read(
 
 def has_examples(obj: bpy.types.Object) -> bool:
     """Whether an object is deformed by example, and has any."""
-    return Settings.of(obj).by_example and len(settings_of(obj).examples) > 0
+    settings = settings_of(obj)
+    return settings.method == "SPHERICAL_JOINT_BY_EXAMPLE" and len(settings.examples) > 0
 
 
 def follow_native_display(obj: bpy.types.Object) -> None:

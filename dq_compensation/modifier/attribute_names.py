@@ -45,20 +45,19 @@ EXAMPLE_FACTOR = f"{PREFIX}example_factor"
 PALETTE_REST = f"{PREFIX}palette_rest"
 PALETTE_LENGTH = f"{PREFIX}length"  # and how far from that the points of the axes are;
 PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
-COUNTS = f"{PREFIX}counts"  # The rows of bones, joints and pairs, the same on every point.
 # The tables that meshes have asked for, see `vertex_attributes`:
 JOINT_ROWS = f"{PREFIX}joint_rows"
 PAIR_ROWS = f"{PREFIX}pair_rows"
 
-# Of the evaluated palette, row by row: see `bone_nodes.posed_bones`, `measured_nodes.posed_joints`
-# and `set_nodes.pair_offsets`.
+# Of the evaluated palette, row by row: see `bone_nodes.posed_bones`, `measured_nodes.posed_joint`
+# and `set_nodes.pair_offset`.
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
 POSED_JOINT = f"{PREFIX}posed_joint"
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 OF_PALETTE = frozenset(
-    (PALETTE_REST, PALETTE_LENGTH, PALETTE_GROUP, COUNTS, JOINT_ROWS, PAIR_ROWS)
+    (PALETTE_REST, PALETTE_LENGTH, PALETTE_GROUP, JOINT_ROWS, PAIR_ROWS)
     + (BONE, BONE_MATRIX, POSED_JOINT, POSED_PAIR)
 )
 

@@ -1,7 +1,7 @@
 """Nodes that compute every bone's transform in this frame from the points of the palette object.
 
-They run in the palette's own node modifier (`palette_nodes`), once per armature and frame. Each is
-a field on one point per palette row; see `core.pose.Pose`, which it equals.
+They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on a
+cloud with one point per row. See `core.pose.Pose`, which they equal.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from .attribute_names import BONE, BONE_MATRIX, PALETTE_LENGTH, PALETTE_REST, PREFIX
+from .attribute_names import BONE, BONE_MATRIX, PALETTE_LENGTH, PALETTE_REST
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
 
-_RIGID = f"{PREFIX}rigid"
-
 
 def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
-    """The bones that `stored_bones` has left on the points of an evaluated palette.
+    """The bones that `with_bones` has left on the points of an evaluated palette.
 
     Returns:
         the fields `matrix` (D) and `packed`, one matrix for one fetch: the quaternion of the rigid
@@ -36,46 +34,60 @@ def rotation_of(build: TreeBuilder, bones: Cloud, row: Scalar) -> Quaternion:
     return Quaternion(w, build.vector(x, y, z))
 
 
-def stored_bones(
-    build: TreeBuilder, palette: Geometry, points: Geometry, count: Scalar
-) -> tuple[Geometry, Scalar]:
-    """Points with the bones of the palette, for `posed_bones`.
+def bone_matrices(
+    build: TreeBuilder,
+    palette: Geometry,
+    points: Geometry,
+    last: Scalar,
+    length: Scalar,
+    bendy: Scalar,
+) -> tuple[Cloud, Scalar]:
+    """The matrices of the bones, one on each point; on points beyond, the last one again.
 
     Args:
         palette: as its Armature and Hook modifiers leave it.
-        points: one per row or more; those beyond repeat the last bone.
-        count: how many rows the bones have.
+        last: the last row of the bones.
+        length: how far the points of axes are from the origin; bendy bones have lengths and
+            origins of their own.
+        bendy: whether there are bendy bones.
 
     Returns:
-        the points, and whether any bone is scaled.
+        the points with the fields `matrix` (D), `rigid` (its rigid part: a rotation, where the bone
+        is not scaled with the translation) and `scaled` (1 or 0); and whether any is scaled.
     """
-    row = build.index().minimum(count - 1.0)
+    row = build.index().minimum(last)
     first = row * 4.0
     corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
     at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
-    length: Scalar = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
-    shrink = 1.0 / length
+    own_length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
+    shrink = 1.0 / build.choose(bendy, length, own_length)
     x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
     turn = build.matrix_of_columns(x, y, z, None)
     base = at_rest.transform_point(build.zero())
-    origin = corners[0] - turn.transform_direction(base)
+    own_origin = corners[0] - turn.transform_direction(base)
+    origin = build.choose(bendy, corners[0], own_origin)
     matrix = build.matrix_of_columns(x, y, z, origin)
-    known = points.capture(
-        {"matrix": matrix, "scaled": _is_scaled(build, matrix, (x, y, z)), "rest": at_rest}
-    )
-    matrix, scaled, at_rest = (known.fields[name] for name in ("matrix", "scaled", "rest"))
+    posed = points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
+    matrix, scaled = posed.fields["matrix"], posed.fields["scaled"]
     assert isinstance(matrix, Matrix)
     assert isinstance(scaled, Scalar)
-    assert isinstance(at_rest, Matrix)
-
-    # Scales are rare, and their nodes many: a Switch of geometries leaves them out.
-    as_posed = known.geometry.store(_RIGID, matrix)
+    any_scaled = posed.geometry.greatest(scaled) > 0.5
+    # Scales are rare, and their nodes many: a Switch leaves them out.
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
-    made_rigid = known.geometry.store(_RIGID, orthogonal)
-    any_scaled = known.geometry.greatest(scaled) > 0.5
-    either = build.choose(any_scaled, as_posed, made_rigid)
-    rigid = build.attribute(_RIGID, Matrix)
+    rigid = build.choose(any_scaled, matrix, orthogonal)
+    return Cloud(posed.geometry, {**posed.fields, "rigid": rigid}), any_scaled
 
+
+def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
+    """Points with the attributes of bones for `posed_bones`.
+
+    Args:
+        bones: `bone_matrices`.
+    """
+    matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
+    assert isinstance(matrix, Matrix)
+    assert isinstance(rigid, Matrix)
+    assert isinstance(scaled, Scalar)
     real = rigid.rotation()
     half = matrix.transform_point(build.zero()) * 0.5
     dual = half * real.w + half.cross(real.axis)
@@ -89,8 +101,7 @@ def stored_bones(
             unused,
         )
     )
-    stored = either.store(BONE, packed).store(BONE_MATRIX, matrix)
-    return stored.store(PALETTE_LENGTH, palette_length(build, palette)), any_scaled
+    return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
 
 
 def palette_length(build: TreeBuilder, palette: Geometry) -> Scalar:
@@ -99,15 +110,14 @@ def palette_length(build: TreeBuilder, palette: Geometry) -> Scalar:
     return palette.sample(build.attribute(PALETTE_LENGTH, Scalar), index)
 
 
-def _is_scaled(build: TreeBuilder, matrix: Matrix, columns: Sequence[Vector]) -> Scalar:
-    """1 where the columns of a matrix are not those of the rotation that it holds, else 0."""
-    rotation = matrix.rotation_socket()
-    off: Scalar | None = None
-    for axis, column in enumerate(columns):
-        unit = tuple(float(axis == row) for row in range(3))
-        distance = build.rotated(unit, rotation).distance(column)
-        off = distance if off is None else off + distance
-    assert off is not None
+def _is_scaled(columns: Sequence[Vector]) -> Scalar:
+    """1 where the columns of a matrix are not those of a rotation, else 0.
+
+    From z = x cross y and x = y cross z follows that they are at right angles, |y| = 1 and
+    |x| = |z|, or that all are 0.
+    """
+    x, y, z = columns
+    off = x.cross(y).distance(z) + y.cross(z).distance(x) + (x.dot(x) - 1.0).absolute()
     return off > NOT_ORTHONORMAL
 
 

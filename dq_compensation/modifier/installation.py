@@ -10,6 +10,7 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.named_bones import named_bones
 from ..scene.object_settings import Settings
 from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
@@ -22,16 +23,20 @@ from .attribute_object import (
     attribute_object_of,
     ensure_attribute_object,
 )
-from .example_tables import example_bones
 from .factor_driver import drive_factor, release_factor
 from .made_for import forget, forget_content, measured_by, measuring_of, remember
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import armature_of_palette, ensure_palette
+from .palette_object import armature_of_palette, compute_what_is_read, ensure_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
-from .vertex_attributes import measured_bones, remove_attributes, write_attributes
+from .vertex_attributes import (
+    measured_bones,
+    remove_attributes,
+    skinning_bones,
+    write_attributes,
+)
 
 MODIFIER_NAME = "DQ Compensation"
 
@@ -142,17 +147,24 @@ def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Ba
     hidden = None
     if binding.followed or _differs_from_others(obj, rig, settings):
         hidden = ensure_attribute_object(obj, binding.vertex_count)
-    of_method = measured_bones(deformation, binding.skeleton)
-    palette = ensure_palette(rig, of_method | example_bones(examples, binding.skeleton))
+    skins = base == "OWN"
+    # Bones that are named are known again after a renaming.
+    named = named_bones(obj) & set(binding.skeleton.names)
+    palette = ensure_palette(
+        rig,
+        measured_bones(deformation, binding.skeleton) | named,
+        skinning_bones(deformation, examples, binding.skeleton) if skins else frozenset(),
+    )
     sets = write_attributes(
         mesh_of(hidden or obj),
         binding,
         deformation,
         examples,
         palette,
-        slots_for(binding.influences.width) if base == "OWN" else 0,
+        slots_for(binding.influences.width) if skins else 0,
         remove_others=hidden is not None or alone,
     )
+    compute_what_is_read(palette, bones=skins)
     return _Written(palette, hidden, sets)
 
 

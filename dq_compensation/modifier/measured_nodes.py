@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from ..core.measured_joints import TINY
 from . import attribute_names as stored
-from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 
 
-def posed_joints(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar) -> Matrix:
-    """Each joint with one of its two limbs, in the pose; on points with the rows of JOINT_ROWS.
+def posed_joint(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar) -> Matrix:
+    """Each joint with one of its two limbs, in the pose; on the rows of JOINT_ROWS.
+
+    Args:
+        palette: with the rows, as its Armature modifier leaves it.
+        bones: `bone_nodes.bone_matrices`.
 
     Returns:
         its columns: the posed head and `size`, how thick the limbs are scaled; the posed ray and
@@ -24,7 +27,7 @@ def posed_joints(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled
     posed_head = of_joint.transform_point(head)
     size = _thickness(build, of_joint, forth).maximum(_thickness(build, of_parent, before))
     size = build.choose(any_scaled, 1.0, size)
-    posed_ray = rotation_of(build, bones, limb).rotate(ray)
+    posed_ray = bones.at("rigid", limb).transform_direction(ray)
     gap = posed_head.distance(of_parent.transform_point(head))
     return build.matrix(
         (
@@ -61,7 +64,7 @@ def brought_back(
     """Vertices after dual quaternion skinning, brought back to their limbs.
 
     Args:
-        palette: evaluated, with `posed_joints`.
+        palette: evaluated, with `posed_joint`.
         share: amount, painted weight and factor of the vertex.
         rest, moved: the vertex before and after skinning.
         shaped: whether shape keys change the rest; else its distances are in attributes.

@@ -11,26 +11,30 @@ armature would keep a deleted armature alive.
 
 from __future__ import annotations
 
+import json
 import secrets
 from typing import cast
 
 import bpy
+import numpy as np
 from mathutils import Matrix
 
-from ..scene.armature import deforming_bones, read_skeleton
+from ..scene.armature import armature_of, read_skeleton
 from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
 from ..session.new_data import remember_new
-from .attribute_names import JOINT_ROWS, PAIR_ROWS
+from .attribute_names import JOINT_ROWS, PAIR_ROWS, PALETTE_LENGTH
+from .modifier_inputs import get_input, set_input
 from .own_trees import ensure_tree, is_unedited
 from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
-from .palette_points import palette_rows, write_bones
-from .palette_tables import point_count, read_counts
+from .palette_points import BoneGroup, bone_groups, groups_for, palette_rows, write_bones
+from .palette_tables import point_count, read_counts, read_points, write_counts
 
-# Custom properties: of the palette object the digest of its bones, of its mesh the edition of its
-# tables.
+# Custom properties: of the palette object the digest and the names of its bones, of its mesh the
+# edition of its tables.
 SIGNATURE_PROPERTY = "dq_compensation_palette_state"
+NAMES_PROPERTY = "dq_compensation_palette_bones"
 EDITION_PROPERTY = "dq_compensation_palette_edition"
 
 NODES_NAME = "DQ Compensation"
@@ -115,7 +119,9 @@ def edition_of(palette: bpy.types.Object | None) -> str | None:
 
 
 def ensure_palette(
-    armature: bpy.types.Object, also: frozenset[str] = frozenset()
+    armature: bpy.types.Object,
+    also: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
 ) -> bpy.types.Object:
     """The palette of an armature object, made or brought up to date; shared by all its meshes.
 
@@ -124,39 +130,84 @@ def ensure_palette(
 
     Args:
         also: bones to have besides those that deform.
+        whole: bones to have as one straight bone, bendy or not.
     """
     palette = find_palette(armature)
     bones = bones_digest(armature)
-    known: list[str] = []
+    known: list[BoneGroup] = []
     if palette is None:
         palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
     elif palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature):
-        known = list(palette_rows(palette))
-        if also <= set(known):
-            return palette
+        known = bone_groups(palette)
+    skeleton = read_skeleton(armature)
+    wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
+    if known and not wanted:
+        return palette
     _tie(palette, armature)
     if not known:
         mesh = mesh_of(palette)
         mesh.clear_geometry()
+        write_counts(mesh, np.zeros(3, np.int64))
         mesh[EDITION_PROPERTY] = secrets.token_hex(8)
-    skeleton = read_skeleton(armature)
-    wanted = (deforming_bones(armature) | also) - set(known)
-    known += [name for name in skeleton.names if name in wanted]
-    write_bones(palette, armature, known, skeleton)
-    _add_nodes(palette)
+    write_bones(palette, armature, known + wanted, skeleton)
+    nodes = nodes_of_palette(palette)
+    if nodes is None:
+        nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
+    nodes.node_group = ensure_tree(PALETTE_TREE_KEY, build_palette_tree)
+    for name, value in _SHOWN.items():
+        setattr(nodes, name, value)
+    last = len(palette.modifiers) - 1
+    palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[SIGNATURE_PROPERTY] = bones
+    remember_names(palette)
     return palette
 
 
-def _add_nodes(palette: bpy.types.Object) -> None:
-    """Give a palette its node modifier, as the last one."""
-    nodes = nodes_of_palette(palette)
-    if nodes is not None:
-        palette.modifiers.remove(nodes)
-    nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
-    nodes.node_group = ensure_tree(PALETTE_TREE_KEY, build_palette_tree)
+def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
+    """Let the node tree of a palette compute what meshes have asked for.
+
+    Args:
+        bones: whether a mesh reads the bones themselves; once one does, they stay.
+    """
+    nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
+    assert nodes is not None
+    counts = read_counts(mesh).tolist()
+    values: dict[str, object] = {
+        "Rows": max(counts),
+        "Bone Rows": counts[0],
+        "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
+        "Bendy": len(palette_rows(palette)) + 1 < counts[0],
+        "Bones": bones or get_input(nodes, "Bones"),
+        "Joints": counts[1] > 0,
+        "Pairs": counts[2] > 0,
+    }
+    for name, value in values.items():
+        if get_input(nodes, name) != value:
+            set_input(nodes, name, value)
+            palette.update_tag()
+
+
+def remember_names(palette: bpy.types.Object) -> None:
+    """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
+    palette[NAMES_PROPERTY] = json.dumps(list(palette_rows(palette)))
+
+
+def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
+    """The new names of bones since a palette was written, by the old ones.
+
+    Blender renames the groups and hooks of a palette with the bones. Bones that are renamed in Edit
+    Mode count when it is left.
+    """
+    if armature_of(armature).is_editmode or NAMES_PROPERTY not in palette:
+        return {}
+    before, now = json.loads(palette[NAMES_PROPERTY]), list(palette_rows(palette))
+    if len(before) != len(now):
+        return {}
+    bones = armature_of(armature).bones
+    pairs = zip(before, now, strict=True)
+    return {old: new for old, new in pairs if old != new and new in bones}
 
 
 def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:

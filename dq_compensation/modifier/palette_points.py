@@ -4,16 +4,18 @@ A bone has one row: four points at the armature's origin and along its three axe
 with weight 1: deformed, they are the columns of the bone's skinning matrix D_b. The first row has
 no group and stays at rest: the identity, for vertices that no bone moves.
 
-A bendy bone that deforms has three rows: as one straight bone, then its start and its end. The
-Armature modifier takes what lies before the head of a bendy bone by its first segment, and what
-lies beyond the tail by the last one: there its points are. As one straight bone it would bend them,
-and it would leave those of bones without Deform: such rows follow the bone by a Hook modifier each,
-and their groups have other names, which the Armature modifier does not know.
+A bendy bone that deforms has two rows, its start and its end. The Armature modifier takes what lies
+before the head of a bendy bone by its first segment, and what lies beyond the tail by the last one:
+there their points are.
+
+Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points, and
+it would leave those of bones without Deform: such rows follow the bone by a Hook modifier each, and
+their groups have other names, which the Armature modifier does not know.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import bpy
 import numpy as np
@@ -22,11 +24,18 @@ from numpy.typing import NDArray
 from ..core.skeleton import Skeleton
 from ..scene.armature import armature_of, deforming_bones
 from ..scene.mesh import mesh_of
-from .attribute_names import JOINT_ROWS, PAIR_ROWS, PALETTE_GROUP, PALETTE_LENGTH, PALETTE_REST
+from .attribute_names import (
+    JOINT_ROWS,
+    PAIR_ROWS,
+    PALETTE_GROUP,
+    PALETTE_LENGTH,
+    PALETTE_REST,
+)
 from .palette_tables import (
     Rows,
     point_count,
     read_counts,
+    read_points,
     table_rows,
     write_counts,
     write_points,
@@ -35,20 +44,53 @@ from .palette_tables import (
 
 # Without a group: at rest in every pose.
 IDENTITY_ROW = 0
+# How far before the head and beyond the tail of a bendy bone the first of the four points is, in
+# distances between them: all four lie beyond.
+BEYOND = 1.5
 
-# The rows of a bone: as one straight bone, its start, its end. All one row where it is not bendy.
+# The rows of a bone: as one straight bone, its start, its end.
 BoneRows = tuple[int, int, int]
+# The points that follow a bone: its name, and whether they follow it by a hook.
+BoneGroup = tuple[str, bool]
+
+
+def bone_groups(palette: bpy.types.Object) -> list[BoneGroup]:
+    """What each vertex group follows: Blender renames groups and hooks with the bones."""
+    hooked = {hook.vertex_group: hook.subtarget for hook in _hooks(palette)}
+    names = [group.name for group in palette.vertex_groups]
+    return [(hooked.get(name, name), name in hooked) for name in names]
+
+
+def groups_for(
+    armature: bpy.types.Object, skeleton: Skeleton, also: frozenset[str], whole: frozenset[str]
+) -> list[BoneGroup]:
+    """The groups that a palette needs; arguments as of `palette_object.ensure_palette`."""
+    deforming = deforming_bones(armature)
+    hooked = (also - deforming) | (whole & _bendy_bones(armature))
+    return [
+        (name, by_hook)
+        for name in skeleton.names
+        for by_hook, those in ((False, deforming), (True, hooked))
+        if name in those
+    ]
 
 
 def palette_rows(palette: bpy.types.Object) -> dict[str, BoneRows]:
-    """The rows of each bone, by its current name: Blender renames groups and hooks with bones."""
-    hooked = {hook.vertex_group: hook.subtarget for hook in _hooks(palette)}
-    names = [hooked.get(group.name, group.name) for group in palette.vertex_groups]
-    found: dict[str, list[int]] = {}
-    for row, group in enumerate(_groups_of_rows(mesh_of(palette))):
-        if 0 <= group < len(names):
-            found.setdefault(names[group], []).append(row)
-    return {name: (rows[0], rows[-2:][0], rows[-1]) for name, rows in found.items()}
+    """The rows of each bone, by its current name; those it does not have are the identity's."""
+    groups = bone_groups(palette)
+    found: dict[BoneGroup, list[int]] = {}
+    mesh = mesh_of(palette)
+    of_rows = read_points(mesh, PALETTE_GROUP)[: int(read_counts(mesh)[0])]
+    for row, group in enumerate(of_rows.tolist()):
+        if 0 <= group < len(groups):
+            found.setdefault(groups[group], []).append(row)
+    rows: dict[str, BoneRows] = {}
+    for name in dict.fromkeys(name for name, _ in found):
+        hooked, posed = found.get((name, True), []), found.get((name, False), [])
+        ends = posed or hooked
+        straight = hooked or (posed if len(posed) == 1 else [IDENTITY_ROW])
+        rows[name] = (straight[0], ends[0], ends[-1])
+    return rows
 
 
 def rows_of_bones(rows: dict[str, BoneRows], names: tuple[str, ...]) -> NDArray[np.int64]:
@@ -58,9 +100,12 @@ def rows_of_bones(rows: dict[str, BoneRows], names: tuple[str, ...]) -> NDArray[
 
 
 def write_bones(
-    palette: bpy.types.Object, armature: bpy.types.Object, names: list[str], skeleton: Skeleton
+    palette: bpy.types.Object,
+    armature: bpy.types.Object,
+    groups: list[BoneGroup],
+    skeleton: Skeleton,
 ) -> None:
-    """Give a palette the points of these bones, in this order; tables stay as they are."""
+    """Give a palette the points of these groups, in this order; tables stay as they are."""
     mesh = mesh_of(palette)
     tables = {name: table_rows(mesh, name) for name in (JOINT_ROWS, PAIR_ROWS)}
     for hook in _hooks(palette):
@@ -68,41 +113,46 @@ def write_bones(
     palette.vertex_groups.clear()
     mesh.clear_geometry()
 
-    deforming, bones = deforming_bones(armature), armature_of(armature).bones
-    bendy = {bone.name for bone in bones if bone.bbone_segments > 1}
+    bones, bendy = armature_of(armature).bones, _bendy_bones(armature)
     place = {name: index for index, name in enumerate(skeleton.names)}
     length = _length_of(skeleton)
-    at_rest, lengths, groups = [np.eye(4)], [length], [-1]
-    hooks: list[tuple[str, str]] = []
-    for name in names:
-        by_hook = name in place and (name in bendy or name not in deforming)
+    # Of each row: the bone's axes and where the first point is, how far the others are, its group.
+    rows = [(np.eye(4), length, -1)]
+    for name, by_hook in groups:
         group = palette.vertex_groups.new(name=f"{name} (hooked)" if by_hook else name)
-        if by_hook:
-            hooks.append((name, group.name))
         rest = np.eye(4)
-        if name in place:
-            rest[:3, :3] = skeleton.rest[place[name], :3, :3]
-        at_rest.append(rest)
-        lengths.append(length)
-        groups.append(group.index)
-        if name in bendy & deforming:
-            ends = palette.vertex_groups.new(name=name).index
-            bone = bones[name]
-            along = rest[:3, 1]
-            spread = length if bone.bbone_mapping_mode == "STRAIGHT" else 0.25 * bone.length
-            for end, way in ((bone.head_local, -1.5), (bone.tail_local, 1.5)):
-                beyond = rest.copy()
-                beyond[:3, 3] = np.array(end) + way * spread * along
-                at_rest.append(beyond)
-                lengths.append(spread)
-                groups.append(ends)
-    _write_points(palette, np.array(at_rest), np.array(lengths), np.array(groups), tables)
-    for name, group_name in hooks:
-        hook = cast("bpy.types.HookModifier", palette.modifiers.new(name, "HOOK"))
-        hook.object, hook.subtarget, hook.vertex_group = armature, name, group_name
-        hook.falloff_type = "NONE"
-        rest = skeleton.rest[place[name]]
-        hook.matrix_inverse = np.linalg.inv(rest).T.tolist()
+        rest[:3, :3] = skeleton.rest[place[name], :3, :3]
+        if by_hook:
+            _add_hook(palette, armature, name, group.name, skeleton.rest[place[name]])
+        if by_hook or name not in bendy:
+            rows.append((rest, length, group.index))
+            continue
+        bone = bones[name]
+        spread = length if bone.bbone_mapping_mode == "STRAIGHT" else 0.25 * bone.length
+        for end, way in ((bone.head_local, -BEYOND), (bone.tail_local, BEYOND)):
+            beyond = rest.copy()
+            beyond[:3, 3] = np.array(end) + way * spread * rest[:3, 1]
+            rows.append((beyond, spread, group.index))
+    at_rest, lengths, of_rows = (np.array(each) for each in zip(*rows, strict=True))
+    _write_points(palette, at_rest, lengths, of_rows, tables)
+
+
+def _add_hook(
+    palette: bpy.types.Object,
+    armature: bpy.types.Object,
+    name: str,
+    group: str,
+    rest: NDArray[np.float64],
+) -> None:
+    """Let a group of points follow a bone."""
+    hook = cast("bpy.types.HookModifier", palette.modifiers.new(name, "HOOK"))
+    hook.object, hook.subtarget, hook.vertex_group = armature, name, group
+    hook.falloff_type = "NONE"
+    hook.matrix_inverse = np.linalg.inv(rest).T.tolist()
+
+
+def _bendy_bones(armature: bpy.types.Object) -> set[str]:
+    return {bone.name for bone in armature_of(armature).bones if bone.bbone_segments > 1}
 
 
 def _write_points(
@@ -133,7 +183,8 @@ def _write_points(
         (PALETTE_LENGTH, lengths),
         (PALETTE_GROUP, groups),
     ):
-        padded = np.zeros((total, *values.shape[1:]))
+        # Points without a row repeat the first one, which does not move.
+        padded = np.repeat(values[:1], total, axis=0)
         padded[:count] = values
         write_points(mesh, name, padded)
     write_counts(mesh, counts)
@@ -152,15 +203,6 @@ def _length_of(skeleton: Skeleton) -> float:
     """
     size = float(np.abs(skeleton.heads).max(initial=0.5))
     return float(2.0 ** np.ceil(np.log2(max(size, 1e-6))))
-
-
-def _groups_of_rows(mesh: bpy.types.Mesh) -> list[int]:
-    attribute: Any = mesh.attributes.get(PALETTE_GROUP)
-    if attribute is None:
-        return []
-    groups = np.empty(len(mesh.vertices), np.float32)
-    attribute.data.foreach_get("value", groups)
-    return groups[: int(read_counts(mesh)[0])].astype(int).tolist()
 
 
 def _hooks(palette: bpy.types.Object) -> list[bpy.types.HookModifier]:

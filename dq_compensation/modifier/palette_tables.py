@@ -16,10 +16,20 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from .attribute_names import COUNTS, JOINT_ROWS, PAIR_ROWS
+from .attribute_names import JOINT_ROWS, PAIR_ROWS, PREFIX
 
-# The tables by the attribute that has the rows; where COUNTS has their number.
+# A custom property of a palette's mesh: the rows of bones, joints and pairs.
+COUNTS_PROPERTY = "dq_compensation_palette_rows"
+# The tables by the attribute that has the rows; where the property has their number.
 _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
+
+# Of each kind of attribute: the property with the values, how many, and their type.
+_KINDS: dict[str, tuple[str, int, type[np.generic]]] = {
+    "INT": ("value", 1, np.int32),
+    "FLOAT": ("value", 1, np.float32),
+    "FLOAT_VECTOR": ("vector", 3, np.float32),
+    "FLOAT4X4": ("value", 16, np.float32),
+}
 
 Rows = NDArray[np.float32]
 
@@ -27,12 +37,7 @@ Rows = NDArray[np.float32]
 def table_rows(mesh: bpy.types.Mesh, name: str) -> Rows:
     """The rows of a table, shape (k, 16)."""
     count = int(read_counts(mesh)[_PLACES[name]])
-    attribute: Any = mesh.attributes.get(name)
-    if attribute is None:
-        return np.zeros((0, 16), np.float32)
-    values = np.empty((len(mesh.vertices), 16), np.float32)
-    attribute.data.foreach_get("value", values.reshape(-1))
-    return values[:count]
+    return read_points(mesh, name)[:count].reshape(-1, 16)
 
 
 def rows_in_table(
@@ -59,19 +64,26 @@ def write_table(mesh: bpy.types.Mesh, name: str, rows: Rows) -> None:
     """Write a whole table, with as many points as it takes."""
     counts = read_counts(mesh)
     counts[_PLACES[name]] = len(rows)
-    missing = point_count(counts) - len(mesh.vertices)
-    if missing > 0:
-        mesh.vertices.add(missing)
-        position: Any = mesh.attributes["position"]
-        points = np.empty((len(mesh.vertices), 3), np.float32)
-        position.data.foreach_get("vector", points.reshape(-1))
-        points[-missing:] = 0.0
-        position.data.foreach_set("vector", points.reshape(-1))
+    _grow(mesh, point_count(counts))
     values = np.zeros((len(mesh.vertices), 16), np.float32)
     values[: len(rows)] = rows
     write_points(mesh, name, values)
     write_counts(mesh, counts)
     mesh.update()
+
+
+def _grow(mesh: bpy.types.Mesh, count: int) -> None:
+    """Add points where there are fewer; they are like the first one, which does not move."""
+    before = len(mesh.vertices)
+    if before >= count:
+        return
+    mesh.vertices.add(count - before)
+    names = [each.name for each in mesh.attributes if each.domain == "POINT"]
+    for name in names:
+        if name == "position" or name.startswith(PREFIX):
+            values = read_points(mesh, name)
+            values[before:] = values[0]
+            write_points(mesh, name, values)
 
 
 def point_count(counts: NDArray[np.integer]) -> int:
@@ -81,20 +93,31 @@ def point_count(counts: NDArray[np.integer]) -> int:
 
 def read_counts(mesh: bpy.types.Mesh) -> NDArray[np.int64]:
     """The rows of bones, joints and pairs in a palette's mesh; zeros when it has no tables."""
-    attribute: Any = mesh.attributes.get(COUNTS)
-    found = attribute.data[0].vector if attribute is not None and len(attribute.data) else (0, 0, 0)
-    return np.array(found, np.int64)
+    return np.array(mesh.get(COUNTS_PROPERTY, (0, 0, 0)), np.int64)
 
 
 def write_counts(mesh: bpy.types.Mesh, counts: NDArray[np.integer]) -> None:
     """Write what `read_counts` reads."""
-    write_points(mesh, COUNTS, np.tile(counts.astype(np.float32), (len(mesh.vertices), 1)))
+    mesh[COUNTS_PROPERTY] = counts.tolist()
+
+
+def read_points(mesh: bpy.types.Mesh, name: str) -> NDArray[Any]:
+    """What `write_points` has written; nothing when there is no such attribute."""
+    attribute: Any = mesh.attributes.get(name)
+    if attribute is None:
+        return np.zeros(0, np.float32)
+    field, width, dtype = _KINDS[attribute.data_type]
+    values = np.empty((len(mesh.vertices), width), dtype)
+    attribute.data.foreach_get(field, values.reshape(-1))
+    return values.reshape(-1) if width == 1 else values
 
 
 def write_points(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> None:
-    """An attribute of all points: numbers (n,), vectors (n, 3) or matrices (n, 16)."""
-    kinds = {1: ("FLOAT", "value"), 3: ("FLOAT_VECTOR", "vector"), 16: ("FLOAT4X4", "value")}
-    kind, field = kinds[values[:1].size]
+    """An attribute of all points: integers or numbers (n,), vectors (n, 3) or matrices (n, 16)."""
+    width = values.shape[1] if values.ndim > 1 else 1
+    integer = np.issubdtype(values.dtype, np.integer)
+    kind = "INT" if integer else {1: "FLOAT", 3: "FLOAT_VECTOR", 16: "FLOAT4X4"}[width]
+    field, _, dtype = _KINDS[kind]
     attributes: Any = mesh.attributes
     attribute = attributes.get(name) or attributes.new(name, kind, "POINT")
-    attribute.data.foreach_set(field, np.ascontiguousarray(values, np.float32).reshape(-1))
+    attribute.data.foreach_set(field, np.ascontiguousarray(values, dtype).reshape(-1))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import FACING_TOLERANCE
 from .attribute_names import PAIR_ROWS, SET_BONE, numbered
-from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Field, Geometry, Integer, Matrix, Scalar, Vector
 
@@ -148,20 +147,24 @@ def dual_quaternion_sets(
     return cloud.capture(fields)
 
 
-def pair_offsets(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
-    """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS."""
+def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
+    """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS.
+
+    Args:
+        palette: with the rows, as its Armature modifier leaves it.
+        bones: `bone_nodes.bone_matrices`.
+    """
     row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index())
-    one, two, _, _ = row.entries()
-    (real, limb), (other, other_limb) = (
-        (turn, turn.rotate(build.vector(*column[:3])))
-        for column in (one, two)
-        for turn in (rotation_of(build, bones, column[3]),)
+    columns = row.entries()[:2]
+    first, second = (bones.at("rigid", column[3]) for column in columns)
+    limb, other_limb = (
+        turn.transform_direction(build.vector(*column[:3]))
+        for turn, column in zip((first, second), columns, strict=True)
     )
     limb_sum = limb + other_limb
     bisector = limb_sum.normalized() * (limb_sum.length() > LEAST_BISECTOR)
-    # real times the conjugate of other
-    w = real.dot(other)
-    turn = real.axis * other.w - other.axis * real.w - real.axis.cross(other.axis)
+    relative = (first @ second.inverted()).rotation()
+    w, turn = relative.w, relative.axis
     sine = turn.length()
     axis = turn.normalized()
     across = bisector - axis * axis.dot(bisector)

@@ -10,7 +10,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 6
+TREE_VERSION = 7
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -123,6 +123,8 @@ def base_for(
         return "OWN"
     if method != "COMPENSATED":
         return "ARMATURE"
+    if deformation.segments is not None:
+        return "ARMATURE"  # our own tree knows no bendy bones
     measured = isinstance(deformation.compensation, MeasuredJoints)
     # The offset depends on the position that is not masked, and on the shape before skinning.
     large = deformation.influences.vertex_count >= OWN_FROM_VERTICES and not followed

@@ -19,7 +19,7 @@ from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.stored_examples import Examples
 from . import attribute_names as stored
-from .example_tables import example_tables
+from .example_tables import example_bones, example_tables
 from .palette_points import IDENTITY_ROW, palette_rows, rows_of_bones
 from .palette_tables import rows_in_table
 
@@ -161,6 +161,17 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     joints = np.unique(measured.joints[measured.rows])
     both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
     return frozenset(skeleton.names[int(bone)] for bone in both)
+
+
+def skinning_bones(
+    deformation: Deformation, examples: Examples | None, skeleton: Skeleton
+) -> frozenset[str]:
+    """The bones that a tree reads that skins the mesh: of all vertices, and of examples."""
+    influences = deformation.influences
+    bones = np.unique(influences.bones[influences.weights > 0.0])
+    return frozenset(skeleton.names[int(bone)] for bone in bones) | example_bones(
+        examples, skeleton
+    )
 
 
 def _of_measured(

@@ -9,7 +9,6 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.bendy_bones import BendyBones
@@ -145,13 +144,12 @@ def _segment_matrices(
     bones: Iterable[Any], segments: NDArray[np.int32], *, rest: bool = False
 ) -> NDArray[np.float64]:
     """The matrices of the ends of all segments of pose bones, in their spaces: shape (S, 4, 4)."""
-    found: list[Matrix] = []
+    found: list[Any] = []  # matrices, whose published types do not say that they have rows
     for bone, count in zip(bones, segments.tolist(), strict=True):
         read = bone.bbone_segment_matrix
         found += [read(index, rest=rest) for index in range(count + 1)]
     if _READ_AS_BYTES:
-        joined: Any = found
-        columns = np.frombuffer(b"".join(joined), np.float32).reshape(-1, 4, 4)
+        columns = np.frombuffer(b"".join(found), np.float32).reshape(-1, 4, 4)
         return columns.transpose(0, 2, 1).astype(np.float64)
     numbers = chain.from_iterable(chain.from_iterable(found))
     return np.fromiter(numbers, np.float64, 16 * len(found)).reshape(-1, 4, 4)

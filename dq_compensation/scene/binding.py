@@ -22,7 +22,6 @@ from ..core.topology import MeshArrays, Topology, topology
 from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from .armature import (
-    deforming_bones,
     is_in_edit_mode,
     object_to_armature,
     pose_matrices,
@@ -31,13 +30,14 @@ from .armature import (
     same_place,
 )
 from .bendy_segments import with_bendy_bones, with_segments
+from .bone_influences import modifier_influences
 from .bone_names import bone_side
 from .content import Digests, content_of, structure_of
 from .followed_mesh import followed_mesh, keys_through
 from .mesh import VertexGroupWeights, mesh_of, read_mesh_arrays, read_positions, read_weights
 from .modifiers_before import followed_modifiers
 from .object_settings import Settings
-from .setup import deformation_refusal, group_refusal, rig_of
+from .setup import armature_modifier, deformation_refusal, group_refusal, rig_of
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples, example_items
 
@@ -54,6 +54,8 @@ class Binding:
         rest: shape (n, 3), float32, object space; the basis shape.
         shape_keys: None when the mesh has none.
         influences: of every vertex, on the bones of `skeleton`.
+        mask: shape (n,), float32; how much of the deformation the vertex group of the Armature
+            modifier lets through; None without it.
         skeleton: every bone, parents first.
         pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
         object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
@@ -72,6 +74,7 @@ class Binding:
     rest: NDArray[np.float32]
     shape_keys: ShapeKeys | None
     influences: Influences
+    mask: NDArray[np.float32] | None
     skeleton: Skeleton
     pose_order: NDArray[np.intp]
     object_to_armature: NDArray[np.float64]
@@ -168,6 +171,7 @@ class Binding:
             settings.factor,
             self.sets if needs == "sets" else None,
             painted("blend_group"),
+            self.mask,
             self.segments(object_to_armature),
         )
 
@@ -304,8 +308,9 @@ def bind(
     followed = tuple(each.name for each in followed_modifiers(obj)) if follow else ()
     if not followed:
         return _bind(obj, obj, depsgraph, followed)
+    modifier = armature_modifier(obj)
     with followed_mesh(obj) as holder:
-        if reason := group_refusal(holder, rig_of(obj)):
+        if modifier is not None and (reason := group_refusal(holder, modifier)):
             raise BindingError(reason)
         return _bind(obj, holder, depsgraph, followed)
 
@@ -317,7 +322,8 @@ def _bind(
     followed: tuple[str, ...],
 ) -> Binding:
     """Bind an object to the mesh and the groups of `holder`, which may be the object itself."""
-    armature, mesh = rig_of(obj), mesh_of(holder)
+    modifier, armature, mesh = armature_modifier(obj), rig_of(obj), mesh_of(holder)
+    assert modifier is not None
     if depsgraph is None:
         to_armature = object_to_armature(obj, armature)
     else:
@@ -336,7 +342,10 @@ def _bind(
         armature_uid=armature.session_uid,
         rest=rest,
         shape_keys=shape_keys,
-        influences=read_influences(holder, armature, weights, skeleton),
+        influences=modifier_influences(
+            holder, modifier, weights, skeleton, transformed_points(to_armature, rest)
+        ),
+        mask=_mask(holder, modifier, weights),
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,
@@ -349,28 +358,12 @@ def _bind(
     )
 
 
-def read_influences(
-    obj: bpy.types.Object,
-    armature: bpy.types.Object,
-    weights: VertexGroupWeights,
-    skeleton: Skeleton,
-) -> Influences:
-    """Weights by group as influences by bone: a group moves with the bone of its name.
-
-    Args:
-        obj: the mesh object; its vertex groups name the bones.
-        armature: the armature object; bones that do not deform do not count.
-        skeleton: of the armature; the influences hold indices of its bones.
-    """
-    deforming = deforming_bones(armature)
-    place = {name: index for index, name in enumerate(skeleton.names) if name in deforming}
-    # Weights of groups that were removed by a script can stay behind in a mesh: past the end.
-    size = max(len(obj.vertex_groups), int(weights.groups.max(initial=-1)) + 1)
-    bone_of_group = np.full(size, -1, np.int32)
-    for index, group in enumerate(obj.vertex_groups):
-        bone_of_group[index] = place.get(group.name, -1)
-    bones = bone_of_group[weights.groups]
-    keep = bones >= 0
-    return Influences.from_triples(
-        weights.vertices[keep], bones[keep], weights.weights[keep], weights.vertex_count
-    )
+def _mask(
+    holder: bpy.types.Object, modifier: bpy.types.ArmatureModifier, weights: VertexGroupWeights
+) -> NDArray[np.float32] | None:
+    """The vertex group of an Armature modifier, shape (n,); None where it has none."""
+    group = holder.vertex_groups.find(modifier.vertex_group)
+    if group < 0:
+        return None
+    shares = weights.of_group(group)
+    return 1.0 - shares if modifier.invert_vertex_group else shares

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .armature import armature_of
 from .attributes import read_property
 from .bendy_segments import bendy_state
+from .envelopes import envelope_state
 from .mesh import mesh_of
 from .modifiers_before import signature_before
 from .setup import armature_modifier
@@ -51,13 +52,19 @@ def structure_of(obj: bpy.types.Object) -> Digests:
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)
         found["Armature modifier"] = digest(modifier.name, modifier.use_vertex_groups, mask)
+        found["envelopes"] = digest(*envelope_state(modifier))
         found["bones"] = bones_digest(modifier.object)
     return found
 
 
 def bones_digest(armature: bpy.types.Object) -> str:
+    """`digest_of_bones` of the armature of an armature object."""
+    return digest_of_bones(armature_of(armature))
+
+
+def digest_of_bones(armature: bpy.types.Armature) -> str:
     """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails."""
-    bones = armature_of(armature).bones
+    bones = armature.bones
     parents = [bone.parent for bone in bones]
     return digest(
         bones.keys(),

@@ -24,8 +24,8 @@ REFUSAL_NO_MODIFIER = (
 REFUSAL_NO_ARMATURE = (
     "The modifier {modifier} of {obj} has no armature. Choose one in its Object field."
 )
-REFUSAL_ENVELOPES_ONLY = (
-    "The modifier {modifier} of {obj} does not use vertex groups. "
+REFUSAL_BINDS_NOTHING = (
+    "The modifier {modifier} of {obj} uses neither vertex groups nor bone envelopes. "
     "Turn on Bind To: Vertex Groups in it."
 )
 REFUSAL_NO_BONES = "{armature} has no bones that deform. Turn on Deform in its bones."
@@ -97,9 +97,9 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
     armature = modifier.object
     if armature is None:
         return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
-    if not modifier.use_vertex_groups:
-        return REFUSAL_ENVELOPES_ONLY.format(obj=obj.name, modifier=modifier.name)
-    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, armature)
+    if not (modifier.use_vertex_groups or modifier.use_bone_envelopes):
+        return REFUSAL_BINDS_NOTHING.format(obj=obj.name, modifier=modifier.name)
+    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, modifier)
     return groups or _state_refusal(obj, armature)
 
 
@@ -109,11 +109,15 @@ def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool
     return any(each.type == "NODES" and each.show_viewport for each in before)
 
 
-def group_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
-    """Why the vertex groups fit no bone, or None."""
+def group_refusal(obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier) -> str | None:
+    """Why no bone of an Armature modifier moves an object by its vertex groups, or None."""
+    armature = modifier.object
+    assert armature is not None
     bones = deforming_bones(armature)
     if not bones:
         return REFUSAL_NO_BONES.format(armature=armature.name)
+    if modifier.use_bone_envelopes:
+        return None
     if not any(group.name in bones for group in obj.vertex_groups):
         return REFUSAL_NO_GROUPS.format(obj=obj.name, armature=armature.name)
     return None
@@ -132,9 +136,8 @@ def _state_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | N
     return None
 
 
-def pose_refusal(obj: bpy.types.Object) -> str | None:
+def broken_pose(rig: bpy.types.Object) -> str | None:
     """Which bones have a pose that is not a number, for instance by a driver; or None."""
-    rig = rig_of(obj)
     if rig.pose is None:
         return None
     poses = read_property(rig.pose.bones, "matrix_channel", np.float32, (16,))
@@ -153,6 +156,7 @@ def notes(
     own_modifier: str = "",
     drawn: bool = True,
     followed: bool = False,
+    straightened: bool = False,
 ) -> list[str]:
     """The features of an object that do not show in our deformation; sentences for riggers.
 
@@ -163,19 +167,12 @@ def notes(
         drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
             takes its place among them.
         followed: whether the modifiers before the Armature modifier show nevertheless.
+        straightened: whether bendy bones move as straight ones.
     """
     modifier = armature_modifier(obj) if obj.type == "MESH" else None
     if modifier is None or modifier.object is None:
         return []
     found = _modifier_stack_notes(obj, modifier, own_modifier, drawn, followed)
-    blender_deforms = base_left_on and not drawn
-    if modifier.use_bone_envelopes and not blender_deforms:
-        found.append(f"{modifier.name} also uses bone envelopes; only vertex groups count here.")
-    if drawn and modifier.vertex_group:
-        found.append(
-            f"{modifier.name} is limited to the vertex group {modifier.vertex_group}; "
-            "the whole mesh is deformed here."
-        )
     if base_left_on:
         if not drawn and not modifier.show_viewport:
             found.append(
@@ -190,7 +187,7 @@ def notes(
             )
     elif not modifier.show_viewport:
         found.append(f"{modifier.name} is turned off in the viewport; it is deformed here.")
-    found.extend(_armature_notes(modifier.object, blender_deforms))
+    found.extend(_armature_notes(modifier.object, straightened))
     if drawn and mesh_of(obj).has_custom_normals:
         found.append(f"{obj.name} has custom normals; they are computed from the surface here.")
     return found
@@ -227,7 +224,7 @@ def _modifier_stack_notes(
     return found
 
 
-def _armature_notes(armature: bpy.types.Object, blender_deforms: bool) -> list[str]:
+def _armature_notes(armature: bpy.types.Object, straightened: bool) -> list[str]:
     found = []
     if not armature.users_collection:
         found.append(
@@ -237,18 +234,10 @@ def _armature_notes(armature: bpy.types.Object, blender_deforms: bool) -> list[s
     bones = armature_of(armature).bones
     curved = read_property(bones, "bbone_segments", np.int32) > 1
     curved &= read_property(bones, "use_deform", np.bool_)
-    if curved.any() and not blender_deforms:
+    if curved.any() and straightened:
         names = [bones[int(index)].name for index in np.flatnonzero(curved)]
         listed = ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
         found.append(f"Bendy bones move as one straight bone here: {listed}.")
-    multiplied = read_property(bones, "use_envelope_multiply", np.bool_)
-    multiplied &= read_property(bones, "use_deform", np.bool_)
-    if multiplied.any() and not blender_deforms:
-        name = bones[int(multiplied.argmax())].name
-        found.append(
-            f"Envelope Multiply does not count here. Turn it off in the bone {name} of "
-            f"{armature.name}, and in other bones that have it."
-        )
     if armature_of(armature).is_editmode:
         found.append(
             f"{armature.name} is in Edit Mode and shows at rest; leave it to see the pose."

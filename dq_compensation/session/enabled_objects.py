@@ -37,6 +37,12 @@ def enabled_objects() -> list[bpy.types.Object]:
     return found
 
 
+def any_enabled() -> bool:
+    """Whether the file has any enabled object; cheap enough for every frame."""
+    unchanged = _object_count == len(bpy.data.objects)
+    return (unchanged and next(_remembered(), None) is not None) or bool(enabled_objects())
+
+
 def _remembered() -> Iterator[bpy.types.Object]:
     for name, library in _names:
         obj = bpy.data.objects.get((name, library))

@@ -15,7 +15,7 @@ from ..core.vectors import transformed_points
 from ..errors import BindingError
 from ..scene.armature import deforming_bones, object_to_armature, read_skeleton
 from ..scene.attributes import AttributeType, read_attribute
-from ..scene.binding import read_influences
+from ..scene.bone_influences import modifier_influences
 from ..scene.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
 from ..scene.setup import armature_modifier
 
@@ -71,9 +71,12 @@ class Subject:
     @cached_property
     def influences(self) -> Influences | None:
         """The influences of every vertex on the bones of `skeleton`; None without an armature."""
-        if self.armature is None or self.skeleton is None:
+        if self.modifier is None or self.armature is None or self.skeleton is None:
             return None
-        return read_influences(self.obj, self.armature, self.weights, self.skeleton)
+        of = (self.obj, self.modifier, self.weights, self.skeleton)
+        # Of a flat mesh the envelopes do not matter: the check of the objects' scales says that.
+        there = self.rest_in_armature
+        return modifier_influences(*of, self.rest if there is None else there)
 
     @cached_property
     def used_bones(self) -> NDArray[np.bool_]:

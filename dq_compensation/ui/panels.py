@@ -45,7 +45,7 @@ class VIEW3D_PT_dq_compensation(Panel):
                 layout.separator()
                 layout.label(text=obj.name, icon=icon)
             if settings_of(obj).enabled:
-                _settings(layout, obj)
+                _settings(layout, context, obj)
             _status(layout, context, obj)
 
 
@@ -62,7 +62,7 @@ def _shown_meshes(context: Context) -> tuple[list[Object], str]:
     return meshes, "" if meshes else f"{NOTHING_SELECTED}."
 
 
-def _settings(layout: UILayout, obj: Object) -> None:
+def _settings(layout: UILayout, context: Context, obj: Object) -> None:
     settings = settings_of(obj)
     column = layout.column()
     column.row().prop(settings, "display", expand=True)
@@ -79,7 +79,8 @@ def _settings(layout: UILayout, obj: Object) -> None:
     if acts("use_mesh_joints"):
         column.prop(settings, "use_mesh_joints")
         if counts := joint_counts(obj):
-            column.label(text=_joints_found(counts, by_mesh=settings.use_mesh_joints))
+            found = _joints_found(counts, by_mesh=settings.use_mesh_joints)
+            draw_sentence(column, context, found, "INFO")
     if acts("vertex_group"):
         column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
     if acts("blend_group"):
@@ -88,7 +89,7 @@ def _settings(layout: UILayout, obj: Object) -> None:
 
 def _joints_found(counts: tuple[int, int], *, by_mesh: bool) -> str:
     of_mesh = f", {counts[1]} from the mesh" if by_mesh else ""
-    return f"Joints found: {counts[0]} from the hierarchy{of_mesh}"
+    return f"Joints found: {counts[0]} from the hierarchy{of_mesh}."
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:

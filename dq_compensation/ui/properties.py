@@ -206,7 +206,7 @@ class DQCompensationSettings(PropertyGroup):
         **_ACTING,
     )
     use_mesh_joints: BoolProperty(
-        name="Joints From the Mesh",
+        name="Mesh Joints",
         description="Compensate between bones that continue one another on the mesh although "
         "neither is above the other in the hierarchy, as in flat skeletons and control rigs",
         default=True,

@@ -176,6 +176,7 @@ def skinning_shader(
     joints_in_texture: bool = False,
     *,
     blended: bool = False,
+    masked: bool = False,
 ) -> GPUShader:
     """The pass that deforms the vertices.
 
@@ -184,11 +185,15 @@ def skinning_shader(
         palette_in_texture: the palette is too large for a uniform buffer.
         joints_in_texture: likewise the joints of MEASURED.
         blended: blend weights take one of the `BLENDED_METHODS` back to LINEAR.
+        masked: the vertex group of the Armature modifier takes vertices back to rest.
     """
     traits = KERNELS[kernel]
     samplers, defines = traits.samplers, dict.fromkeys(traits.defines, "1")
     if scaled and traits.scales:
         defines["SCALED"] = "1"
+    if masked:
+        samplers = (*samplers, "mask")
+        defines["MASK"] = "1"
     if blended:
         samplers = (*samplers, "blend")
         defines["BLEND"] = "1"

@@ -50,8 +50,14 @@ class DeformedMesh:
         self.normals: GPUTexture | None = None
         self._amounts: GPUTexture | None = None
         self._blend: GPUTexture | None = None
-        # What the two textures hold: a compensation, its painted weights and the blend weights.
-        self._uploaded: tuple[Compensation | None, _Weights, _Weights] = (None, None, None)
+        self._mask: GPUTexture | None = None
+        # What the textures hold: a compensation, its painted weights, blend weights and the mask.
+        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (
+            None,
+            None,
+            None,
+            None,
+        )
         self._centres: GPUTexture | None = None
         self._shaped: GPUTexture | None = None
         self._key_values = np.zeros(mesh.key_count, np.float32)
@@ -168,11 +174,11 @@ class DeformedMesh:
         self._space_values = wanted
 
     def _upload(self, deformation: Deformation) -> None:
-        """Bring the textures of amounts and blend weights up to date."""
+        """Bring the textures of amounts, blend weights and the mask up to date."""
         compensation, painted, blend = deformation.compensation, deformation.painted, None
         if deformation.method in BLENDED_METHODS:
             blend = deformation.blend
-        former_compensation, former_painted, former_blend = self._uploaded
+        former_compensation, former_painted, former_blend, former_mask = self._uploaded
         if compensation is None:
             compensation, painted = former_compensation, former_painted
         elif compensation is not former_compensation or painted is not former_painted:
@@ -186,7 +192,10 @@ class DeformedMesh:
             self._amounts = texture_from_array(rows, 2)
         if blend is not former_blend:
             self._blend = None if blend is None else texture_from_array(blend, 1)
-        self._uploaded = (compensation, painted, blend)
+        mask = deformation.mask
+        if mask is not former_mask:
+            self._mask = None if mask is None else texture_from_array(mask, 1)
+        self._uploaded = (compensation, painted, blend, mask)
 
     def _skin(self, deformation: Deformation, palette: PosePalette) -> None:
         mesh, kernel, blended = self.mesh, shaders.kernel_of(deformation), self._blend is not None
@@ -203,6 +212,7 @@ class DeformedMesh:
             in_texture,
             joints is not None and palette.in_texture(shaders.JOINTS_LAYOUT, joints),
             blended=blended,
+            masked=self._mask is not None,
         )
         shader.bind()
         palette.bind(shader, layout)
@@ -211,7 +221,8 @@ class DeformedMesh:
         shader.uniform_block("object_space", self._space)
         shader.uniform_sampler("rest", self._shaped or mesh.rest)
         shader.uniform_sampler("influences", mesh.influences)
-        for name in (*traits.samplers, *(("blend",) if blended else ())):
+        of_vertices = [name for name in ("blend", "mask") if getattr(self, f"_{name}") is not None]
+        for name in (*traits.samplers, *of_vertices):
             shader.uniform_sampler(name, self._texture(name))
         shader.image("positions", self.positions)
         dispatch(shader, mesh.vertex_count)

@@ -125,23 +125,6 @@ def test_a_linked_duplicate_shows_the_examples_and_cannot_change_them() -> None:
     assert len(obj.data.shape_keys.key_blocks) == 2
 
 
-def test_a_renamed_bone_is_missed_by_name_and_found_again() -> None:
-    obj, armature, wanted = small_character()
-    armature.data.bones["Lower"].name = "Forearm"
-    bpy.context.view_layer.update()
-    check()
-    assert bind(obj).examples().problems == (
-        "The example pose bent of Body belongs to the bone Lower, which is not there. Choose "
-        "another bone, or remove it.",
-    )
-    assert distance(evaluated_positions(obj), wanted) > 0.03
-    assert error(obj) < TOLERANCE
-    obj.dq_compensation.examples[0].bone = "Forearm"
-    check()
-    assert bind(obj).examples().problems == ()
-    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
-
-
 def test_linked_from_another_file_the_examples_show_and_are_not_changed(tmp_path: Path) -> None:
     _, _, wanted = small_character()
     file = save(tmp_path / "library.blend")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import bpy
 import numpy as np
@@ -19,6 +20,7 @@ from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.scene.binding import Binding, bind
 from dq_compensation.scene.numpy_evaluator import evaluate
 from dq_compensation.scene.object_settings import Settings
+from dq_compensation.ui import panels
 from human_model import RIGS, Rig
 from human_poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.enabled_scenes import enable
@@ -146,13 +148,23 @@ def test_the_setting_takes_them_away_and_the_panel_counts_them(human: Human) -> 
     hierarchy, mesh = joint_counts(obj)
     assert hierarchy == 0
     assert mesh > 80
+    assert f"Joints found: 0 from the hierarchy, {mesh} from the mesh." in drawn_text(obj)
     obj.dq_compensation.use_mesh_joints = False
     bpy.context.view_layer.update()
     assert bpy.ops.dqc.refresh() == {"FINISHED"}
     assert joint_counts(obj) == (0, 0)
+    assert "Joints found: 0 from the hierarchy." in drawn_text(obj)
     amounts = np.empty(len(obj.data.vertices), np.float32)
     obj.data.attributes[AMOUNT].data.foreach_get("value", amounts)
     assert not amounts.any()
+
+
+def drawn_text(obj: bpy.types.Object) -> str:
+    """What the panel says below the settings of an object."""
+    layout = MagicMock()
+    panels._settings(layout, bpy.context, obj)
+    lines = layout.column.return_value.column.return_value.label.call_args_list
+    return " ".join(line.kwargs["text"] for line in lines)
 
 
 def test_left_and_right_are_never_joined(human: Human) -> None:

@@ -67,7 +67,10 @@ def test_an_appended_palette_stays_out_of_sight(
     obj = bpy.data.objects["Limb"]
     palette = find_palette(bpy.data.objects["Limb Rig"])
     assert palette is not None
-    bpy.context.window.scene = obj.users_scene[0]
+    # Objects of the appended scene are linked to this one: see APART in scripts/run_tests.py.
+    current, objects = bpy.context.scene.collection.objects, obj.users_scene[0].collection.objects
+    for each in set(objects) - set(current):
+        current.link(each)
     check()
     assert not palette.users_collection
     bpy.context.view_layer.objects.active = obj

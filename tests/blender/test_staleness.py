@@ -478,14 +478,20 @@ def test_undo_reads_no_weights_that_it_did_not_change(monkeypatch: pytest.Monkey
     is_right(bpy.data.objects["Body"])
 
 
-def test_envelope_multiply_is_noted() -> None:
+def test_bendy_bones_are_noted_where_they_are_straight() -> None:
     obj, rig = posed()
     obj.dq_compensation.method = "SPHERICAL_JOINT"
-    rig.data.bones["Upper"].use_envelope_multiply = True
+    rig.data.bones["Upper"].bbone_segments = 4
     update(obj, rig)
-    assert any("Envelope Multiply" in note for note in enabling.notes_of(obj))
+    assert any(
+        "Bendy bones move as one straight bone here: Upper." in note
+        for note in enabling.notes_of(obj)
+    )
     obj.dq_compensation.method = "DUAL_QUATERNION"
-    assert not any("Envelope Multiply" in note for note in enabling.notes_of(obj))
+    assert not any(
+        "Bendy bones move as one straight bone here: Upper." in note
+        for note in enabling.notes_of(obj)
+    )
 
 
 def test_a_copy_is_followed_though_another_object_went() -> None:

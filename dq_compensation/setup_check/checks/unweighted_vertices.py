@@ -33,7 +33,7 @@ def find(subject: Subject) -> list[Issue]:
     if not subject.deforming_bones:
         return []
     deforming = deforming_weights(subject)
-    unweighted = ~deforming.moved & _in_modifier_mask(subject)
+    unweighted = ~deforming.moved & ~_moved_by_envelopes(subject) & _in_modifier_mask(subject)
     if not unweighted.any():
         return []
     obj = subject.obj
@@ -127,6 +127,13 @@ def weight_from_nearest(subject: Subject, issue: Issue) -> str:
         _LOOSE_ROUNDS,
     )
     return _write(subject, deforming, issue.vertices, groups, weights)
+
+
+def _moved_by_envelopes(subject: Subject) -> NDArray[np.bool_]:
+    modifier, influences = subject.modifier, subject.influences
+    if modifier is None or influences is None or not modifier.use_bone_envelopes:
+        return np.zeros(subject.weights.vertex_count, np.bool_)
+    return influences.weights[:, 0] > 0.0
 
 
 def _in_modifier_mask(subject: Subject) -> NDArray[np.bool_]:

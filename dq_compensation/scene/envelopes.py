@@ -1,4 +1,4 @@
-"""Bone envelopes as numbers: the weights that Blender's Armature modifier makes of them."""
+"""Bone envelopes as numbers: the factors that Blender's Armature modifier makes of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene.mesh import VertexGroupWeights
+from .armature import armature_of
+from .attributes import read_property
 
-# Smaller envelopes do not move a vertex in Blender, and a vertex group could not hold them well.
-_MIN_WEIGHT = 1e-6
+_SHAPE = ("head_radius", "tail_radius", "envelope_distance", "envelope_weight")
+
+
+def envelope_state(modifier: bpy.types.ArmatureModifier) -> tuple[object, ...]:
+    """What shapes the envelopes that count in an Armature modifier, for a digest."""
+    if modifier.object is None:
+        return ()
+    bones = armature_of(modifier.object).bones
+    multiplied = read_property(bones, "use_envelope_multiply", np.bool_)
+    if not modifier.use_bone_envelopes and not multiplied.any():
+        return ()
+    shapes = [read_property(bones, name, np.float32) for name in _SHAPE]
+    return (modifier.use_bone_envelopes, multiplied, *shapes)
 
 
 def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -49,41 +61,3 @@ def _factors_within(
         return (outside < 0.0).astype(np.float64)
     falling = 1.0 - np.square(np.maximum(outside, 0.0) / bone.envelope_distance)
     return np.where(outside < bone.envelope_distance, np.maximum(falling, 0.0), 0.0)
-
-
-def envelope_weights(
-    bones: list[bpy.types.Bone], positions: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    """The weights of envelopes that stand in for vertex groups.
-
-    Args:
-        bones: those that deform, m of them.
-        positions: shape (n, 3), armature space.
-
-    Returns:
-        shape (n, m), 0 to 1; larger ones (a bone's envelope weight may be anything) are brought
-        down together with the others of their vertex, which leaves the deformation as it is.
-    """
-    weights = np.zeros((len(positions), len(bones)))
-    for column, bone in enumerate(bones):
-        weights[:, column] = envelope_factors(bone, positions) * bone.envelope_weight
-    weights /= np.maximum(weights.max(axis=1, initial=1.0, keepdims=True), 1.0)
-    return np.where(weights > _MIN_WEIGHT, weights, 0.0)
-
-
-def without_bones(
-    weights: VertexGroupWeights, group_names: tuple[str, ...], bones: frozenset[str]
-) -> NDArray[np.int32]:
-    """The vertices that Blender leaves to the envelopes: in no group of a deforming bone.
-
-    A weight of 0 is enough to be in a group.
-
-    Returns:
-        shape (k,), int32.
-    """
-    of_bone = np.array([name in bones for name in group_names] or [False], np.bool_)
-    known = weights.groups < len(group_names)
-    grouped = weights.vertices[known][of_bone[weights.groups[known]]]
-    alone = np.ones(weights.vertex_count, np.bool_)
-    alone[grouped] = False
-    return np.flatnonzero(alone).astype(np.int32)

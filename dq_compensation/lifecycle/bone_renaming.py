@@ -1,0 +1,46 @@
+"""Lets the settings of objects follow bones that the user renames.
+
+Blender renames vertex groups with the bones, those of the palette object too, but not our settings.
+"""
+
+from __future__ import annotations
+
+import bpy
+
+from ..modifier.modifier_inputs import get_inputs
+from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
+from ..modifier.stack import our_modifier
+from ..scene.named_bones import rename_bones
+from ..scene.setup import find_rig
+
+_renaming = False
+
+
+def follow_renamed_bones(obj: bpy.types.Object) -> None:
+    """Write the new names of bones into the settings of all objects that share an armature.
+
+    Args:
+        obj: an enabled one whose palette was written before the bones were renamed.
+    """
+    global _renaming
+    modifier = our_modifier(obj)
+    palette = get_inputs(modifier).get("Palette") if modifier is not None else None
+    rig = armature_of_palette(palette) if palette is not None else None
+    if palette is None or rig is None or palette.library is not None:
+        return
+    renamed = renamed_bones(palette, rig)
+    if not renamed:
+        return
+    _renaming = True
+    try:
+        for other in bpy.data.objects:
+            if other.type == "MESH" and other.library is None and find_rig(other) == rig:
+                rename_bones(other, renamed)
+    finally:
+        _renaming = False
+    remember_names(palette)
+
+
+def is_renaming() -> bool:
+    """Whether settings change because bones have new names: nobody needs to follow that."""
+    return _renaming

@@ -1,0 +1,105 @@
+"""What Python does while a character is posed or plays: nothing that grows with its meshes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import bpy
+import pytest
+
+from dq_compensation.lifecycle import app_handlers, following, posing
+from tests.blender.enabled_scenes import select
+from tests.blender.scene_builders import link, new_file
+from tests.limb import build_limb, pose_limb
+
+Object = bpy.types.Object
+Calls = Counter[str]
+
+
+@pytest.fixture
+def body(addon: None) -> tuple[list[Object], Object]:
+    """A limb in three meshes, enabled, and its armature, posed once."""
+    new_file()
+    obj, rig = build_limb()
+    meshes = [obj, *(link(obj.copy()) for _ in range(2))]
+    for piece in meshes[1:]:
+        piece.data = obj.data.copy()
+    select(*meshes)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    pose_limb(rig, bend=0.3)
+    return meshes, rig
+
+
+@pytest.fixture
+def calls(body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """How often an object is reconciled, the bones are read, and the file is looked through."""
+    found: Calls = Counter()
+
+    def counted(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **options: object) -> object:
+            found[name] += 1
+            return function(*arguments, **options)
+
+        return call
+
+    for module, name in (
+        (following, "reconcile"),
+        (following, "enabled_objects"),
+        (posing, "digest_of_bones"),
+    ):
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    return found
+
+
+def test_a_pose_looks_at_the_bones_once_and_at_no_mesh(
+    body: tuple[list[Object], Object], calls: Calls
+) -> None:
+    pose_limb(body[1], bend=1.0)
+    assert calls == {"digest_of_bones": 1}
+
+
+def test_a_frame_that_plays_looks_at_nothing(
+    body: tuple[list[Object], Object], calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, rig = body
+    bone = rig.pose.bones["Lower"]
+    for frame, bend in ((1, 0.0), (10, 1.5)):
+        bone.rotation_euler = (0.0, 0.0, bend)
+        bone.keyframe_insert("rotation_euler", frame=frame)
+    bpy.context.scene.frame_set(1)
+    monkeypatch.setattr(app_handlers, "is_playing", lambda: True)
+    monkeypatch.setattr(following, "is_playing", lambda: True)
+    calls.clear()
+    for frame in (2, 3):
+        bpy.context.scene.frame_set(frame)
+    assert not calls
+
+
+def test_an_edit_looks_at_the_meshes_that_it_concerns(
+    body: tuple[list[Object], Object], calls: Calls
+) -> None:
+    meshes, rig = body
+    meshes[1].modifiers["Armature"].invert_vertex_group = True
+    bpy.context.view_layer.update()
+    assert calls["reconcile"] == 1
+    calls.clear()
+    rig.data.bones["Hand"].tail_radius += 0.1  # as any setting of a bone that we do not read
+    bpy.context.view_layer.update()
+    assert not calls["reconcile"]
+    rig.data.bones["Hand"].use_deform = False
+    bpy.context.view_layer.update()
+    assert calls["reconcile"] == len(meshes)
+
+
+def test_a_moved_armature_concerns_its_meshes(
+    body: tuple[list[Object], Object], calls: Calls
+) -> None:
+    meshes, rig = body
+    for obj in meshes:
+        obj.parent = None
+    bpy.context.view_layer.update()
+    calls.clear()
+    rig.location.x += 0.5
+    bpy.context.view_layer.update()
+    assert calls["reconcile"] == len(meshes)

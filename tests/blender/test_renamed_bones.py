@@ -1,0 +1,157 @@
+"""A renamed bone keeps its example poses: in every mode, with undo, for every mesh of the rig."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bpy
+import pytest
+
+from dq_compensation.scene.binding import bind
+from tests.blender.enabled_scenes import check, disable, distance, select
+from tests.blender.example_scenes import small_character
+from tests.blender.scene_builders import edit_mode, evaluated_positions
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+TOLERANCE = 1e-4
+
+
+def in_object_mode(armature: bpy.types.Object, old: str, new: str) -> None:
+    armature.data.bones[old].name = new
+
+
+def in_pose_mode(armature: bpy.types.Object, old: str, new: str) -> None:
+    select(armature)
+    bpy.ops.object.mode_set(mode="POSE")
+    armature.pose.bones[old].name = new
+    bpy.context.view_layer.update()
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def in_edit_mode(armature: bpy.types.Object, old: str, new: str) -> None:
+    with edit_mode(armature):
+        armature.data.edit_bones[old].name = new
+        check()
+
+
+Rename = Callable[[bpy.types.Object, str, str], None]
+MODES: list[Rename] = [in_object_mode, in_pose_mode, in_edit_mode]
+
+
+def bones_of(obj: bpy.types.Object) -> tuple[list[str], list[str]]:
+    settings = obj.dq_compensation
+    return [item.bone for item in settings.examples], [one.name for one in settings.example_bones]
+
+
+@pytest.mark.parametrize("rename", MODES)
+@pytest.mark.parametrize("deforms", [True, False])
+def test_the_examples_follow(rename: Rename, deforms: bool) -> None:
+    obj, armature, wanted = small_character()
+    obj.dq_compensation.support_bone = "Lower"
+    if not deforms:
+        armature.data.bones["Lower"].use_deform = False
+        bpy.context.view_layer.update()
+        wanted = evaluated_positions(obj)
+    rename(armature, "Lower", "Forearm")
+    bpy.context.view_layer.update()
+    check()
+    assert bones_of(obj) == (["Forearm"], ["Forearm"])
+    assert obj.dq_compensation.support_bone == "Forearm"
+    assert obj.dq_compensation.example_bones[0].support == "Support"
+    assert bind(obj).examples().problems == ()
+    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
+    # And again: what is remembered is up to date.
+    rename(armature, "Forearm", "Unterarm")
+    bpy.context.view_layer.update()
+    check()
+    assert bones_of(obj) == (["Unterarm"], ["Unterarm"])
+
+
+@pytest.mark.parametrize("rename", MODES)
+def test_two_bones_that_change_names_are_not_mixed_up(rename: Rename) -> None:
+    obj, armature, wanted = small_character()
+    rename(armature, "Lower", "x")
+    rename(armature, "Upper", "Lower")
+    rename(armature, "x", "Upper")
+    bpy.context.view_layer.update()
+    check()
+    check()
+    assert bones_of(obj) == (["Upper"], ["Upper"])
+    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
+
+
+def test_names_that_two_bones_have_exchanged_at_once() -> None:
+    obj, armature, wanted = small_character()
+    with edit_mode(armature):
+        for old, new in (("Lower", "x"), ("Upper", "Lower"), ("x", "Upper")):
+            armature.data.edit_bones[old].name = new
+    bpy.context.view_layer.update()
+    check()
+    check()
+    assert bones_of(obj) == (["Upper"], ["Upper"])
+    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
+
+
+def test_every_mesh_of_the_armature_follows() -> None:
+    obj, armature, wanted = small_character()
+    twin = obj.copy()
+    twin.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    bpy.context.view_layer.update()
+    check()
+    in_object_mode(armature, "Lower", "Forearm")
+    bpy.context.view_layer.update()
+    check()
+    for one in (obj, twin):
+        assert bones_of(one) == (["Forearm"], ["Forearm"])
+        assert distance(evaluated_positions(one), wanted) < TOLERANCE
+
+
+def test_undo_and_redo_of_a_renaming() -> None:
+    _, armature, wanted = small_character()
+    bpy.ops.ed.undo_push(message="Before")
+    in_object_mode(armature, "Lower", "Forearm")
+    bpy.ops.ed.undo_push(message="Renamed")
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Something else")
+
+    def is_right(name: str) -> None:
+        bpy.context.view_layer.update()
+        check()
+        body = bpy.data.objects["Body"]
+        assert bones_of(body) == ([name], [name])
+        assert distance(evaluated_positions(body), wanted) < TOLERANCE
+
+    is_right("Forearm")
+    bpy.ops.ed.undo()
+    is_right("Forearm")
+    bpy.ops.ed.undo()
+    is_right("Lower")
+    bpy.ops.ed.redo()
+    is_right("Forearm")
+
+
+def test_a_removed_bone_is_missed_by_name() -> None:
+    obj, armature, _ = small_character()
+    with edit_mode(armature):
+        bones = armature.data.edit_bones
+        bones.remove(bones["Lower"])
+    bpy.context.view_layer.update()
+    check()
+    (problem,) = bind(obj).examples().problems
+    assert "belongs to the bone Lower, which is not there" in problem
+
+
+def test_a_mesh_that_is_not_enabled_follows_with_one_that_is() -> None:
+    obj, armature, _ = small_character()
+    twin = obj.copy()
+    twin.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    bpy.context.view_layer.update()
+    check()
+    disable(twin)
+    in_object_mode(armature, "Lower", "Forearm")
+    bpy.context.view_layer.update()
+    check()
+    assert bones_of(twin) == (["Forearm"], ["Forearm"])
