@@ -125,7 +125,8 @@ def _changes(depsgraph: bpy.types.Depsgraph, *, playing: bool = False) -> _Chang
 
 def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool) -> None:
     changed = update.id.original
-    if update.is_updated_geometry or isinstance(changed, bpy.types.NodeTree):
+    # The objects that use it are evaluated again in every pose.
+    if not isinstance(changed, bpy.types.Object):
         changes.used.add(changed.session_uid)
     match changed:
         case bpy.types.Mesh() if changed.session_uid not in _written:
@@ -142,6 +143,7 @@ def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool
         case bpy.types.Armature():
             changes.named.add(changed.session_uid)
         case bpy.types.NodeTree():
+            changes.named.add(changed.session_uid)
             if "DQ Compensation" in changed.name and not _written:
                 _mark_edited_trees()
                 changes.everything = True
@@ -308,6 +310,6 @@ def _note_followed(edited: set[int]) -> None:
 def _uids(obj: bpy.types.Object) -> Iterator[int]:
     """The session_uid of every data-block that an object's deformation depends on."""
     rig = find_rig(obj)
-    for data in (obj, obj.data, rig, rig.data if rig is not None else None):
+    for data in (obj, obj.data, rig, rig.data if rig is not None else None, *used_data(obj)):
         if data is not None:
             yield data.session_uid
