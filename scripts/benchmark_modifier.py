@@ -28,6 +28,7 @@ from benchmark_examples import add_bent_examples
 from benchmark_grid import build_chain, build_skinned_grid, write_weights
 from benchmark_targets import record
 from dq_compensation.core.deform import METHODS
+from dq_compensation.modifier.armature_base import put_back
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding import Binding, bind
 from dq_compensation.scene.object_settings import Settings
@@ -147,6 +148,7 @@ def show(
 ) -> None:
     """Deform by the Armature modifier; None: not at all."""
     show_alone(objects, obj)
+    put_back(obj)
     for modifier in obj.modifiers:
         modifier.show_viewport = modifier.type == "ARMATURE" and preserve_volume is not None
     obj.modifiers["Armature"].use_deform_preserve_volume = bool(preserve_volume)
@@ -162,9 +164,10 @@ def show_nodes(
     curve = "MEASURED" if method == "MEASURED" else "FITTED"
     method = "COMPENSATED" if method == "MEASURED" else method
     settings = Settings(method, 1.0, curve, "AUTO", "", blend_group)
-    install(obj, binding, replace(settings, by_example=way.endswith(BY_EXAMPLE)))
+    put_back(obj)
     for modifier in obj.modifiers:
-        modifier.show_viewport = modifier.type == "NODES"
+        modifier.show_viewport = True
+    install(obj, binding, replace(settings, by_example=way.endswith(BY_EXAMPLE)))
 
 
 def print_table(subject: Subject, frames: int, methods: Sequence[str] = WAYS) -> None:

@@ -7,6 +7,7 @@ import bpy
 from ..modifier.made_for import has_moved
 from ..modifier.stack import our_modifier
 from ..scene.animation_curves import animated_paths
+from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import (
     differing_in_renders,
     examples_refusal,
@@ -25,6 +26,10 @@ OTHER_IN_RENDERS = (
 OTHER_IN_FRAMES = (
     "{names} of {obj} change with the frame. While it plays, frames with another number of "
     "vertices show the Armature modifier's own result."
+)
+LEFT_OUT = (
+    "Measured leaves out the vertices of {obj} that shape keys move: the Armature modifier deforms "
+    "them, with its bendy bones, envelopes or Multi Modifier. Choose the curve Fitted for them."
 )
 
 
@@ -47,6 +52,8 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         or not (drawn or native.base_left_on or native.passing),
     )
     found += _notes_on_followed(obj)
+    if native.base_left_on and not drawn and _measured_without_keys(obj, acting):
+        found.append(LEFT_OUT.format(obj=obj.name))
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
@@ -62,6 +69,13 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     if group and group not in obj.vertex_groups and acting.acts("blend_group"):
         found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
     return found
+
+
+def _measured_without_keys(obj: bpy.types.Object, acting: Settings) -> bool:
+    """Whether an object has shape keys, and is measured without them."""
+    keys = mesh_of(obj).shape_keys
+    has_keys = keys is not None and len(keys.key_blocks) > 1
+    return has_keys and acting.compensates and acting.curve == "MEASURED"
 
 
 def _notes_on_followed(obj: bpy.types.Object) -> list[str]:

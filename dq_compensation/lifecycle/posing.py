@@ -9,6 +9,7 @@ place and its bones at rest are compared with those of the last evaluation.
 from __future__ import annotations
 
 import bpy
+import numpy as np
 
 from ..modifier.palette_object import armature_of_palette, is_intact
 from ..modifier.stack import surplus_vertices
@@ -62,7 +63,7 @@ def forget_poses() -> None:
 
 
 def _place(rig: bpy.types.Object) -> tuple[object, ...]:
-    return tuple(map(tuple, rig.matrix_world)), broken_pose(rig)
+    return np.array(rig.matrix_world).tobytes(), broken_pose(rig)
 
 
 def _shape(armature: bpy.types.Armature) -> tuple[object, ...]:

@@ -11,9 +11,11 @@ from typing import cast
 
 import bpy
 
+from ..core.deform import Deformation
 from ..scene.animation_curves import animated_paths
 from ..scene.object_settings import NativeState, Settings, settings_of
-from .stack import our_modifier
+from ..scene.setup import mixed_modifiers
+from .stack import our_modifier, our_modifiers
 from .tree_kind import Base
 
 
@@ -21,6 +23,33 @@ def can_be_left_on(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) 
     """Whether nothing else sets Preserve Volume of the Armature modifier."""
     owner = f'modifiers["{bpy.utils.escape_identifier(armature.name)}"]'
     return f"{owner}.use_deform_preserve_volume" not in animated_paths(obj)
+
+
+def mixed_modifiers_of(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
+    """The Armature modifiers that mix their result with that of the first one."""
+    return mixed_modifiers(obj, [ours.name for ours in our_modifiers(obj)])
+
+
+def does_more(
+    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, deformation: Deformation
+) -> bool:
+    """Whether the Armature modifier does what our own tree does not."""
+    bendy = deformation.segments is not None
+    return bendy or armature.use_bone_envelopes or bool(mixed_modifiers_of(obj))
+
+
+def mask_of(
+    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, base: Base
+) -> tuple[str, bool]:
+    """The vertex group that says where the Armature modifier acts, and whether it is inverted.
+
+    One that mixes in the result of another armature takes from it where its own group is 1.
+    """
+    if base == "ARMATURE" and not armature.vertex_group:
+        for other in mixed_modifiers_of(obj):
+            if other.object not in {None, armature.object}:
+                return other.vertex_group, not other.invert_vertex_group
+    return armature.vertex_group, armature.invert_vertex_group
 
 
 def shown_in_viewport(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bool:

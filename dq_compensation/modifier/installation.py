@@ -15,7 +15,14 @@ from ..scene.object_settings import Settings
 from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
-from .armature_base import arrange, can_be_left_on, put_back, shown_in_viewport
+from .armature_base import (
+    arrange,
+    can_be_left_on,
+    does_more,
+    mask_of,
+    put_back,
+    shown_in_viewport,
+)
 from .attribute_object import (
     INPUT,
     attribute_mesh,
@@ -65,16 +72,18 @@ def install(
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
-    masked, shape_keys = bool(armature.vertex_group), binding.shape_keys is not None
+    shape_keys = binding.shape_keys is not None
     base: Base = "OWN"
     if can_be_left_on(obj, armature):
         base = base_for(
             deformation,
             examples,
-            masked=masked,
+            masked=bool(armature.vertex_group),
             shape_keys=shape_keys,
             followed=bool(binding.followed),
+            forced=does_more(obj, armature, deformation),
         )
+    mask, inverted = mask_of(obj, armature, base)
     written = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
     if modifier is None:
@@ -84,7 +93,7 @@ def install(
         deformation,
         examples,
         base,
-        masked=masked,
+        masked=bool(mask),
         shape_keys=shape_keys,
         sets=written.sets,
         sampled=hidden is not None,
@@ -101,8 +110,8 @@ def install(
         "Factor": settings.factor,
         "Vertex Group": settings.vertex_group,
         "Blend Group": settings.blend_group,
-        "Mask": armature.vertex_group,
-        "Invert Mask": armature.invert_vertex_group,
+        "Mask": mask,
+        "Invert Mask": inverted,
         INPUT: hidden,
         "Vertices": binding.vertex_count,
         "Sets": written.sets,

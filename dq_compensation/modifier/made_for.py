@@ -21,7 +21,7 @@ from ..scene.content import Digests, digest, structure_of
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier, find_rig
-from .armature_base import shown_in_viewport
+from .armature_base import mask_of, shown_in_viewport
 from .attribute_names import PREFIX
 from .attribute_object import INPUT, attribute_mesh
 from .factor_driver import is_driven
@@ -166,7 +166,7 @@ def _base(
     if base_of(modifier) == "OWN":
         return ("OWN",)
     shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
-    return ("ARMATURE", *shown)
+    return ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
 
 
 def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 7
+TREE_VERSION = 9
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -109,6 +109,7 @@ def base_for(
     masked: bool,
     shape_keys: bool,
     followed: bool,
+    forced: bool,
 ) -> Base:
     """The base of the tree that deforms a mesh: the faster one of those that serve.
 
@@ -117,11 +118,13 @@ def base_for(
         shape_keys: whether the mesh has any.
         followed: whether modifiers before the Armature modifier make the mesh. Where they make
             other vertices than were bound, as in renders, the base deforms those, too.
+        forced: whether the Armature modifier does what our own tree does not: bendy bones,
+            envelopes, mixing with other Armature modifiers.
     """
     method = deformation.method
     if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
         return "OWN"
-    if method != "COMPENSATED":
+    if method != "COMPENSATED" or forced:
         return "ARMATURE"
     if deformation.segments is not None:
         return "ARMATURE"  # our own tree knows no bendy bones

@@ -108,7 +108,21 @@ class Binding:
             rows = [names.index(item.key) for item in self.example_items if item.key in names]
             shapes = keys.own_offsets[rows]
         weights = (ours.bones, ours.weights, ours.blending_order)
-        return content_of(self.rest, weights, shapes)
+        return content_of(self.rest, weights, shapes, self.moved_by_keys)
+
+    @cached_property
+    def moved_by_keys(self) -> NDArray[np.bool_]:
+        """Shape (n,): the vertices that shape keys move by more than 1e-4 of the mesh's size.
+
+        All of them where modifiers are followed.
+        """
+        keys = self.shape_keys
+        moved = np.full(self.vertex_count, keys is not None and bool(self.followed))
+        if keys is not None and not self.followed:
+            least = 1e-4 * extent(self.rest)
+            for offsets in keys.own_offsets:
+                moved |= np.einsum("ij,ij->i", offsets, offsets) > least**2
+        return moved
 
     @cached_property
     def topology(self) -> Topology:
@@ -206,8 +220,8 @@ class Binding:
 
         Args:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
-            use_mesh_joints: whether MEASURED acts between bones that continue one another on the
-                mesh alone.
+            use_mesh_joints: whether it acts between bones that continue one another on the mesh
+                alone.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         key = (limb_axis, curve, use_mesh_joints)
@@ -216,11 +230,11 @@ class Binding:
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         of = (rest, self.influences, self.skeleton, limb_axis)
+        parents = self._mesh_parents(rest) if use_mesh_joints else None
         if curve == "MEASURED":
-            parents = self._mesh_parents(rest) if use_mesh_joints else None
             found = MeasuredJoints.of(*of, parents)
         else:
-            found = PublishedCompensation.of(*of, curve)
+            found = PublishedCompensation.of(*of, curve, parents)
         self._compensations[key] = (to_armature, found)
         return found
 

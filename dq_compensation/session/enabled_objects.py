@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import bpy
 
 from ..scene.object_settings import settings_of
 
-# Names, not objects: a reference to Blender data must not outlive an undo or a file load.
-_names: list[tuple[str, str | None]] = []
+# Not the objects: a reference to Blender data must not outlive an undo or a file load. Not their
+# names either: Blender goes through all objects to find one.
+_uids: set[int] = set()
 _object_count = -1
 
 
@@ -28,23 +27,19 @@ def enabled_objects() -> list[bpy.types.Object]:
     global _object_count
     objects = bpy.data.objects
     if _object_count == len(objects):
-        found = list(_remembered())
-        if len(found) == len(_names):
+        remembered = (obj for obj in objects if obj.session_uid in _uids)
+        found = [obj for obj in remembered if settings_of(obj).is_enabled]
+        if len(found) == len(_uids):
             return found
     found = [obj for obj in objects if settings_of(obj).is_enabled]
-    _names[:] = [(obj.name, obj.library.filepath if obj.library else None) for obj in found]
+    _uids.clear()
+    _uids.update(obj.session_uid for obj in found)
     _object_count = len(objects)
     return found
 
 
 def any_enabled() -> bool:
     """Whether the file has any enabled object; cheap enough for every frame."""
-    unchanged = _object_count == len(bpy.data.objects)
-    return (unchanged and next(_remembered(), None) is not None) or bool(enabled_objects())
-
-
-def _remembered() -> Iterator[bpy.types.Object]:
-    for name, library in _names:
-        obj = bpy.data.objects.get((name, library))
-        if obj is not None and settings_of(obj).is_enabled:
-            yield obj
+    if _object_count != len(bpy.data.objects):
+        enabled_objects()
+    return bool(_uids)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier import tree_kind
 from tests.blender.enabled_scenes import (
@@ -36,8 +37,11 @@ from tests.blender.scene_builders import (
     edit_mode,
     evaluated_positions,
     link,
+    new_file,
     pose_at_random,
 )
+from tests.limb import build_limb
+from tests.rigify_human import POSES, new_file_with_rigify_human
 
 Object = bpy.types.Object
 BLENDER_S_OWN = 1e-6
@@ -132,6 +136,73 @@ def test_large_meshes_are_skinned_by_our_own_tree(monkeypatch: pytest.MonkeyPatc
     enable(obj)
     assert hidden_armature_modifier(obj)
     assert distance(evaluated_positions(obj), on_armature) <= TOLERANCE
+
+
+@pytest.mark.parametrize("feature", [with_bendy_bones, with_envelopes, with_a_second_armature])
+def test_what_our_own_tree_does_not_know_keeps_the_armature_modifier(
+    feature: Feature, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a large mesh, with a mask and with shape keys, too."""
+    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES", 1)
+    obj, rig = character()
+    feature(obj, rig)
+    half = obj.vertex_groups.new(name="Half")
+    for vertex in range(36):
+        half.add([vertex], vertex / 36.0, "REPLACE")
+    armature_of(obj).vertex_group = "Half"
+    obj.shape_key_add(name="Basis")
+    obj.shape_key_add(name="Wide").points[7].co.z += 0.3
+    obj.data.shape_keys.key_blocks["Wide"].value = 0.8
+    twin = plain_twin(obj, preserve_volume=True)
+    obj.dq_compensation.factor = 0.0
+    enable(obj)
+    pose_at_random(rig, seed=3)
+    assert is_base(obj)
+    assert distance(evaluated_positions(obj), evaluated_positions(twin)) <= BLENDER_S_OWN
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
+    assert hidden_armature_modifier(obj)
+
+
+def test_vertices_that_shape_keys_move_are_not_measured_on_the_armature_modifier() -> None:
+    new_file()
+    obj, rig = build_limb()
+    armature_of(obj).use_bone_envelopes = True
+    obj.shape_key_add(name="Basis")
+    wide = obj.shape_key_add(name="Wide")
+    moved = [v.index for v in obj.data.vertices if v.co.y < -0.05]
+    for index in moved:
+        wide.points[index].co.y -= 0.1
+    twin = plain_twin(obj, preserve_volume=True)
+    enable(obj)
+    check()
+    rig.pose.bones["Lower"].rotation_mode = "XYZ"
+    rig.pose.bones["Lower"].rotation_euler = (0.0, 0.3, 1.4)
+    wide.value = 0.5
+    twin.data.shape_keys.key_blocks["Wide"].value = 0.5
+    shown, expected = evaluated_positions(obj), api.evaluate(obj)
+    others = np.setdiff1d(np.arange(len(shown)), moved)
+    assert distance(shown[others], expected[others]) <= TOLERANCE
+    assert distance(shown[moved], evaluated_positions(twin)[moved]) <= BLENDER_S_OWN
+    assert distance(expected[moved], evaluated_positions(twin)[moved]) > 1e-3
+    assert any("leaves out" in note for note in enabling.notes_of(obj))
+    # The tree follows how far the key reaches.
+    obj.data.shape_keys.key_blocks["Wide"].points.foreach_set("co", rest_of(obj).reshape(-1))
+    obj.data.update_tag()
+    check()
+    assert distance(evaluated_positions(obj), api.evaluate(obj)) <= TOLERANCE
+
+
+def test_what_another_armature_mixes_in_is_not_compensated() -> None:
+    obj, rig = character()
+    with_a_second_armature(obj, rig)
+    obj.vertex_groups["Mask"].add(range(12), 1.0, "REPLACE")
+    twin = plain_twin(obj, preserve_volume=True)
+    obj.dq_compensation.curve = "FITTED"
+    enable(obj)
+    pose_at_random(rig, seed=3)
+    shown, own = evaluated_positions(obj), evaluated_positions(twin)
+    assert distance(shown[:12], own[:12]) <= BLENDER_S_OWN
+    assert distance(shown[18:], own[18:]) > 1e-3
 
 
 def method_of_our_own(obj: Object) -> None:
@@ -302,3 +373,18 @@ def test_the_shape_in_edit_mode_is_blender_s_own() -> None:
     assert error(obj) <= TOLERANCE
     shape: NDArray[np.float32] = evaluated_positions(obj)
     assert np.isfinite(shape).all()
+
+
+def test_a_rigify_human_deforms_as_in_blender() -> None:
+    """Bendy limbs and spine, stretched and curled."""
+    human, rig = new_file_with_rigify_human()
+    human.modifiers[0].name = "Armature"
+    twin = plain_twin(human, preserve_volume=True)
+    size = float(np.ptp(rest_of(human), axis=0).max())
+    human.dq_compensation.factor = 0.0
+    enable(human)
+    for pose in POSES:
+        pose(rig)
+        own = evaluated_positions(twin)
+        assert distance(own, rest_of(human), size) > 0.05
+        assert distance(evaluated_positions(human), own, size) <= BLENDER_S_OWN

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
@@ -110,6 +111,20 @@ def test_elbow_and_knee_are_those_of_the_hierarchy(
     # The same joints: what is left is float32. Without them the bulge is there, 4 mm and more.
     assert np.abs(found - expected).max() < 1e-6
     assert np.linalg.norm(without - expected, axis=1).max() > 0.004
+
+
+@pytest.mark.parametrize("curve", PUBLISHED_CURVES)
+def test_published_curves_act_as_with_the_hierarchy(
+    curve: PublishedCurve, human_with_rig: Callable[[Rig], Human]
+) -> None:
+    """Where joints of the mesh are those of the hierarchy, limbs along the bones."""
+    before, flat = by_hierarchy_and_flat(human_with_rig("game_engine"))
+    expected = before.compensation("Y", curve).amounts
+    found = flat.compensation("Y", curve)
+    near_joints = before.measured("Y").amounts > 0.0
+    np.testing.assert_allclose(found.amounts[near_joints], expected[near_joints], atol=1e-7)
+    assert np.abs(found.amounts).max() > 0.01
+    assert not flat.compensation("Y", curve, use_mesh_joints=False).amounts.any()
 
 
 def test_only_the_joints_that_lack_come_from_the_mesh(human: Human) -> None:

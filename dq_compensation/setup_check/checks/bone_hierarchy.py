@@ -1,8 +1,8 @@
 """Check: bones that continue one another on the mesh do so in the hierarchy.
 
 Compensation acts between a bone and its descendants. Where a bone has no parent, as in flat
-skeletons, and where all bones of a finger hang on the hand, Measured finds joints from the mesh;
-the published curves do not act there.
+skeletons, and where all bones of a finger hang on the hand, joints are found from the mesh, unless
+that is switched off.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _issue(subject: Subject, key: str, gaps: list[Gap]) -> Issue:
     )
     if joints:
         where = "" if len(joints) == len(gaps) else f" at {len(joints)} of these {len(gaps)}"
-        message += f" Measured finds joints from the mesh{where}: new parents are optional."
+        message += f" Joints are found from the mesh{where}: new parents are optional."
     fixes: tuple[Fix, ...] = ()
     if key in _QUESTIONS:
         question = f"{_QUESTIONS[key]} {listed(pairs, 6)}. {_KEEPS.format(armature=armature)}"
