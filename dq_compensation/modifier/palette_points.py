@@ -8,10 +8,10 @@ A bendy bone that deforms has two rows, its start and its end. The Armature modi
 before the head of a bendy bone by its first segment, and what lies beyond the tail by the last one:
 there their points are.
 
-Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points; it would
-leave those of bones without Deform, and those out of the envelope of a bone with Envelope Multiply.
-Such rows follow the bone by a Hook modifier each, and their groups have other names, which the Armature
-modifier does not know.
+Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points; it
+would leave those of bones without Deform, and those out of the envelope of a bone with Envelope
+Multiply. Such rows follow the bone by a Hook modifier each, and their groups have other names,
+which the Armature modifier does not know.
 """
 
 from __future__ import annotations
