@@ -38,7 +38,7 @@ from benchmark_grid import build_chain
 from benchmark_modifier import Subject, build_mesh
 from benchmark_targets import record
 from benchmark_turns import Cast, Timing, copied, handlers_off, times_in_turn
-from dq_compensation.lifecycle.enabling import enable
+from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.modifier.own_trees import TREE_PROPERTY
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.object_settings import settings_of
@@ -203,12 +203,13 @@ def build_casts(
 
 
 def _enable(cast: Cast, way: str) -> None:
-    # The current scene has no copies: nothing is evaluated after each of them.
     for obj in cast.meshes:
         settings = settings_of(obj)
         settings.method, settings.curve = WAYS[way]
         settings.example_base = "COMPENSATED"
-        enable(obj, bpy.context.evaluated_depsgraph_get())
+    with bpy.context.temp_override(scene=cast.scene, view_layer=cast.view_layer):
+        _, refused = enable_all(cast.meshes, bpy.context.evaluated_depsgraph_get())
+    assert not refused, refused
 
 
 def measure(name: str, chosen: argparse.Namespace) -> None:

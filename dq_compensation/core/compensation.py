@@ -16,7 +16,7 @@ from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rota
 from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
 from .pose import Pose
-from .skeleton import LimbAxis, Skeleton
+from .skeleton import Ancestry, LimbAxis, Skeleton
 from .vectors import dots, unit_or
 
 PublishedCurve = Literal["FITTED", "SMOOTH", "MODELLED", "SLIDES"]
@@ -49,6 +49,7 @@ def compensation_amounts(
     skeleton: Skeleton,
     limb_axis: LimbAxis = "AUTO",
     curve: PublishedCurve = "FITTED",
+    mesh_parents: NDArray[np.int32] | None = None,
 ) -> NDArray[np.floating]:
     """The amounts of a published curve, from weights and rest shape; once per binding.
 
@@ -62,6 +63,8 @@ def compensation_amounts(
     Args:
         positions: shape (n, 3), armature space, at rest and without shape keys.
         curve: which of the published cubics is f.
+        mesh_parents: shape (B,), the bone that each bone continues on the mesh, -1 for none: it
+            relates bones that the hierarchy does not.
 
     Returns:
         shape (n,), in units of length, of the dtype of `positions`.
@@ -79,7 +82,11 @@ def compensation_amounts(
     directions = skeleton.limb_directions(limb_axis)[first]
     from_head = positions - skeleton.heads[first]
     radii = np.linalg.norm(from_head - dots(from_head, directions)[:, None] * directions, axis=1)
-    signs = np.where(blended, skeleton.kinship(first, second), 0)
+    kinship = skeleton.kinship(first, second)
+    if mesh_parents is not None:
+        by_mesh = Ancestry.of(skeleton.joined_parents(mesh_parents)).kinship(first, second)
+        kinship = np.where(kinship == 0, by_mesh, kinship)
+    signs = np.where(blended, kinship, 0)
     return (signs * curve_value(w2 / both, curve) * both * fade * radii).astype(positions.dtype)
 
 
@@ -140,9 +147,12 @@ class PublishedCompensation:
         skeleton: Skeleton,
         limb_axis: LimbAxis = "AUTO",
         curve: PublishedCurve = "FITTED",
+        mesh_parents: NDArray[np.int32] | None = None,
     ) -> PublishedCompensation:
         """Arguments as of `compensation_amounts`."""
-        amounts = compensation_amounts(positions, influences, skeleton, limb_axis, curve)
+        amounts = compensation_amounts(
+            positions, influences, skeleton, limb_axis, curve, mesh_parents
+        )
         bones = influences.bones[:, [0, min(1, influences.width - 1)]]
         if skeleton.bendy is not None:
             above = skeleton.kinship(bones, bones[:, ::-1]) > 0

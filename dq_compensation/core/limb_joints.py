@@ -76,8 +76,7 @@ class LimbJoints:
         found = cls._by(skeleton, limb_axis, skeleton.parents)
         if mesh_parents is None or not (joined := mesh_parents >= 0).any():
             return found
-        all_parents = np.where(joined, mesh_parents, skeleton.parents)
-        of_mesh = cls._by(skeleton, limb_axis, all_parents)
+        of_mesh = cls._by(skeleton, limb_axis, skeleton.joined_parents(mesh_parents))
         names = [each.name for each in fields(cls) if each.name != "skeleton"]
         both = ((vars(found)[name], vars(of_mesh)[name]) for name in names)
         arrays = (np.concatenate((one, other[joined])) for one, other in both)

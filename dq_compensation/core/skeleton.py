@@ -148,6 +148,14 @@ class Skeleton:
         """How pairs of bones are related; see `Ancestry.kinship`."""
         return self.ancestry.kinship(first, second)
 
+    def joined_parents(self, mesh_parents: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The parents, shape (B,), with those that the mesh shows in the place of others.
+
+        Args:
+            mesh_parents: shape (B,), -1 for none.
+        """
+        return np.where(mesh_parents >= 0, mesh_parents, self.parents)
+
     def limb_directions(
         self, axis: LimbAxis = "AUTO", parents: NDArray[np.int32] | None = None
     ) -> NDArray[np.float64]:

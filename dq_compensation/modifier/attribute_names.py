@@ -44,6 +44,9 @@ EXAMPLE_FACTOR = f"{PREFIX}example_factor"
 # Of the palette, row by row: of each bone its own axes at rest and where its first point is,
 PALETTE_REST = f"{PREFIX}palette_rest"
 PALETTE_LENGTH = f"{PREFIX}length"  # and how far from that the points of the axes are;
+# of the ends of bendy bones the head or tail, and where the row of the other end is: 1 or -1;
+PALETTE_END = f"{PREFIX}palette_end"
+PALETTE_PARTNER = f"{PREFIX}palette_partner"
 PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
 # The tables that meshes have asked for, see `vertex_attributes`:
 JOINT_ROWS = f"{PREFIX}joint_rows"
@@ -57,7 +60,15 @@ POSED_JOINT = f"{PREFIX}posed_joint"
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 OF_PALETTE = frozenset(
-    (PALETTE_REST, PALETTE_LENGTH, PALETTE_GROUP, JOINT_ROWS, PAIR_ROWS)
+    (
+        PALETTE_REST,
+        PALETTE_LENGTH,
+        PALETTE_END,
+        PALETTE_PARTNER,
+        PALETTE_GROUP,
+        JOINT_ROWS,
+        PAIR_ROWS,
+    )
     + (BONE, BONE_MATRIX, POSED_JOINT, POSED_PAIR)
 )
 

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.bendy_bones import CURVED, STRAIGHT
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from .attribute_names import BONE, BONE_MATRIX, PALETTE_LENGTH, PALETTE_REST
+from .attribute_names import (
+    BONE,
+    BONE_MATRIX,
+    PALETTE_END,
+    PALETTE_LENGTH,
+    PALETTE_PARTNER,
+    PALETTE_REST,
+    PREFIX,
+)
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Matrix, Quaternion, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector
+
+_STRAIGHT = f"{PREFIX}straight"
 
 
 def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
@@ -76,6 +87,41 @@ def bone_matrices(
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
     rigid = build.choose(any_scaled, matrix, orthogonal)
     return Cloud(posed.geometry, {**posed.fields, "rigid": rigid}), any_scaled
+
+
+def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud, bendy: Scalar) -> Cloud:
+    """Bones with the field `straight`: `core.bendy_bones.limb_straightness`; 1 where not bendy.
+
+    Args:
+        palette: as its Armature modifier leaves it.
+        bones: `bone_matrices`.
+        bendy: whether there are bendy bones; without them the field is not there to be read.
+    """
+    row = build.index()
+    partner: Scalar = palette.sample(build.attribute(PALETTE_PARTNER, Integer), row)
+    other = row + partner
+    end = build.attribute(PALETTE_END, Vector)
+    here: Vector = palette.sample(end, row)
+    matrix, rigid = bones.fields["matrix"], bones.fields["rigid"]
+    assert isinstance(matrix, Matrix)
+    assert isinstance(rigid, Matrix)
+    posed = bones.geometry.capture({"end": matrix.transform_point(here)})
+    posed_here = posed.fields["end"]
+    assert isinstance(posed_here, Vector)
+    # From one end to the other, at either of them; it is the direction up to its sign.
+    chord = (palette.sample(end, other) - here).normalized()
+    posed_chord = (posed.at("end", other) - posed_here).normalized()
+    cosine = rigid.transform_direction(chord).dot(posed_chord)
+    known = posed.geometry.capture({"cosine": cosine})
+    cosine = known.fields["cosine"]
+    assert isinstance(cosine, Scalar)
+    lesser = cosine.minimum(known.at("cosine", other))
+    share = ((lesser - CURVED) * (1.0 / (STRAIGHT - CURVED))).maximum(0.0).minimum(1.0)
+    smooth = share * share * (3.0 - share * 2.0)
+    straight = build.choose(partner.absolute() > 0.5, 1.0, smooth)
+    stored = known.geometry.store(_STRAIGHT, straight)
+    geometry = build.choose(bendy, bones.geometry, stored)
+    return Cloud(geometry, {**bones.fields, "straight": build.attribute(_STRAIGHT, Scalar)})
 
 
 def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:

@@ -8,32 +8,38 @@ from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 
 
-def posed_joint(build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar) -> Matrix:
+def posed_joint(
+    build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar, bendy: Scalar
+) -> Matrix:
     """Each joint with one of its two limbs, in the pose; on the rows of JOINT_ROWS.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
-        bones: `bone_nodes.bone_matrices`.
+        bones: `bone_nodes.with_straightness`.
+        any_scaled, bendy: whether any bone is scaled; whether there are bendy bones.
 
     Returns:
         its columns: the posed head and `size`, how thick the limbs are scaled; the posed ray and
-        `gap`, how far the parent's end has come away from the joint; the head at rest; the ray at
-        rest.
+        `gap`, how far the parent's end has come away from the joint; the head at rest and the
+        straightness of the limb; the ray at rest.
     """
     row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
-    (head, joint), (ray, parent), (forth, limb), (before, _) = columns
+    (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
-    size = _thickness(build, of_joint, forth).maximum(_thickness(build, of_parent, before))
+    size = _thickness(build, of_joint, forth).maximum(
+        _thickness(build, bones.at("matrix", before_joint), before)
+    )
     size = build.choose(any_scaled, 1.0, size)
     posed_ray = bones.at("rigid", limb).transform_direction(ray)
+    straight = build.choose(bendy, 1.0, bones.at("straight", limb))
     gap = posed_head.distance(of_parent.transform_point(head))
     return build.matrix(
         (
             (*posed_head.components(), size),
             (*posed_ray.components(), gap),
-            (*head.components(), 0.0),
+            (*head.components(), straight),
             (*ray.components(), 0.0),
         )
     )
@@ -73,7 +79,7 @@ def brought_back(
     joint: Matrix = palette.sample(build.attribute(stored.POSED_JOINT, Matrix), row)
     columns = joint.entries()
     posed_head, posed_ray, head, ray = (build.vector(*column[:3]) for column in columns)
-    size, gap = columns[0][3], columns[1][3]
+    size, gap, straight = (column[3] for column in columns[:3])
     away = _from_ray(moved - posed_head, posed_ray)
     distance = away.length()
     if shaped:
@@ -85,7 +91,7 @@ def brought_back(
         max_correction = build.attribute(stored.MAX_CORRECTION, Scalar)
     too_far = (distance - size * rest_distance - gap).maximum(0.0)
     too_far = too_far.minimum((size * max_correction).maximum(0.0))
-    return moved - away * (share * too_far / distance.maximum(TINY))
+    return moved - away * (share * straight * too_far / distance.maximum(TINY))
 
 
 def _from_ray(from_joint: Vector, ray: Vector) -> Vector:

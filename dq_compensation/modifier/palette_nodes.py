@@ -15,7 +15,7 @@ from __future__ import annotations
 import bpy
 
 from .attribute_names import PALETTE_LENGTH, POSED_JOINT, POSED_PAIR
-from .bone_nodes import bone_matrices, with_bones
+from .bone_nodes import bone_matrices, with_bones, with_straightness
 from .measured_nodes import posed_joint
 from .node_builder import TreeBuilder
 from .node_groups import grouped
@@ -44,7 +44,7 @@ def build_palette_tree() -> bpy.types.NodeTree:
     build = TreeBuilder(tree)
     outputs = build.node("NodeGroupInput").outputs
     inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
-    palette = Geometry(build, outputs["Geometry"])
+    palette, bendy = Geometry(build, outputs["Geometry"]), inputs["Bendy"]
     bones, any_scaled = grouped(
         build,
         "DQ Compensation bones",
@@ -53,16 +53,17 @@ def build_palette_tree() -> bpy.types.NodeTree:
         build.points(inputs["Rows"]),
         inputs["Bone Rows"] - 1.0,
         inputs["Length"],
-        inputs["Bendy"],
+        bendy,
     )
+    bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones, bendy)
     shown = bones.geometry.store(PALETTE_LENGTH, inputs["Length"])
     stored = grouped(
         build, "DQ Compensation dual quaternions", with_bones, Cloud(shown, bones.fields)
     )
     shown = build.choose(inputs["Bones"], shown, stored)
-    joint = grouped(build, "DQ Compensation joints", posed_joint, palette, bones, any_scaled)
+    joint = grouped(build, "DQ Compensation joints", posed_joint, palette, bones, any_scaled, bendy)
     shown = build.choose(inputs["Joints"], shown, shown.store(POSED_JOINT, joint))
-    offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, bones)
+    offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, bones, bendy)
     shown = build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))
     build.node("NodeGroupOutput", shown)
     return tree

@@ -20,6 +20,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..scene.armature import armature_of, read_skeleton
+from ..scene.bendy_segments import with_bendy_bones
 from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
@@ -141,7 +142,7 @@ def ensure_palette(
         remember_new(palette)
     elif palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature):
         known = bone_groups(palette)
-    skeleton = read_skeleton(armature)
+    skeleton = with_bendy_bones(read_skeleton(armature), armature)
     wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
     if known and not wanted:
         return palette

@@ -8,13 +8,15 @@ A bendy bone that deforms has two rows, its start and its end. The Armature modi
 before the head of a bendy bone by its first segment, and what lies beyond the tail by the last one:
 there their points are.
 
-Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points, and
-it would leave those of bones without Deform: such rows follow the bone by a Hook modifier each, and
-their groups have other names, which the Armature modifier does not know.
+Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points; it
+would leave those of bones without Deform, and those out of the envelope of a bone with Envelope
+Multiply. Such rows follow the bone by a Hook modifier each, and their groups have other names,
+which the Armature modifier does not know.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import cast
 
 import bpy
@@ -27,8 +29,10 @@ from ..scene.mesh import mesh_of
 from .attribute_names import (
     JOINT_ROWS,
     PAIR_ROWS,
+    PALETTE_END,
     PALETTE_GROUP,
     PALETTE_LENGTH,
+    PALETTE_PARTNER,
     PALETTE_REST,
 )
 from .palette_tables import (
@@ -65,18 +69,21 @@ def groups_for(
     armature: bpy.types.Object, skeleton: Skeleton, also: frozenset[str], whole: frozenset[str]
 ) -> list[BoneGroup]:
     """The groups that a palette needs; arguments as of `palette_object.ensure_palette`."""
-    deforming = deforming_bones(armature)
-    hooked = (also - deforming) | (whole & _bendy_bones(armature))
+    deforming, bones = deforming_bones(armature), armature_of(armature).bones
+    # Envelopes would multiply the weights of a palette's points, too.
+    multiplied = {bone.name for bone in bones if bone.use_envelope_multiply and bone.use_deform}
+    posed = deforming - multiplied
+    hooked = (also - posed) | multiplied | (whole & _bendy_bones(armature))
     return [
         (name, by_hook)
         for name in skeleton.names
-        for by_hook, those in ((False, deforming), (True, hooked))
+        for by_hook, those in ((False, posed), (True, hooked))
         if name in those
     ]
 
 
 def palette_rows(palette: bpy.types.Object) -> dict[str, BoneRows]:
-    """The rows of each bone, by its current name; those it does not have are the identity's."""
+    """The rows of each bone, by its current name; of a bendy bone only those that it has."""
     groups = bone_groups(palette)
     found: dict[BoneGroup, list[int]] = {}
     mesh = mesh_of(palette)
@@ -88,7 +95,7 @@ def palette_rows(palette: bpy.types.Object) -> dict[str, BoneRows]:
     for name in dict.fromkeys(name for name, _ in found):
         hooked, posed = found.get((name, True), []), found.get((name, False), [])
         ends = posed or hooked
-        straight = hooked or (posed if len(posed) == 1 else [IDENTITY_ROW])
+        straight = hooked or posed
         rows[name] = (straight[0], ends[0], ends[-1])
     return rows
 
@@ -116,8 +123,7 @@ def write_bones(
     bones, bendy = armature_of(armature).bones, _bendy_bones(armature)
     place = {name: index for index, name in enumerate(skeleton.names)}
     length = _length_of(skeleton)
-    # Of each row: the bone's axes and where the first point is, how far the others are, its group.
-    rows = [(np.eye(4), length, -1)]
+    rows = [_Row(np.eye(4), length, -1)]
     for name, by_hook in groups:
         group = palette.vertex_groups.new(name=f"{name} (hooked)" if by_hook else name)
         rest = np.eye(4)
@@ -125,16 +131,51 @@ def write_bones(
         if by_hook:
             _add_hook(palette, armature, name, group.name, skeleton.rest[place[name]])
         if by_hook or name not in bendy:
-            rows.append((rest, length, group.index))
-            continue
-        bone = bones[name]
-        spread = length if bone.bbone_mapping_mode == "STRAIGHT" else 0.25 * bone.length
-        for end, way in ((bone.head_local, -BEYOND), (bone.tail_local, BEYOND)):
-            beyond = rest.copy()
-            beyond[:3, 3] = np.array(end) + way * spread * rest[:3, 1]
-            rows.append((beyond, spread, group.index))
-    at_rest, lengths, of_rows = (np.array(each) for each in zip(*rows, strict=True))
-    _write_points(palette, at_rest, lengths, of_rows, tables)
+            rows.append(_Row(rest, length, group.index))
+        else:
+            rows += _ends(bones[name], skeleton, place[name], length, group.index)
+    _write_points(palette, rows, tables)
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """What a row of points is made of.
+
+    Attributes:
+        at_rest: shape (4, 4): the axes along which the bone is scaled, and the first point.
+        length: how far the other points are from the first one.
+        group: the vertex group that moves them, -1 for none.
+        end: shape (3,), of a bendy bone the head or the tail.
+        partner: where the row of the other end is from this one: 1, -1, or 0 without.
+    """
+
+    at_rest: NDArray[np.float64]
+    length: float
+    group: int
+    end: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    partner: int = 0
+
+
+def _ends(
+    bone: bpy.types.Bone, skeleton: Skeleton, index: int, length: float, group: int
+) -> list[_Row]:
+    """The start and the end of a bendy bone, with points that lie beyond them.
+
+    Args:
+        length: of the points of other bones.
+    """
+    rows = []
+    straight = bone.bbone_mapping_mode == "STRAIGHT"
+    spread = length if straight else 0.25 * bone.length
+    for pose_row, end, partner in (
+        (skeleton.start_rows[index], skeleton.heads[index], 1),
+        (skeleton.end_rows[index], skeleton.tails[index], -1),
+    ):
+        at_rest = skeleton.frames[pose_row].copy()
+        along = skeleton.rest[index, :3, 1] if straight else at_rest[:3, 1]
+        at_rest[:3, 3] = end - partner * BEYOND * spread * along
+        rows.append(_Row(at_rest, spread, group, end, partner))
+    return rows
 
 
 def _add_hook(
@@ -155,21 +196,12 @@ def _bendy_bones(armature: bpy.types.Object) -> set[str]:
     return {bone.name for bone in armature_of(armature).bones if bone.bbone_segments > 1}
 
 
-def _write_points(
-    palette: bpy.types.Object,
-    at_rest: NDArray[np.float64],
-    lengths: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    tables: dict[str, Rows],
-) -> None:
-    """Write all points, with what they are made of, row by row.
-
-    Args:
-        at_rest: shape (R, 4, 4): the bone's own axes, and where the first point is.
-        lengths: shape (R,): how far from it the others are.
-        groups: shape (R,), -1 for none.
-    """
-    mesh, count = mesh_of(palette), len(at_rest)
+def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str, Rows]) -> None:
+    """Write all points, with what they are made of, row by row."""
+    mesh, count = mesh_of(palette), len(rows)
+    at_rest = np.array([row.at_rest for row in rows])
+    lengths = np.array([row.length for row in rows])
+    groups = np.array([row.group for row in rows])
     counts = np.array([count, *map(len, tables.values())])
     total = point_count(counts)
     mesh.vertices.add(total)
@@ -182,14 +214,16 @@ def _write_points(
         (PALETTE_REST, at_rest.transpose(0, 2, 1).reshape(-1, 16)),
         (PALETTE_LENGTH, lengths),
         (PALETTE_GROUP, groups),
+        (PALETTE_END, np.array([row.end for row in rows])),
+        (PALETTE_PARTNER, np.array([row.partner for row in rows])),
     ):
         # Points without a row repeat the first one, which does not move.
         padded = np.repeat(values[:1], total, axis=0)
         padded[:count] = values
         write_points(mesh, name, padded)
     write_counts(mesh, counts)
-    for name, rows in tables.items():
-        write_table(mesh, name, rows)
+    for name, table in tables.items():
+        write_table(mesh, name, table)
     for group in range(len(palette.vertex_groups)):
         of_group = 4 * np.flatnonzero(groups == group)[:, None] + np.arange(4)
         palette.vertex_groups[group].add(of_group.reshape(-1).tolist(), 1.0, "REPLACE")

@@ -147,12 +147,13 @@ def dual_quaternion_sets(
     return cloud.capture(fields)
 
 
-def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
+def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud, bendy: Scalar) -> Vector:
     """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
-        bones: `bone_nodes.bone_matrices`.
+        bones: `bone_nodes.with_straightness`.
+        bendy: whether there are bendy bones.
     """
     row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index())
     columns = row.entries()[:2]
@@ -171,4 +172,5 @@ def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
     # 2 sqrt(1 - |w|) = 2 sine / sqrt(1 + |w|), without the cancellation at small angles
     bend = w.absolute().times_plus(0.25, 0.25).inverse_square_root() * sine
     bend = bend.minimum(1.0) * (sine > LEAST_SINE)
-    return across * bend
+    straight = bones.at("straight", columns[0][3]) * bones.at("straight", columns[1][3])
+    return across * (bend * build.choose(bendy, 1.0, straight))

@@ -47,22 +47,22 @@ def write_attributes(
         how many sets of bones there are.
     """
     influences = deformation.influences
-    row_of_bone = rows_of_bones(palette_rows(palette), binding.skeleton.names)[:, 0]
+    skeleton = binding.skeleton
+    bone_rows = rows_of_bones(palette_rows(palette), skeleton.names)
+    row_of_bone = bone_rows[:, 0]
     values = _of_influences(influences, row_of_bone, slots) if slots else {}
     compensation = deformation.compensation
     if compensation is not None:
         table, amounts = mesh_of(palette), compensation.amounts
         if isinstance(compensation, MeasuredJoints):
             on_armature = not slots
-            values |= _of_measured(
-                binding, compensation, row_of_bone, table, on_armature=on_armature
-            )
+            values |= _of_measured(binding, compensation, bone_rows, table, on_armature=on_armature)
             if on_armature and binding.shape_keys is not None:
                 # Their distance at rest depends on the keys.
                 amounts = np.where(binding.moved_by_keys, 0.0, amounts)
         else:
             assert isinstance(compensation, PublishedCompensation)
-            values |= _of_pairs(compensation, row_of_bone, table)
+            values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
         values[stored.AMOUNT] = amounts
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
@@ -189,7 +189,7 @@ def skinning_bones(
 def _of_measured(
     binding: Binding,
     measured: MeasuredJoints,
-    row_of_bone: NDArray[np.integer],
+    bone_rows: NDArray[np.integer],
     palette: bpy.types.Mesh,
     *,
     on_armature: bool,
@@ -197,8 +197,10 @@ def _of_measured(
     """The joint and limb that each vertex is measured against, a row of the palette's table.
 
     Args:
+        bone_rows: of `rows_of_bones`.
         on_armature: whether the tree only gets vertices that are deformed already.
     """
+    _, starts, ends = bone_rows.T
     limbs = measured.limbs
     two = np.zeros((binding.vertex_count, 2), np.int64)
     rows = measured.rows
@@ -210,7 +212,8 @@ def _of_measured(
     table[:, :, :3] = np.stack(
         (limbs.heads[joint], ray, limbs.forth[joint], limbs.forth[parent]), axis=1
     )
-    table[:, :3, 3] = row_of_bone[np.stack((child, parent, limb), axis=1)]
+    of_limb = np.where(limbs.sides(joint, limb) == 0, starts[limb], ends[limb])
+    table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
     values: dict[str, NDArray[Any]] = {stored.PAIR: numbers[of_vertex]}
     if binding.shape_keys is None or on_armature:
@@ -222,16 +225,27 @@ def _of_measured(
 
 
 def _of_pairs(
-    published: PublishedCompensation, row_of_bone: NDArray[np.integer], palette: bpy.types.Mesh
+    published: PublishedCompensation, rows_of_pose: NDArray[np.integer], palette: bpy.types.Mesh
 ) -> dict[str, NDArray[Any]]:
     """The pair of strongest bones of each vertex, a row of the palette's table."""
     compensated = published.amounts != 0.0
-    pairs, of_vertex = _distinct_rows(np.where(compensated[:, None], published.bones, 0))
+    pairs, of_vertex = _distinct_rows(np.where(compensated[:, None], published.rows, 0))
     table = np.zeros((len(pairs), 4, 4))
-    table[:, :2, :3] = published.limb_directions[pairs]
-    table[:, :2, 3] = row_of_bone[pairs]
+    table[:, :2, :3] = published.limb_directions[published.skeleton.bone_of_row[pairs]]
+    table[:, :2, 3] = rows_of_pose[pairs]
     numbers = rows_in_table(palette, stored.PAIR_ROWS, table.reshape(-1, 16))
     return {stored.PAIR: numbers[of_vertex]}
+
+
+def _rows_of_pose(skeleton: Skeleton, bone_rows: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The palette row of each row of a pose, shape (R,): of bones, of the ends of bendy bones."""
+    rows = np.full(skeleton.row_count, IDENTITY_ROW)
+    rows[: skeleton.bone_count] = bone_rows[: skeleton.bone_count, 0]
+    if skeleton.bendy is not None:
+        bones = skeleton.bendy.bones
+        rows[skeleton.start_rows[bones]] = bone_rows[bones, 1]
+        rows[skeleton.end_rows[bones]] = bone_rows[bones, 2]
+    return rows
 
 
 def _of_joints(

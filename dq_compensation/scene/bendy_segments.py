@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import bpy
@@ -98,22 +99,23 @@ def with_segments(
     return np.concatenate((matrices, posed @ bendy.inverse_frames))
 
 
-def bendy_state(bones: bpy.types.ArmatureBones) -> tuple[Any, ...]:
+def bendy_state(bones: bpy.types.ArmatureBones) -> list[Any]:
     """What shapes the bendy bones at rest, for a digest; empty without bendy bones."""
-    if not len(bones) or not (bendy := _are_bendy(bones)).any():
-        return ()
-    state: list[Any] = [read_property(bones, name, np.float32, (3,)) for name in _VECTORS]
-    state += [read_property(bones, name, np.float32) for name in _NUMBERS]
-    for index in np.flatnonzero(bendy):
-        bone: Any = bones[int(index)]
-        handles = (bone.bbone_custom_handle_start, bone.bbone_custom_handle_end)
-        state.append([str(getattr(bone, name)) for name in _CHOICES])
-        state.append([handle.name if handle is not None else "" for handle in handles])
-    return tuple(state)
+    state: list[Any] = []
+    for index in np.flatnonzero(_are_bendy(bones)).tolist() if len(bones) else ():
+        bone: Any = bones[index]
+        state.append(_SHAPE(bone))
+        state += (tuple(bone.bbone_scalein), tuple(bone.bbone_scaleout))
+        for end in ("start", "end"):
+            if getattr(bone, f"bbone_handle_type_{end}") != "AUTO":
+                handle = getattr(bone, f"bbone_custom_handle_{end}")
+                scales = getattr(bone, f"bbone_handle_use_scale_{end}")
+                state += (handle.name if handle is not None else "", tuple(scales))
+    return state
 
 
-_VECTORS = ("bbone_scalein", "bbone_scaleout")
-_NUMBERS = (
+_SHAPE = attrgetter(
+    "bbone_mapping_mode",
     "bbone_curveinx",
     "bbone_curveinz",
     "bbone_curveoutx",
@@ -122,13 +124,8 @@ _NUMBERS = (
     "bbone_rollout",
     "bbone_easein",
     "bbone_easeout",
-)
-_CHOICES = (
-    "bbone_mapping_mode",
     "bbone_handle_type_start",
     "bbone_handle_type_end",
-    "bbone_handle_use_scale_start",
-    "bbone_handle_use_scale_end",
     "bbone_handle_use_ease_start",
     "bbone_handle_use_ease_end",
     "use_endroll_as_inroll",

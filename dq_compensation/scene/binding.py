@@ -220,8 +220,8 @@ class Binding:
 
         Args:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
-            use_mesh_joints: whether MEASURED acts between bones that continue one another on the
-                mesh alone.
+            use_mesh_joints: whether it acts between bones that continue one another on the mesh
+                alone.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         key = (limb_axis, curve, use_mesh_joints)
@@ -230,18 +230,18 @@ class Binding:
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         of = (rest, self.influences, self.skeleton, limb_axis)
+        parents = self._mesh_parents(rest, limb_axis) if use_mesh_joints else None
         if curve == "MEASURED":
-            parents = self._mesh_parents(rest) if use_mesh_joints else None
             found = MeasuredJoints.of(*of, parents)
         else:
-            found = PublishedCompensation.of(*of, curve)
+            found = PublishedCompensation.of(*of, curve, parents)
         self._compensations[key] = (to_armature, found)
         return found
 
-    def _mesh_parents(self, rest: NDArray[np.float32]) -> NDArray[np.int32]:
+    def _mesh_parents(self, rest: NDArray[np.float32], limb_axis: LimbAxis) -> NDArray[np.int32]:
         """The bones that continue one another on the mesh; `rest` is in armature space."""
         sides = np.array([bone_side(name) for name in self.skeleton.names], np.int8)
-        return mesh_parents(rest, self.influences, self.skeleton, sides)
+        return mesh_parents(rest, self.influences, self.skeleton, sides, limb_axis)
 
     def measured(
         self,

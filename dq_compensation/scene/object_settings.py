@@ -31,6 +31,7 @@ class NativeState(Protocol):
     replaced_preserve_volume: bool
     base_left_on: bool
     passing: bool
+    passing_in_renders: bool
     parted: bool
     had_animation: bool
     hidden: bool
@@ -93,8 +94,8 @@ class Settings:
     Attributes:
         acting_method: what deforms the object. Where the user chose the method by example, it is
             the base that the examples correct.
-        use_mesh_joints: whether bones that continue one another on the mesh are joints for
-            MEASURED although neither is above the other.
+        use_mesh_joints: whether compensation acts between bones that continue one another on the
+            mesh although neither is above the other.
         by_example: whether example poses act.
     """
 
@@ -132,8 +133,6 @@ class Settings:
         """Whether a setting changes how the object is deformed."""
         # The direction of the limbs distinguishes example poses.
         by_limbs = self.by_example and setting == "limb_axis"
-        if setting == "use_mesh_joints" and self.curve != "MEASURED":
-            return False
         return by_limbs or setting in RULES[self.acting_method].acting_settings
 
     @property

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.core.deform import METHODS
+from dq_compensation.modifier import installation
 from dq_compensation.modifier.installation import install, uninstall
 from dq_compensation.scene.binding import Binding, bind
 from dq_compensation.scene.numpy_evaluator import evaluate
@@ -54,16 +55,10 @@ class Character:
 
     def by_blender(self) -> NDArray[np.float32]:
         """Preserve Volume."""
-        return self._shown("Armature")
+        return evaluated_positions(self.obj)
 
     def by_nodes(self) -> NDArray[np.float32]:
-        """The node modifier, as it is installed."""
-        return self._shown("DQ Compensation")
-
-    def _shown(self, name: str) -> NDArray[np.float32]:
-        for modifier in self.obj.modifiers:
-            if modifier.show_viewport != (modifier.name == name):
-                modifier.show_viewport = not modifier.show_viewport
+        """The node modifier on its base, as it is installed."""
         return evaluated_positions(self.obj)
 
     def by_core(self, settings: Settings) -> NDArray[np.float32]:
@@ -143,19 +138,30 @@ def test_core_equals_preserve_volume(character: Character, transform: str) -> No
         assert character.distance(found, expected) <= TOLERANCE
 
 
-@pytest.fixture(scope="module", params=[*METHODS, "MEASURED"])
+@pytest.fixture(scope="module", params=[*METHODS, "MEASURED", "MEASURED on Preserve Volume"])
 def installed(request: pytest.FixtureRequest, character: Character) -> Iterator[Settings]:
+    """The settings; but for the last one, our own tree computes the whole deformation."""
     method, curve = request.param, "FITTED"
-    if method == "MEASURED":
+    if method not in METHODS:
         method, curve = "COMPENSATED", "MEASURED"
     settings = Settings(method, 1.0, curve, "AUTO", "")
-    install(character.obj, character.binding, settings)
+    base = "OWN" if request.param in (*METHODS, "MEASURED") else "ARMATURE"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(installation, "base_for", lambda *_args, **_options: base)
+        install(character.obj, character.binding, settings)
     yield settings
     uninstall(character.obj)
+    character.obj.modifiers["Armature"].show_viewport = True
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_nodes_equal_core(character: Character, installed: Settings, transform: str) -> None:
+def test_nodes_equal_core(
+    character: Character, installed: Settings, transform: str, request: pytest.FixtureRequest
+) -> None:
+    """Rounding decides what Blender does with a bone that lost one or two of its axes."""
+    on_blenders = "Preserve Volume" in request.node.callspec.params["installed"]
+    if on_blenders and transform in TRANSFORMS[TRANSFORMS.index("no X") :]:
+        pytest.skip("Blender's own result differs there")
     rng = np.random.default_rng(2008)
     for _ in range(POSES):
         character.pose(transform, rng)

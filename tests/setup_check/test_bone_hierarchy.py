@@ -58,7 +58,7 @@ def test_a_limb_without_its_parent_is_found_with_its_vertices(
     orphan(human, bone)
     (issue,) = found_by(CHECK, human.mesh_object)
     assert (issue.key, issue.severity, issue.bones) == ("ends_meet", "INFORMATION", (bone,))
-    assert issue.message.endswith("Measured finds joints from the mesh: new parents are optional.")
+    assert issue.message.endswith("Joints are found from the mesh: new parents are optional.")
     human.mesh_object.dq_compensation.use_mesh_joints = False
     (issue,) = found_by(CHECK, human.mesh_object)
     assert (issue.key, issue.severity, issue.bones) == ("ends_meet", "WARNING", (bone,))

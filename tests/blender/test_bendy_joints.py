@@ -1,0 +1,102 @@
+"""The node trees measure at the ends of bendy bones, and where limbs are curved not at all.
+
+The reference is NumPy's result, within 1e-4 of the size: both are float32 in places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from dq_compensation.modifier.palette_object import find_palette
+from dq_compensation.modifier.palette_points import bone_groups
+from tests.blender.enabled_scenes import enable, error
+from tests.blender.test_bendy_bones import automatic, by_handles, curved_at_rest, eased
+from tests.kept_files import new_file
+from tests.limb import build_bendy_limb, straighten_handles
+from tests.rigify_human import POSES, new_file_with_rigify_human
+
+pytestmark = pytest.mark.usefixtures("addon")
+CURVES = ("MEASURED", "FITTED")
+
+
+def slightly_curved(armature: bpy.types.Object) -> None:
+    """Between straight and curved, where the compensation fades."""
+    straighten_handles(armature)
+    for bone in armature.pose.bones:
+        bone.bbone_curveinx, bone.bbone_curveoutx = 0.02, 0.02
+
+
+def scaled(armature: bpy.types.Object) -> None:
+    """The ends have sizes of their own."""
+    straighten_handles(armature)
+    for bone in armature.pose.bones:
+        bone.bbone_scalein, bone.bbone_scaleout = (1.2, 1.0, 1.3), (0.8, 1.0, 0.9)
+        bone.scale = (1.1, 1.0, 0.9)
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize(
+    "shape", [automatic, straighten_handles, slightly_curved, scaled, eased, by_handles]
+)
+def test_equals_numpy(shape: Callable[[bpy.types.Object], None], curve: str) -> None:
+    new_file()
+    obj, armature = build_bendy_limb(7, "STRAIGHT")
+    shape(armature)
+    obj.dq_compensation.curve = curve
+    enable(obj)
+    assert error(obj) <= 1e-4
+
+
+@pytest.mark.parametrize("mapping", ["STRAIGHT", "CURVED"])
+def test_bones_that_are_curved_at_rest(mapping: str) -> None:
+    new_file()
+    obj, armature = build_bendy_limb(7, mapping)
+    straighten_handles(armature)
+    curved_at_rest(armature)
+    enable(obj)
+    assert error(obj) <= 1e-4
+
+
+def test_the_fade_is_seen() -> None:
+    """What is compared above is neither all nor nothing."""
+    moved = []
+    for shape in (straighten_handles, slightly_curved):
+        new_file()
+        obj, armature = build_bendy_limb(7, "STRAIGHT")
+        shape(armature)
+        bpy.context.view_layer.update()
+        apart = api.evaluate(obj, method="COMPENSATED") - api.evaluate(
+            obj, method="DUAL_QUATERNION"
+        )
+        moved.append(float(np.linalg.norm(apart, axis=1).max()))
+    assert 0.2 * moved[0] < moved[1] < 0.8 * moved[0]
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("pose", POSES)
+def test_rigify_equals_numpy(pose: Callable[[bpy.types.Object], None], curve: str) -> None:
+    human, rig = new_file_with_rigify_human()
+    pose(rig)
+    human.dq_compensation.curve = curve
+    enable(human)
+    assert error(human) <= 1e-4
+
+
+def test_bendy_bones_have_no_hooks_where_no_tree_skins() -> None:
+    """A Hook modifier for each of them would cost more than all joints."""
+    new_file()
+    obj, armature = build_bendy_limb(7, "STRAIGHT")
+    enable(obj)
+    palette = find_palette(armature)
+    assert palette is not None
+    assert not any(by_hook for _, by_hook in bone_groups(palette))
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
+    assert error(obj) <= 1e-4
+    assert any(by_hook for _, by_hook in bone_groups(palette))
+    obj.dq_compensation.method = "COMPENSATED"
+    assert error(obj) <= 1e-4

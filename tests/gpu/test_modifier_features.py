@@ -1,0 +1,66 @@
+"""What an Armature modifier knows beside vertex groups, on the GPU: equal to NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import bpy
+import numpy as np
+import pytest
+
+import dq_compensation
+from dq_compensation import api
+from tests.limb import build_limb, pose_limb
+
+# Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
+TOLERANCE = 1e-4
+
+
+@pytest.fixture
+def limb() -> Iterator[bpy.types.Object]:
+    _empty_the_file()
+    dq_compensation.register()
+    obj, armature = build_limb()
+    pose_limb(armature)
+    yield obj
+    dq_compensation.unregister()
+    _empty_the_file()
+
+
+def _empty_the_file() -> None:
+    # Within a render no other file can be loaded, so what is there goes one by one.
+    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
+        for item in list(collection):
+            collection.remove(item)
+
+
+@pytest.mark.parametrize("blended", [False, True])
+@pytest.mark.parametrize("method", ["LINEAR", "COMPENSATED", "SPHERICAL_JOINT"])
+def test_its_vertex_group_limits_the_deformation(
+    limb: bpy.types.Object, method: str, blended: bool
+) -> None:
+    group = limb.vertex_groups.new(name="Limited")
+    for vertex in range(200, 700):
+        group.add([vertex], vertex % 7 / 6.0, "REPLACE")
+    before = api.evaluate(limb, method=method, evaluator="GPU")
+    limb.modifiers["Armature"].vertex_group = "Limited"
+    limb.dq_compensation.blend_group = "Hand" if blended else ""
+    _assert_equal(limb, method)
+    after = api.evaluate(limb, method=method, evaluator="GPU")
+    assert np.abs(after - before).max() > 0.1
+
+
+@pytest.mark.parametrize("method", ["LINEAR", "COMPENSATED", "SPHERICAL_JOINT"])
+def test_envelopes_move_what_no_group_does(limb: bpy.types.Object, method: str) -> None:
+    limb.modifiers["Armature"].use_bone_envelopes = True
+    for group in limb.vertex_groups:
+        group.remove(list(range(100, 500)))
+    _assert_equal(limb, method)
+
+
+def _assert_equal(obj: bpy.types.Object, method: str) -> None:
+    bpy.context.view_layer.update()
+    expected = api.evaluate(obj, method=method)
+    found = api.evaluate(obj, method=method, evaluator="GPU")
+    size = float(np.ptp(expected, axis=0).max())
+    assert np.linalg.norm(found - expected, axis=1).max() < TOLERANCE * size
