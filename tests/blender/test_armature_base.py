@@ -390,3 +390,8 @@ def test_a_rigify_human_deforms_as_in_blender() -> None:
         own = evaluated_positions(twin)
         assert distance(own, rest_of(human), size) > 0.05
         assert distance(evaluated_positions(human), own, size) <= BLENDER_S_OWN
+    human.dq_compensation.factor = 1.0
+    check()
+    compensated = evaluated_positions(human)
+    assert distance(compensated, api.evaluate(human), size) <= TOLERANCE
+    assert distance(compensated, evaluated_positions(twin), size) > 1e-3
