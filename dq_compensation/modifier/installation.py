@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import bpy
@@ -39,6 +40,7 @@ from .palette_object import armature_of_palette, compute_what_is_read, ensure_pa
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import (
+    count_sets,
     measured_bones,
     remove_attributes,
     skinning_bones,
@@ -82,6 +84,7 @@ def install(
             shape_keys=shape_keys,
             followed=bool(binding.followed),
             forced=does_more(obj, armature, deformation),
+            count_sets=partial(count_sets, deformation.influences),
         )
     mask, inverted = mask_of(obj, armature, base)
     written = _write(obj, binding, settings, base)
