@@ -29,7 +29,8 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmark_characters.py", ALL_VERSIONS, ("human", "body", "pieces", "grid")),
     ("benchmark_checks.py", ALL_VERSIONS, ()),
     ("benchmark_gpu.py", (NEWEST,), ()),
-    ("benchmark_modifier.py", ALL_VERSIONS, ("--quick",)),
+    ("benchmark_python.py", (NEWEST,), ()),
+    ("benchmark_modifier.py", (NEWEST,), ()),
 )
 
 

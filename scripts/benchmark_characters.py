@@ -38,7 +38,7 @@ from benchmark_grid import build_chain
 from benchmark_modifier import Subject, build_mesh
 from benchmark_targets import record
 from benchmark_turns import Cast, Timing, copied, handlers_off, times_in_turn
-from dq_compensation.lifecycle.enabling import enable
+from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.modifier.own_trees import TREE_PROPERTY
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.object_settings import settings_of
@@ -46,14 +46,17 @@ from human_model import build_human
 from human_poses import random_pose
 
 PLAIN, PRESERVE_VOLUME = "Armature", "Preserve Volume"
-FITTED, MEASURED, BY_EXAMPLE = "FITTED", "MEASURED", "MEASURED by example"
-# The method and curve of each way.
-WAYS: dict[str, tuple[str, str]] = {
-    "LINEAR": ("LINEAR", "MEASURED"),
-    "DUAL_QUATERNION": ("DUAL_QUATERNION", "MEASURED"),
-    FITTED: ("COMPENSATED", "FITTED"),
-    MEASURED: ("COMPENSATED", "MEASURED"),
-    BY_EXAMPLE: ("SPHERICAL_JOINT_BY_EXAMPLE", "MEASURED"),
+FITTED, MEASURED = "FITTED", "MEASURED"
+MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE = "MEASURED by example", "SPHERICAL_JOINT by example"
+BY_EXAMPLE = "SPHERICAL_JOINT_BY_EXAMPLE"
+# The settings of each way, besides the curve MEASURED.
+WAYS: dict[str, dict[str, str]] = {
+    "LINEAR": {"method": "LINEAR"},
+    "DUAL_QUATERNION": {"method": "DUAL_QUATERNION"},
+    FITTED: {"method": "COMPENSATED", "curve": "FITTED"},
+    MEASURED: {"method": "COMPENSATED"},
+    MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
+    JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},
 }
 COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED)
 EXAMPLE_BONES = (16, 32, 48, 64)
@@ -152,8 +155,8 @@ CHARACTERS: dict[str, Character] = {
     "examples": Character(
         "Grid of 65,536 vertices, 80 bones, 4 poses of 4 bones, two of them acting",
         lambda: grid(examples=True),
-        {BY_EXAMPLE: 2.0},
-        ways=(MEASURED, BY_EXAMPLE),
+        {MEASURED_BY_EXAMPLE: 2.0, JOINT_BY_EXAMPLE: 2.0},
+        ways=(MEASURED, MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE),
     ),
 }
 
@@ -203,12 +206,14 @@ def build_casts(
 
 
 def _enable(cast: Cast, way: str) -> None:
-    # The current scene has no copies: nothing is evaluated after each of them.
     for obj in cast.meshes:
         settings = settings_of(obj)
-        settings.method, settings.curve = WAYS[way]
-        settings.example_base = "COMPENSATED"
-        enable(obj, bpy.context.evaluated_depsgraph_get())
+        settings.curve = MEASURED
+        for name, value in WAYS[way].items():
+            setattr(settings, name, value)
+    with bpy.context.temp_override(scene=cast.scene, view_layer=cast.view_layer):
+        _, refused = enable_all(cast.meshes, bpy.context.evaluated_depsgraph_get())
+    assert not refused, refused
 
 
 def measure(name: str, chosen: argparse.Namespace) -> None:

@@ -131,30 +131,3 @@ def handlers_off() -> None:
     """Take the handlers of add-ons out: Blender's evaluation alone is timed then."""
     for event in ("depsgraph_update_post", "frame_change_post", "frame_change_pre"):
         getattr(bpy.app.handlers, event).clear()
-
-
-def timed_handlers() -> Callable[[], float]:
-    """Let the handlers of add-ons note their time.
-
-    Returns:
-        a function: the seconds that they took since its last call.
-    """
-    taken = [0.0]
-
-    def timed(handler: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: object) -> None:
-            begun = time.perf_counter()
-            handler(*arguments)
-            taken[0] += time.perf_counter() - begun
-
-        return call
-
-    for event in ("depsgraph_update_post", "frame_change_post", "frame_change_pre"):
-        handlers = getattr(bpy.app.handlers, event)
-        handlers[:] = [timed(handler) for handler in handlers]
-
-    def since() -> float:
-        found, taken[0] = taken[0], 0.0
-        return found
-
-    return since

@@ -14,7 +14,7 @@ from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_posed_copy
 from ..scene.posed_copies import posed_copy_of, show_again
 from ..session.delayed_call import DelayedCall
-from ..session.enabled_objects import enabled_objects
+from ..session.enabled_objects import any_enabled, enabled_objects
 from ..session.status import status_of, tag_redraw
 from .apply_shape import apply_copy
 
@@ -103,7 +103,7 @@ def _characters_with_copies() -> list[bpy.types.Object]:
 
 def _on_depsgraph_update(*_args: object) -> None:
     observe()
-    if _left or _characters_with_copies():
+    if _left or any_enabled():
         _delayed_follow.request()
 
 
@@ -132,8 +132,9 @@ def take_for_granted() -> None:
 
 
 def _follow_and_redraw() -> None:
-    follow()
-    tag_redraw()
+    if _left or _characters_with_copies():
+        follow()
+        tag_redraw()
 
 
 _delayed_follow = DelayedCall(_follow_and_redraw, APPLY_AFTER, "REST")

@@ -18,7 +18,7 @@ from ..modifier.installation import remove_unused
 from ..modifier.modifier_inputs import get_input
 from ..modifier.own_trees import mark_if_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
-from ..modifier.stack import our_modifier
+from ..modifier.stack import our_modifier, surplus_vertices
 from ..scene.modifiers_before import used_data
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_palette, keep_apart
@@ -39,6 +39,7 @@ from ..session.status import (
 from .native_display import restore, show_to_camera
 from .posing import forget_poses, only_posed
 from .reconcile import State, follow_native_display, reconcile
+from .replacement import let_pass
 
 # Seconds until what was moving is looked at again.
 CHECK_AGAIN_AFTER = 0.3
@@ -90,6 +91,7 @@ def follow(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> None:
 
 def follow_playing(depsgraph: bpy.types.Depsgraph) -> None:
     """The same for a frame that plays: only what animation does not change counts."""
+    _let_pass(depsgraph)
     if any(map(depsgraph.id_type_updated, ("MESH", "ARMATURE", "SCENE"))):
         _reconcile_named(_changes(depsgraph, playing=True), depsgraph, patient=True)
 
@@ -103,6 +105,16 @@ def _reconcile_named(changes: _Changes, depsgraph: bpy.types.Depsgraph, *, patie
         _reconcile(objects, depsgraph, patient=patient)
 
 
+def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
+    """While it plays, followed modifiers are not read again: what does not fit, passes."""
+    for obj in enabled_objects():
+        native = settings_of(obj).native
+        if obj.library is None and not native.base_left_on:
+            passing = surplus_vertices(obj, depsgraph) != 0
+            if passing != native.passing:
+                let_pass(obj, passing=passing)
+
+
 def _changes(depsgraph: bpy.types.Depsgraph, *, playing: bool = False) -> _Changes:
     changes = _Changes()
     for update in depsgraph.updates:
@@ -113,7 +125,8 @@ def _changes(depsgraph: bpy.types.Depsgraph, *, playing: bool = False) -> _Chang
 
 def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool) -> None:
     changed = update.id.original
-    if update.is_updated_geometry or isinstance(changed, bpy.types.NodeTree):
+    # The objects that use it are evaluated again in every pose.
+    if not isinstance(changed, bpy.types.Object):
         changes.used.add(changed.session_uid)
     match changed:
         case bpy.types.Mesh() if changed.session_uid not in _written:
@@ -130,6 +143,7 @@ def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool
         case bpy.types.Armature():
             changes.named.add(changed.session_uid)
         case bpy.types.NodeTree():
+            changes.named.add(changed.session_uid)
             if "DQ Compensation" in changed.name and not _written:
                 _mark_edited_trees()
                 changes.everything = True
@@ -296,6 +310,6 @@ def _note_followed(edited: set[int]) -> None:
 def _uids(obj: bpy.types.Object) -> Iterator[int]:
     """The session_uid of every data-block that an object's deformation depends on."""
     rig = find_rig(obj)
-    for data in (obj, obj.data, rig, rig.data if rig is not None else None):
+    for data in (obj, obj.data, rig, rig.data if rig is not None else None, *used_data(obj)):
         if data is not None:
             yield data.session_uid

@@ -6,6 +6,7 @@ import bpy
 
 from ..modifier.made_for import has_moved
 from ..modifier.stack import our_modifier
+from ..scene.animation_curves import animated_paths
 from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import (
     differing_in_renders,
@@ -22,6 +23,10 @@ OTHER_IN_RENDERS = (
     "{names} of {obj} make another mesh in renders: it is deformed as by the Armature modifier "
     "there. Give {names} the same settings in the viewport and in renders."
 )
+OTHER_IN_FRAMES = (
+    "{names} of {obj} change with the frame. While it plays, frames with another number of "
+    "vertices show the Armature modifier's own result."
+)
 LEFT_OUT = (
     "Measured leaves out the vertices of {obj} that shape keys move: the Armature modifier deforms "
     "them, with its bendy bones, envelopes or Multi Modifier. Choose the curve Fitted for them."
@@ -35,9 +40,10 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
     ours, acting = our_modifier(obj), Settings.of(obj)
+    lets_pass = native.passing or native.passing_in_renders
     found = notes(
         obj,
-        replaced_modifier="" if native.passing else native.replaced_modifier,
+        replaced_modifier="" if lets_pass else native.replaced_modifier,
         base_left_on=native.base_left_on,
         own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
@@ -78,7 +84,20 @@ def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
     names = listed([each.name for each in differing_in_renders(obj)])
     if names:
         found.append(OTHER_IN_RENDERS.format(names=names, obj=obj.name))
+    names = listed(_changing_with_the_frame(obj))
+    if names:
+        found.append(OTHER_IN_FRAMES.format(names=names, obj=obj.name))
     refusal = examples_refusal(obj)
     if refusal and Settings.of(obj).by_example and len(settings_of(obj).examples):
         found.append(refusal)
     return found
+
+
+def _changing_with_the_frame(obj: bpy.types.Object) -> list[str]:
+    """The followed modifiers that are animated, or all where another number was seen."""
+    followed = [each.name for each in followed_modifiers(obj)]
+    if not followed or status_of(obj).misfit is not None:
+        return followed
+    owners = {name: f'modifiers["{bpy.utils.escape_identifier(name)}"]' for name in followed}
+    paths = animated_paths(obj)
+    return [name for name in followed if any(path.startswith(owners[name]) for path in paths)]

@@ -9,12 +9,20 @@ from __future__ import annotations
 import bpy
 
 from ..errors import BindingError
-from ..modifier.armature_base import arrange, is_replaced, keep_preserve_volume, put_back, show
+from ..modifier.armature_base import (
+    arrange,
+    is_replaced,
+    keep_preserve_volume,
+    put_back,
+    show,
+    show_replaced,
+)
 from ..modifier.installation import install, uninstall
 from ..modifier.made_for import BASE, PLACE, VERSION, changed_parts
 from ..modifier.stack import base_of, our_modifier
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.modifiers_before import differing_in_renders
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import armature_modifier
 
@@ -68,20 +76,13 @@ def let_pass(obj: bpy.types.Object, *, passing: bool) -> None:
 
     One that is left on deforms it already, with Preserve Volume as the method needs it.
     """
-    native, armature = settings_of(obj).native, armature_modifier(obj)
+    armature = armature_modifier(obj)
     if armature is None:
         return
-    if native.base_left_on:
+    if settings_of(obj).native.base_left_on:
         keep_preserve_volume(armature, Settings.of(obj))
-        return
-    if native.passing == passing:
-        return
-    native.passing = passing
-    show(
-        armature,
-        viewport=passing and native.replaced_show_viewport,
-        render=passing and native.replaced_show_render,
-    )
+    else:
+        show_replaced(obj, viewport=passing, renders=bool(differing_in_renders(obj)))
 
 
 def put_armature_modifier_back(obj: bpy.types.Object) -> None:

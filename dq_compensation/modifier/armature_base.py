@@ -15,7 +15,7 @@ from ..core.deform import Deformation
 from ..scene.animation_curves import animated_paths
 from ..scene.object_settings import NativeState, Settings, settings_of
 from ..scene.setup import mixed_modifiers
-from .stack import our_modifiers
+from .stack import our_modifier, our_modifiers
 from .tree_kind import Base
 
 
@@ -105,7 +105,28 @@ def put_back(obj: bpy.types.Object) -> None:
             native.replaced_show_render or armature.show_render,
         )
     native.replaced_modifier, native.replaced_uid = "", 0
-    native.base_left_on = native.passing = False
+    native.base_left_on = False
+    show_replaced(obj, viewport=False, renders=False)
+
+
+def show_replaced(obj: bpy.types.Object, *, viewport: bool, renders: bool) -> None:
+    """Show the Armature modifier where our modifier gets other vertices, or hide it again.
+
+    It was hidden, and is hidden again; one that is left on deforms them anyway.
+
+    Args:
+        viewport: they come now. Our modifier lets them pass.
+        renders: renders get others than the viewport, or other weights.
+    """
+    native, armature, ours = settings_of(obj).native, _replaced(obj), our_modifier(obj)
+    if (native.passing, native.passing_in_renders) == (viewport, renders):
+        return
+    if native.passing_in_renders != renders and ours is not None:
+        ours.show_render = not renders
+    native.passing, native.passing_in_renders = viewport, renders
+    if armature is not None:
+        in_renders = (viewport or renders) and native.replaced_show_render
+        show(armature, viewport and native.replaced_show_viewport, in_renders)
 
 
 def put_preserve_volume_back(obj: bpy.types.Object) -> None:

@@ -50,7 +50,7 @@ from typing import Any
 import bpy
 
 from . import own_trees
-from .attribute_names import MISFIT, OF_PALETTE, PREFIX
+from .attribute_names import AMOUNT, MISFIT, OF_PALETTE, PREFIX
 from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
@@ -229,11 +229,14 @@ class _Assembly:
         near = self._masked(then(here, here))
         offset = then(there, there) - there
         far = self._masked(here + self.to_object.transform_direction(offset))
-        return self._near_or_far(near, far)
+        moves = self.b.attribute(AMOUNT, Scalar).absolute() > 0.0
+        return self._near_or_far(near, far, moves)
 
-    def _near_or_far(self, near: Vector, far: Vector) -> Geometry:
+    def _near_or_far(self, near: Vector, far: Vector, selection: Scalar | None = None) -> Geometry:
         return self.b.choose(
-            self._placed_together(), self.mesh.set_position(far), self.mesh.set_position(near)
+            self._placed_together(),
+            self.mesh.set_position(far, selection),
+            self.mesh.set_position(near, selection),
         )
 
     def _linear(self) -> Geometry:

@@ -8,9 +8,10 @@ A bendy bone that deforms has two rows, its start and its end. The Armature modi
 before the head of a bendy bone by its first segment, and what lies beyond the tail by the last one:
 there their points are.
 
-Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points, and
-it would leave those of bones without Deform: such rows follow the bone by a Hook modifier each, and
-their groups have other names, which the Armature modifier does not know.
+Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points; it
+would leave those of bones without Deform, and those out of the envelope of a bone with Envelope
+Multiply. Such rows follow the bone by a Hook modifier each, and their groups have other names,
+which the Armature modifier does not know.
 """
 
 from __future__ import annotations
@@ -68,12 +69,15 @@ def groups_for(
     armature: bpy.types.Object, skeleton: Skeleton, also: frozenset[str], whole: frozenset[str]
 ) -> list[BoneGroup]:
     """The groups that a palette needs; arguments as of `palette_object.ensure_palette`."""
-    deforming = deforming_bones(armature)
-    hooked = (also - deforming) | (whole & _bendy_bones(armature))
+    deforming, bones = deforming_bones(armature), armature_of(armature).bones
+    # Envelopes would multiply the weights of a palette's points, too.
+    multiplied = {bone.name for bone in bones if bone.use_envelope_multiply and bone.use_deform}
+    posed = deforming - multiplied
+    hooked = (also - posed) | multiplied | (whole & _bendy_bones(armature))
     return [
         (name, by_hook)
         for name in skeleton.names
-        for by_hook, those in ((False, deforming), (True, hooked))
+        for by_hook, those in ((False, posed), (True, hooked))
         if name in those
     ]
 

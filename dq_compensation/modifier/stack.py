@@ -92,6 +92,8 @@ def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> i
     It lets such a mesh pass and marks it: modifiers before it can do anything.
     """
     evaluated, ours = obj.evaluated_get(depsgraph), our_modifier(obj)
+    if depsgraph.mode != "VIEWPORT":
+        return 0  # renders have settings of their own
     if ours is None or not ours.show_viewport or evaluated == obj or evaluated.type != "MESH":
         return 0
     mark: Any = mesh_of(evaluated).attributes.get(MISFIT)

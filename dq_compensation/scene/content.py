@@ -70,6 +70,7 @@ def digest_of_bones(armature: bpy.types.Armature) -> str:
         bones.keys(),
         [parent.name if parent is not None else "" for parent in parents],
         read_property(bones, "use_deform", np.bool_),
+        read_property(bones, "use_envelope_multiply", np.bool_),
         read_property(bones, "bbone_segments", np.int32),
         read_property(bones, "matrix_local", np.float32, (16,)),
         read_property(bones, "tail_local", np.float32, (3,)),

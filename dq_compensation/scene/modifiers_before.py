@@ -141,11 +141,10 @@ def _tree_keeps_mesh(tree: bpy.types.NodeTree, groups: frozenset[str], seen: set
             name = node.inputs["Name"]
             if name.is_linked or name.default_value in groups:
                 return False
-        inner: Any = getattr(node, "node_tree", None)
-        unseen = inner is not None and inner.name not in seen
-        if unseen and not _tree_keeps_mesh(inner, groups, seen):
-            return False
-    return True
+    inner: list[Any] = [node.node_tree for node in nodes if node.type == "GROUP"]
+    return all(
+        _tree_keeps_mesh(each, groups, seen) for each in inner if each and each.name not in seen
+    )
 
 
 def _settings_of(modifier: bpy.types.Modifier, obj: bpy.types.Object) -> list[object]:

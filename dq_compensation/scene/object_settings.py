@@ -31,6 +31,7 @@ class NativeState(Protocol):
     replaced_preserve_volume: bool
     base_left_on: bool
     passing: bool
+    passing_in_renders: bool
     parted: bool
     had_animation: bool
     hidden: bool

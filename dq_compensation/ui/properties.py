@@ -135,6 +135,9 @@ class DQCompensationNativeState(PropertyGroup):
         description="Whether the Armature modifier is shown because our modifier gets other "
         "vertices"
     )
+    passing_in_renders: BoolProperty(
+        description="Whether it is shown in renders instead of ours, which get other vertices there"
+    )
     had_animation: BoolProperty(description="Whether the object had animation data")
     hidden: BoolProperty(description="Whether Blender's own surface is hidden now")
     display_type: StringProperty(description="Display As, as the user has set it")

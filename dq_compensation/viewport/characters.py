@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from weakref import WeakSet
 
@@ -173,6 +175,17 @@ class Characters:
         self._characters: dict[int, Character] = {}
         self._references: dict[int, Character] = {}
         self._poses: dict[tuple[int, str], SharedPose] = {}
+        # Those that were read in the current drawing; None outside of one.
+        self._read: set[SharedPose] | None = None
+
+    @contextmanager
+    def drawing(self) -> Generator[None]:
+        """While this is open, the pose of an armature is read once for all its meshes."""
+        self._read = set()
+        try:
+            yield
+        finally:
+            self._read = None
 
     def update(
         self,
@@ -198,7 +211,10 @@ class Characters:
         armature = rig_of(obj).evaluated_get(depsgraph)
         settings = settings or Settings.of(evaluated)
         shared = self._shared_pose(binding, settings)
-        shared.read(binding, armature)
+        if self._read is None or shared not in self._read:
+            shared.read(binding, armature)
+            if self._read is not None:
+                self._read.add(shared)
         character.update(evaluated, armature, settings, shared)
         return character
 

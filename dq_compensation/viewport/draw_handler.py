@@ -59,6 +59,17 @@ def draw() -> None:
     depsgraph = context.evaluated_depsgraph_get()
     session = _get_session()
     _update_view(session, context.space_data)
+    with session.characters.drawing():
+        _draw_objects(session, objects, depsgraph, context)
+        _draw_overlays(session, coloured, depsgraph, context)
+
+
+def _draw_objects(
+    session: _Session,
+    objects: list[bpy.types.Object],
+    depsgraph: bpy.types.Depsgraph,
+    context: bpy.types.Context,
+) -> None:
     for obj in objects:
         try:
             character = _up_to_date(session.characters, obj, depsgraph)
@@ -67,7 +78,15 @@ def draw() -> None:
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
             fail(obj, error)
             check_soon()
-    for obj in coloured:
+
+
+def _draw_overlays(
+    session: _Session,
+    objects: list[bpy.types.Object],
+    depsgraph: bpy.types.Depsgraph,
+    context: bpy.types.Context,
+) -> None:
+    for obj in objects:
         try:
             _draw_overlay(session, obj, depsgraph, context)
         except Exception as error:  # noqa: BLE001 - the character itself is shown all the same

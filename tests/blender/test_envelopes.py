@@ -99,7 +99,7 @@ def test_other_envelopes_are_bound_again() -> None:
 
 
 @pytest.mark.parametrize("method", ["SPHERICAL_JOINT", "COMPENSATED"])
-@pytest.mark.parametrize("envelopes", [without_groups, beside_groups])
+@pytest.mark.parametrize("envelopes", [without_groups, beside_groups, multiplied])
 def test_the_modifier_display_shows_envelopes(
     envelopes: Callable[[bpy.types.Object, bpy.types.Object], None], method: str
 ) -> None:

@@ -6,7 +6,7 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle import app_handlers, enabling, reconcile
 from dq_compensation.modifier.attribute_object import attribute_object
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY
 from dq_compensation.scene import followed_mesh
@@ -258,6 +258,8 @@ def test_disabling_leaves_nothing_behind(limb: Pair) -> None:
 def is_right(obj: Object) -> None:
     bpy.context.view_layer.update()
     assert distance(evaluated_positions(obj), api.evaluate(obj)) < TOLERANCE
+    # So that what comes and goes in the file by this is not what is followed next.
+    bpy.context.view_layer.update()
 
 
 def test_edits_are_followed(limb: Pair) -> None:
@@ -296,6 +298,18 @@ def test_an_edited_source_of_weights_is_followed(limb: Pair) -> None:
     source = obj.modifiers["Data_Transfer"].object
     source.vertex_groups["Lower"].add(list(range(400)), 1.0, "REPLACE")
     source.data.update()
+    is_right(obj)
+    disable(obj)
+
+
+def test_an_edited_node_tree_is_followed(limb: Pair) -> None:
+    obj, _ = limb
+    node = nodes_that_write_groups(obj)[1]
+    enable(obj)
+    is_right(obj)
+    node.inputs["Value"].default_value = 0.9
+    is_right(obj)
+    node.inputs["Name"].default_value = "Lower"
     is_right(obj)
     disable(obj)
 
@@ -394,6 +408,7 @@ def test_another_number_of_vertices_in_each_frame(limb: Pair) -> None:
     obj, _ = limb
     animated_array(obj)
     enable(obj)
+    assert any("Array of Limb change with the frame" in note for note in enabling.notes_of(obj))
     counts = []
     for frame in (1, 2, 3, 1):
         bpy.context.scene.frame_set(frame)
@@ -497,14 +512,96 @@ def test_an_armature_linked_twice_deforms_each_mesh_by_its_own(limb: Pair) -> No
         is_right(each)
 
 
-def test_what_renders_make_otherwise_is_noted(limb: Pair) -> None:
+class _Recorder(bpy.types.RenderEngine):
+    """A render engine whose picture is the limb that it is given to draw."""
+
+    bl_idname = "DQC_LIMB_RECORDER"
+    bl_label = "Recorder"
+    seen: list[NDArray[np.float32]] = []  # noqa: RUF012 - Blender makes the instances
+
+    def render(self, depsgraph: bpy.types.Depsgraph | None) -> None:
+        assert depsgraph is not None
+        mesh = bpy.data.objects["Limb"].evaluated_get(depsgraph).data
+        positions = np.empty(3 * len(mesh.vertices), np.float32)
+        mesh.attributes["position"].data.foreach_get("vector", positions)
+        self.seen.append(positions.reshape(-1, 3))
+
+
+@pytest.fixture
+def rendered(limb: Pair) -> Iterator[Callable[[], NDArray[np.float32]]]:
+    """A function that renders, and gives the vertices of the limb."""
+    scene = bpy.context.scene
+    scene.camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    scene.collection.objects.link(scene.camera)
+    scene.render.resolution_x = scene.render.resolution_y = 16
+    bpy.utils.register_class(_Recorder)
+    scene.render.engine = _Recorder.bl_idname
+
+    def render() -> NDArray[np.float32]:
+        _Recorder.seen.clear()
+        bpy.ops.render.render()
+        return _Recorder.seen[0]
+
+    yield render
+    bpy.utils.unregister_class(_Recorder)
+
+
+BASES = pytest.mark.parametrize("method", ["COMPENSATED", "SPHERICAL_JOINT"])
+"""On the Armature modifier, and on our own skinning."""
+
+
+@BASES
+def test_renders_with_other_vertices_show_blenders_own(
+    limb: Pair, rendered: Callable[[], NDArray[np.float32]], method: str
+) -> None:
     obj, _ = limb
-    put_first(obj, "SUBSURF", levels=1, render_levels=2)
+    subsurf = put_first(obj, "SUBSURF", levels=1, render_levels=2)
+    obj.dq_compensation.method = method
+    armature_modifier(obj).use_deform_preserve_volume = True
+    expected = rendered()
+    assert len(expected) > len(evaluated_positions(obj))
     enable(obj)
+    check()
     assert any("Subsurf of Limb" in note for note in enabling.notes_of(obj))
-    obj.modifiers["Subsurf"].render_levels = 1
+    assert distance(rendered(), expected) < TOLERANCE
+    is_right(obj)
+    assert not {issue.key for issue in api.check(obj)} & {"twice", "turned_off"}
+    subsurf.render_levels = 1
     check()
     assert not any("renders" in note for note in enabling.notes_of(obj))
+    assert distance(rendered(), api.evaluate(obj)) < TOLERANCE
+    subsurf.render_levels = 2
+    check()
+    disable(obj)
+    assert distance(rendered(), expected) < TOLERANCE
+    assert armature_modifier(obj).show_viewport
+
+
+@BASES
+def test_in_playback_other_vertices_are_blenders_own(
+    limb: Pair, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    obj, _ = limb
+    animated_array(obj)
+    obj.dq_compensation.method = method
+    armature_modifier(obj).use_deform_preserve_volume = True
+    expected = {}
+    for frame in (1, 2):
+        bpy.context.scene.frame_set(frame)
+        expected[frame] = evaluated_positions(obj)
+    enable(obj)
+    check()
+    monkeypatch.setattr(app_handlers, "is_playing", lambda: True)
+    monkeypatch.setattr(reconcile, "replace_armature_modifier", None)  # nothing is read again
+    for frame in (2, 1, 2, 1):
+        bpy.context.scene.frame_set(frame)
+        if frame == 1:
+            assert distance(evaluated_positions(obj), expected[1]) < TOLERANCE
+        else:
+            is_right(obj)
+    monkeypatch.undo()
+    check()
+    is_right(obj)
     disable(obj)
 
 

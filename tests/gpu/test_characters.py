@@ -231,6 +231,34 @@ def test_two_objects_share_a_mesh_and_an_armature(posed_human: Scene) -> None:
         assert np.abs(found - api.evaluate(obj)).max() <= TOLERANCE * 2.0
 
 
+def test_a_drawing_reads_the_pose_of_an_armature_once(
+    posed_human: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, rig = posed_human
+    other = body.copy()
+    bpy.context.scene.collection.objects.link(other)
+    reads: list[bpy.types.Object] = []
+    read = Binding.pose_matrices
+
+    def counted(binding: Binding, armature: bpy.types.Object) -> NDArray[np.float64]:
+        reads.append(armature)
+        return read(binding, armature)
+
+    monkeypatch.setattr(Binding, "pose_matrices", counted)
+    characters = Characters()
+    for seed in (1, 2):
+        apply_pose(rig, random_pose(np.random.default_rng(seed), "default"))
+        depsgraph = _depsgraph()
+        reads.clear()
+        with characters.drawing():
+            for obj in (body, other):
+                character = characters.update(obj, bind(obj, depsgraph), depsgraph)
+        assert len(reads) == 1
+        expected = api.evaluate(other, evaluator="NUMPY")
+        found = character.deformed.read_positions()
+        assert np.abs(found - expected).max() < TOLERANCE * _size(expected)
+
+
 def test_objects_that_are_gone_are_freed(posed_human: Scene) -> None:
     body, _ = posed_human
     characters, binding = Characters(), bind(body, _depsgraph())

@@ -29,7 +29,7 @@ def test_disabling_while_an_object_is_enabled_leaves_nothing_behind(
     assert lifecycle["left_behind_after_use"] == []
     before, after = lifecycle["display_before"], lifecycle["display_after"]
     # The character stays as it was shown: our modifier needs no add-on.
-    assert after.pop("modifiers") == [["Armature", False, False], ["DQ Compensation", True, True]]
+    assert after.pop("modifiers") == [["Armature", True, True], ["DQ Compensation", True, True]]
     assert before.pop("modifiers") == [["Armature", True, True]]
     assert after == before
 

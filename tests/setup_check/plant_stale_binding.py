@@ -8,7 +8,6 @@ from dq_compensation.modifier.stack import our_modifier
 from dq_compensation.session.status import fail
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
-from tests.blender.test_staleness import tree_that_adds_vertices
 
 
 def enable_as_it_may_be(human: Human) -> None:
@@ -24,13 +23,6 @@ def carried_away(human: Human) -> None:
     if not human.mesh_object.dq_compensation.enabled:
         enable(human.mesh_object)
     human.mesh_object.location.x += 0.1
-
-
-def other_vertices(human: Human) -> None:
-    """A node tree before the modifier adds vertices: it lets the mesh pass."""
-    enable_as_it_may_be(human)
-    human.mesh_object.dq_compensation.method = "COMPENSATED"
-    tree_that_adds_vertices(human.mesh_object, human.armature_object)
 
 
 def edited_by_a_script(human: Human) -> None:
@@ -57,6 +49,5 @@ PLANTED = {
     "stale_binding/edited_by_a_script": edited_by_a_script,
     "stale_binding/carried_away": carried_away,
     "stale_binding/failed": failed,
-    "stale_binding/other_vertices": other_vertices,
     "stale_binding/taken_away": taken_away,
 }

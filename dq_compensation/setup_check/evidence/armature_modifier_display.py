@@ -43,7 +43,9 @@ def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
 
 def _twice(subject: Subject) -> Issue | None:
     replaced = _replaced(subject)
-    if replaced is None or settings_of(subject.obj).native.base_left_on or not acts(replaced):
+    native = settings_of(subject.obj).native
+    meant = native.base_left_on or native.passing or native.passing_in_renders
+    if replaced is None or meant or not acts(replaced):
         return None
     name = subject.obj.name
     where = _PLACES[replaced.show_viewport, replaced.show_render]
@@ -101,6 +103,8 @@ def _first_turned_off(
     deforming: list[bpy.types.Modifier | None] = [armature]
     if settings.is_enabled and ours is not None:
         deforming = [armature, ours] if settings.native.base_left_on else [ours]
+        if settings.native.passing_in_renders:
+            return None
     off = (m for m in deforming if m is not None and not (m.show_viewport and m.show_render))
     return next(off, None)
 
