@@ -20,8 +20,8 @@ from ..wording import listed
 from .replacement import is_fixed
 
 OTHER_IN_RENDERS = (
-    "{obj} gets another mesh from {names} in renders: the Armature modifier alone deforms it there. "
-    "Give {names} the same settings in the viewport and in renders."
+    "{obj} gets another mesh from {names} in renders, where the Armature modifier alone deforms "
+    "it. Give {names} the same settings in the viewport and in renders."
 )
 OTHER_IN_FRAMES = (
     "{obj} gets other vertices from {names} in other frames. While they play, the Armature "

@@ -371,7 +371,7 @@ def test_what_needs_the_meshs_own_vertices_says_so(limb: Pair) -> None:
     mirror(obj)
     obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
     enable(obj)
-    with pytest.raises(RuntimeError, match="Example poses do not act on Limb, .* Apply Mirror"):
+    with pytest.raises(RuntimeError, match=r"Example poses do not act on Limb, .* Apply Mirror"):
         bpy.ops.dqc.example_add(bone="Lower")
     with pytest.raises(RuntimeError, match="The modifier Mirror of Limb acts before Armature"):
         bpy.ops.dqc.bake_pose()
