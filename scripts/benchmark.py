@@ -30,7 +30,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmark_checks.py", ALL_VERSIONS, ()),
     ("benchmark_gpu.py", (NEWEST,), ()),
     ("benchmark_python.py", (NEWEST,), ()),
-    ("benchmark_modifier.py", ALL_VERSIONS, ("--quick",)),
+    ("benchmark_modifier.py", (NEWEST,), ()),
 )
 
 

@@ -46,14 +46,17 @@ from human_model import build_human
 from human_poses import random_pose
 
 PLAIN, PRESERVE_VOLUME = "Armature", "Preserve Volume"
-FITTED, MEASURED, BY_EXAMPLE = "FITTED", "MEASURED", "MEASURED by example"
-# The method and curve of each way.
-WAYS: dict[str, tuple[str, str]] = {
-    "LINEAR": ("LINEAR", "MEASURED"),
-    "DUAL_QUATERNION": ("DUAL_QUATERNION", "MEASURED"),
-    FITTED: ("COMPENSATED", "FITTED"),
-    MEASURED: ("COMPENSATED", "MEASURED"),
-    BY_EXAMPLE: ("SPHERICAL_JOINT_BY_EXAMPLE", "MEASURED"),
+FITTED, MEASURED = "FITTED", "MEASURED"
+MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE = "MEASURED by example", "SPHERICAL_JOINT by example"
+BY_EXAMPLE = "SPHERICAL_JOINT_BY_EXAMPLE"
+# The settings of each way, besides the curve MEASURED.
+WAYS: dict[str, dict[str, str]] = {
+    "LINEAR": {"method": "LINEAR"},
+    "DUAL_QUATERNION": {"method": "DUAL_QUATERNION"},
+    FITTED: {"method": "COMPENSATED", "curve": "FITTED"},
+    MEASURED: {"method": "COMPENSATED"},
+    MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
+    JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},
 }
 COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED)
 EXAMPLE_BONES = (16, 32, 48, 64)
@@ -152,8 +155,8 @@ CHARACTERS: dict[str, Character] = {
     "examples": Character(
         "Grid of 65,536 vertices, 80 bones, 4 poses of 4 bones, two of them acting",
         lambda: grid(examples=True),
-        {BY_EXAMPLE: 2.0},
-        ways=(MEASURED, BY_EXAMPLE),
+        {MEASURED_BY_EXAMPLE: 2.0, JOINT_BY_EXAMPLE: 2.0},
+        ways=(MEASURED, MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE),
     ),
 }
 
@@ -205,8 +208,9 @@ def build_casts(
 def _enable(cast: Cast, way: str) -> None:
     for obj in cast.meshes:
         settings = settings_of(obj)
-        settings.method, settings.curve = WAYS[way]
-        settings.example_base = "COMPENSATED"
+        settings.curve = MEASURED
+        for name, value in WAYS[way].items():
+            setattr(settings, name, value)
     with bpy.context.temp_override(scene=cast.scene, view_layer=cast.view_layer):
         _, refused = enable_all(cast.meshes, bpy.context.evaluated_depsgraph_get())
     assert not refused, refused

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.influences import Influences
-from ..core.skeleton import Skeleton
+from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import two_across, unit_or
 from .skeleton_gaps import Gap, find_gaps
 
@@ -23,20 +25,32 @@ def mesh_parents(
     influences: Influences,
     skeleton: Skeleton,
     sides: NDArray[np.integer],
+    limb_axis: LimbAxis = "AUTO",
 ) -> NDArray[np.int32]:
     """The bone that each bone continues on the mesh although neither is above the other.
 
     Args:
         positions, sides: of `find_gaps`.
+        limb_axis: the bones end along it; AUTO: at their tails.
 
     Returns:
         shape (B,), -1 for none; together with the hierarchy they make no cycles.
     """
+    skeleton = along_limbs(skeleton, limb_axis)
     found = np.full(skeleton.bone_count, -1, np.int32)
     for gap in find_gaps(positions, influences, skeleton, sides):
         if is_joint(gap, positions, skeleton):
             found[gap.child] = gap.parent
     return found
+
+
+def along_limbs(skeleton: Skeleton, limb_axis: LimbAxis) -> Skeleton:
+    """The skeleton with tails along the axis that the user has named for limbs."""
+    if limb_axis == "AUTO":
+        return skeleton
+    lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
+    tails = skeleton.heads + lengths * skeleton.limb_directions(limb_axis)
+    return replace(skeleton, tails=tails)
 
 
 def is_joint(gap: Gap, positions: NDArray[np.floating], skeleton: Skeleton) -> bool:

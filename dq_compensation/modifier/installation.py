@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import bpy
@@ -11,7 +12,7 @@ from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.named_bones import named_bones
-from ..scene.object_settings import Settings
+from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
@@ -39,6 +40,7 @@ from .palette_object import armature_of_palette, compute_what_is_read, ensure_pa
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import (
+    count_sets,
     measured_bones,
     remove_attributes,
     skinning_bones,
@@ -82,10 +84,13 @@ def install(
             shape_keys=shape_keys,
             followed=bool(binding.followed),
             forced=does_more(obj, armature, deformation),
+            count_sets=partial(count_sets, deformation.influences),
         )
     mask, inverted = mask_of(obj, armature, base)
     written = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
+    # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
+    leaves_nothing = modifier is None and not settings_of(obj).native.parted
     if modifier is None:
         modifier = _add_modifier(obj, armature)
     palette, hidden = written.palette, written.hidden
@@ -125,7 +130,7 @@ def install(
     put_in_place(obj)
     remember(obj, binding, settings)
     obj.update_tag(refresh={"DATA"})
-    if made_anew:
+    if made_anew and not leaves_nothing:
         remove_unused()
     return modifier
 

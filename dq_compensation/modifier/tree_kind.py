@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,14 +11,15 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 9
+TREE_VERSION = 10
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
 the compensation alone. OWN: the tree skins the mesh, and the Armature modifier is hidden."""
 
-# Of COMPENSATED: from this number of vertices on, our own skinning is faster.
-OWN_FROM_VERTICES = 40_000
+# Of COMPENSATED: where at least so many vertices share each set of bones, our own skinning is
+# faster. A real human has 20 to 200 for a set, and is twice as fast on the Armature modifier.
+OWN_FROM_VERTICES_PER_SET = 500
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -110,6 +112,7 @@ def base_for(
     shape_keys: bool,
     followed: bool,
     forced: bool,
+    count_sets: Callable[[], int],
 ) -> Base:
     """The base of the tree that deforms a mesh: the faster one of those that serve.
 
@@ -120,6 +123,7 @@ def base_for(
             other vertices than were bound, as in renders, the base deforms those, too.
         forced: whether the Armature modifier does what our own tree does not: bendy bones,
             envelopes, mixing with other Armature modifiers.
+        count_sets: gives the number of sets of bones; it takes milliseconds.
     """
     method = deformation.method
     if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
@@ -130,8 +134,12 @@ def base_for(
         return "ARMATURE"  # our own tree knows no bendy bones
     measured = isinstance(deformation.compensation, MeasuredJoints)
     # The offset depends on the position that is not masked, and on the shape before skinning.
-    large = deformation.influences.vertex_count >= OWN_FROM_VERTICES and not followed
-    return "OWN" if large or masked or (measured and shape_keys) else "ARMATURE"
+    if masked or (measured and shape_keys):
+        return "OWN"
+    if followed:
+        return "ARMATURE"
+    least = OWN_FROM_VERTICES_PER_SET * count_sets()
+    return "OWN" if deformation.influences.vertex_count >= least else "ARMATURE"
 
 
 def kind_for(

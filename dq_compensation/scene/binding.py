@@ -230,7 +230,7 @@ class Binding:
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         of = (rest, self.influences, self.skeleton, limb_axis)
-        parents = self._mesh_parents(rest) if use_mesh_joints else None
+        parents = self._mesh_parents(rest, limb_axis) if use_mesh_joints else None
         if curve == "MEASURED":
             found = MeasuredJoints.of(*of, parents)
         else:
@@ -238,10 +238,10 @@ class Binding:
         self._compensations[key] = (to_armature, found)
         return found
 
-    def _mesh_parents(self, rest: NDArray[np.float32]) -> NDArray[np.int32]:
+    def _mesh_parents(self, rest: NDArray[np.float32], limb_axis: LimbAxis) -> NDArray[np.int32]:
         """The bones that continue one another on the mesh; `rest` is in armature space."""
         sides = np.array([bone_side(name) for name in self.skeleton.names], np.int8)
-        return mesh_parents(rest, self.influences, self.skeleton, sides)
+        return mesh_parents(rest, self.influences, self.skeleton, sides, limb_axis)
 
     def measured(
         self,

@@ -126,12 +126,14 @@ def test_what_lets_pass_adds_no_data(method: str) -> None:
     assert error(obj) <= TOLERANCE
 
 
-def test_large_meshes_are_skinned_by_our_own_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_meshes_of_few_sets_of_bones_are_skinned_by_our_own_tree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     obj, rig = enabled_character()
     assert is_base(obj)
     pose_at_random(rig)
     on_armature = evaluated_positions(obj)
-    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES", 36)
+    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES_PER_SET", 0)
     disable(obj)
     enable(obj)
     assert hidden_armature_modifier(obj)
@@ -142,8 +144,8 @@ def test_large_meshes_are_skinned_by_our_own_tree(monkeypatch: pytest.MonkeyPatc
 def test_what_our_own_tree_does_not_know_keeps_the_armature_modifier(
     feature: Feature, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a large mesh, with a mask and with shape keys, too."""
-    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES", 1)
+    """On a mesh of few sets of bones, with a mask and with shape keys, too."""
+    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES_PER_SET", 0)
     obj, rig = character()
     feature(obj, rig)
     half = obj.vertex_groups.new(name="Half")
@@ -388,3 +390,8 @@ def test_a_rigify_human_deforms_as_in_blender() -> None:
         own = evaluated_positions(twin)
         assert distance(own, rest_of(human), size) > 0.05
         assert distance(evaluated_positions(human), own, size) <= BLENDER_S_OWN
+    human.dq_compensation.factor = 1.0
+    check()
+    compensated = evaluated_positions(human)
+    assert distance(compensated, api.evaluate(human), size) <= TOLERANCE
+    assert distance(compensated, evaluated_positions(twin), size) > 1e-3

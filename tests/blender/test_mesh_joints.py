@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from unittest.mock import MagicMock
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.mesh_joints import mesh_parents
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
@@ -19,6 +21,7 @@ from dq_compensation.modifier.attribute_names import AMOUNT
 from dq_compensation.modifier.made_for import joint_counts
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bone_names import bone_side
 from dq_compensation.scene.numpy_evaluator import evaluate
 from dq_compensation.scene.object_settings import Settings
 from dq_compensation.ui import panels
@@ -180,6 +183,24 @@ def drawn_text(obj: bpy.types.Object) -> str:
     panels._settings(layout, bpy.context, obj)
     lines = layout.column.return_value.column.return_value.label.call_args_list
     return " ".join(line.kwargs["text"] for line in lines)
+
+
+def test_limbs_along_another_axis_of_the_bones(human: Human) -> None:
+    """As imported bones may be: their Y axes, and so their tails, point across the limb."""
+    flatten(human.armature_object)
+    binding = bind(human.mesh_object)
+    skeleton = binding.skeleton
+    sides = np.array([bone_side(name) for name in skeleton.names])
+    expected = mesh_parents(binding.rest, binding.influences, skeleton, sides)
+    turned = skeleton.rest.copy()
+    turned[:, :3, 0], turned[:, :3, 1] = skeleton.rest[:, :3, 1], -skeleton.rest[:, :3, 0]
+    lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
+    across = replace(skeleton, rest=turned, tails=skeleton.heads + lengths * turned[:, :3, 1])
+    found = mesh_parents(binding.rest, binding.influences, across, sides, "X")
+    # Rounding may decide a limit otherwise.
+    assert np.count_nonzero(found != expected) <= 2
+    by_tails = mesh_parents(binding.rest, binding.influences, across, sides)
+    assert np.count_nonzero(by_tails >= 0) < 0.5 * np.count_nonzero(expected >= 0)
 
 
 def test_left_and_right_are_never_joined(human: Human) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...analysis.mesh_joints import is_joint
+from ...analysis.mesh_joints import along_limbs, is_joint
 from ...analysis.skeleton_gaps import Gap, find_gaps
 from ...scene.bone_names import bone_side
 from ...scene.object_settings import Settings
@@ -46,7 +46,8 @@ def gaps_of(subject: Subject) -> list[Gap]:
     if skeleton is None or influences is None or positions is None:
         return []
     sides = np.array([bone_side(name) for name in skeleton.names], np.int8)
-    return find_gaps(positions, influences, skeleton, sides)
+    limbs = along_limbs(skeleton, Settings.of(subject.obj).limb_axis)
+    return find_gaps(positions, influences, limbs, sides)
 
 
 def _key_of(subject: Subject, gap: Gap) -> str:
@@ -99,7 +100,8 @@ def _joints(subject: Subject, gaps: list[Gap]) -> list[Gap]:
         return []
     if positions is None or skeleton is None:
         return []
-    return [gap for gap in gaps if is_joint(gap, positions, skeleton)]
+    limbs = along_limbs(skeleton, settings.limb_axis)
+    return [gap for gap in gaps if is_joint(gap, positions, limbs)]
 
 
 _TOOLTIP = "Parent each bone to the one that it continues, keeping pose and animation"
