@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..core.measured_joints import TINY
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
@@ -89,9 +88,9 @@ def brought_back(
     else:
         rest_distance = build.attribute(stored.REST_DISTANCE, Scalar)
         max_correction = build.attribute(stored.MAX_CORRECTION, Scalar)
-    too_far = (distance - size * rest_distance - gap).maximum(0.0)
-    too_far = too_far.minimum((size * max_correction).maximum(0.0))
-    return moved - away * (share * straight * too_far / distance.maximum(TINY))
+    too_far = (distance - size.times_plus(rest_distance, gap)).clamped(0.0, size * max_correction)
+    # Blender divides by 0 without harm.
+    return moved - away * (share * straight * too_far / distance)
 
 
 def _from_ray(from_joint: Vector, ray: Vector) -> Vector:

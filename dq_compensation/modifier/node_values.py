@@ -60,6 +60,10 @@ class Scalar(Socket):
         """The greater one."""
         return self._math("MAXIMUM", self, other)
 
+    def clamped(self, least: Scalar | Number, greatest: Scalar | Number) -> Scalar:
+        """The nearest value between two others."""
+        return Scalar(self.builder, self._node("ShaderNodeClamp", self, least, greatest).outputs[0])
+
     def absolute(self) -> Scalar:
         """The value without its sign."""
         return self._math("ABSOLUTE", self)
