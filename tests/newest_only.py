@@ -34,6 +34,14 @@ NEWEST_ONLY = (
     "tests/blender/test_blend_group.py::test_the_modifier_equals_numpy*FITTED*",
     "tests/blender/test_blend_group.py::test_the_modifier_equals_numpy*DUAL_QUATERNION*",
     "tests/blender/test_blend_group.py::test_nothing_is_built_for_blending*",
+    # Other modifiers of the same kinds: they make vertices, or change weights.
+    "tests/blender/test_modifiers_before.py*mirror_three_axes*",
+    "tests/blender/test_modifiers_before.py*solidify*",
+    "tests/blender/test_modifiers_before.py*array*",
+    "tests/blender/test_modifiers_before.py*decimate*",
+    "tests/blender/test_modifiers_before.py*bevel*",
+    "tests/blender/test_modifiers_before.py*weight_mix*",
+    "tests/blender/test_modifiers_before.py*weight_proximity*",
     # Example poses: `test_an_enabled_character_follows_its_examples` and the operators stay.
     "tests/blender/test_example_poses.py::test_between_poses_the_surface_goes_smoothly*",
     "tests/blender/test_example_poses.py::test_at_an_example_pose_the_surface*",

@@ -20,12 +20,12 @@ from ..wording import listed
 from .replacement import is_fixed
 
 OTHER_IN_RENDERS = (
-    "{names} of {obj} make another mesh in renders: it is deformed as by the Armature modifier "
-    "there. Give {names} the same settings in the viewport and in renders."
+    "{obj} gets another mesh from {names} in renders, where the Armature modifier alone deforms "
+    "it. Give {names} the same settings in the viewport and in renders."
 )
 OTHER_IN_FRAMES = (
-    "{names} of {obj} change with the frame. While it plays, frames with another number of "
-    "vertices show the Armature modifier's own result."
+    "{obj} gets other vertices from {names} in other frames. While they play, the Armature "
+    "modifier alone deforms them."
 )
 LEFT_OUT = (
     "Measured leaves out the vertices of {obj} that shape keys move: the Armature modifier deforms "

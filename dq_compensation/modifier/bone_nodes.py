@@ -22,6 +22,7 @@ from .attribute_names import (
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector
 
+_RIGID = f"{PREFIX}rigid"
 _STRAIGHT = f"{PREFIX}straight"
 
 
@@ -83,10 +84,12 @@ def bone_matrices(
     assert isinstance(matrix, Matrix)
     assert isinstance(scaled, Scalar)
     any_scaled = posed.geometry.greatest(scaled) > 0.5
-    # Scales are rare, and their nodes many: a Switch leaves them out.
+    # Scales are rare, and their nodes many: Switches leave them out.
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
-    rigid = build.choose(any_scaled, matrix, orthogonal)
-    return Cloud(posed.geometry, {**posed.fields, "rigid": rigid}), any_scaled
+    made_rigid = posed.geometry.store(_RIGID, orthogonal)
+    geometry = build.choose(any_scaled, posed.geometry, made_rigid)
+    rigid = build.choose(any_scaled, matrix, build.attribute(_RIGID, Matrix))
+    return Cloud(geometry, {**posed.fields, "rigid": rigid}), any_scaled
 
 
 def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud, bendy: Scalar) -> Cloud:

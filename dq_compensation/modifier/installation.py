@@ -12,7 +12,7 @@ from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.named_bones import named_bones
-from ..scene.object_settings import Settings
+from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
@@ -89,6 +89,8 @@ def install(
     mask, inverted = mask_of(obj, armature, base)
     written = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
+    # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
+    leaves_nothing = modifier is None and not settings_of(obj).native.parted
     if modifier is None:
         modifier = _add_modifier(obj, armature)
     palette, hidden = written.palette, written.hidden
@@ -128,7 +130,7 @@ def install(
     put_in_place(obj)
     remember(obj, binding, settings)
     obj.update_tag(refresh={"DATA"})
-    if made_anew:
+    if made_anew and not leaves_nothing:
         remove_unused()
     return modifier
 

@@ -28,9 +28,14 @@ What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two c
 - A *Sample Index* costs by the element, hardly by the byte: pack what belongs together into one
   matrix. One fetch and one Transform Point add up three numbers of three bones; one fetch per
   bone and number takes three times as long.
-- On 80 points a node takes 1 to 3 microseconds, a Sample Index 8 to 15, a cloud of points with a
-  capture 35. 250 nodes for bones, sets and pairs are 1.5 ms, whatever the mesh: small meshes cost
-  more than the Armature modifier takes, large ones less.
+- On few points time goes by the node, not by the point; in microseconds, on 200 points: a number or
+  a vector 3, six numbers taken apart and put together 6, a matrix of its columns 16, a capture 8, a
+  Sample Index from a cloud of points 10, from a mesh 27, a cloud 25.
+- So every mesh has a fixed cost. MEASURED on the Armature modifier takes 0.30 ms on 1,000 vertices
+  (passing on 0.04, Set Position 0.04, fetching the row of the joint 0.06, 20 nodes of vectors 0.10,
+  asking where the armature is and what arrives 0.06) and 0.014 ms more for each 1,000 vertices. The
+  palette takes 0.6 ms once for all meshes of 163 bones: its Armature modifier 0.1, the bones 0.3,
+  the joints 0.15.
 - A field is computed anew by every node that takes it to another geometry. *Capture Attribute*
   with several items computes them together, once.
 - Node groups cost nothing to evaluate and make trees many times faster to build.

@@ -70,8 +70,8 @@ def examples_refusal(obj: bpy.types.Object) -> str | None:
     if not names:
         return None
     return (
-        f"Example poses do not act on {obj.name}: {names} changes its vertices before the bones "
-        f"move them. Apply {names}, or move the Armature modifier up."
+        f"Example poses do not act on {obj.name}, which gets other vertices from {names}. "
+        f"Apply {names}, or move the Armature modifier above."
     )
 
 
