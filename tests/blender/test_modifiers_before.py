@@ -640,5 +640,6 @@ def test_no_evaluation_without_a_change(limb: Pair, monkeypatch: pytest.MonkeyPa
         bpy.context.view_layer.update()
         check()
         assert enabling.problem_of(obj) is None
+        assert not [issue for issue in api.check(obj) if issue.check == "stale_binding"]
     monkeypatch.undo()
     is_right(obj)
