@@ -176,7 +176,7 @@ class Source:
         found = rest_offsets(
             transformed_points(to_armature, posed),
             inside,
-            self.binding.segments(to_armature) or self.binding.influences,
+            self.binding.skinning_of(shape, to_armature),
             Pose.from_matrices(matrices, self.binding.skeleton),
             self.target,
             mask=self.binding.mask,

@@ -74,8 +74,7 @@ def segment_influences(
 
     Args:
         influences: of bones.
-        positions: shape (n, 3), armature space, at rest. Blender looks at the shape that shape keys
-            make; they seldom move a vertex far along its bone, and the basis serves here.
+        positions: shape (n, 3), armature space, at rest, as they come into the Armature modifier.
 
     Returns:
         influences of `skeleton.row_count` rows, in Blender's blending order; the argument itself

@@ -19,7 +19,7 @@ from ..modifier.modifier_inputs import get_input
 from ..modifier.own_trees import mark_if_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.stack import our_modifier, surplus_vertices
-from ..scene.modifiers_before import used_data
+from ..scene.modifiers_before import modifiers_before, used_data
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_palette, keep_apart
 from ..scene.setup import find_rig
@@ -50,6 +50,8 @@ _edited: set[int] = set()
 _waiting: set[int] = set()
 # Of every mesh that we have just written: Blender reports that as an edit, too.
 _written: set[int] = set()
+# Of every object with modifiers before ours: they may make another number of vertices.
+_may_misfit: set[int] = set()
 
 
 @dataclass
@@ -107,9 +109,9 @@ def _reconcile_named(changes: _Changes, depsgraph: bpy.types.Depsgraph, *, patie
 
 def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
     """While it plays, followed modifiers are not read again: what does not fit, passes."""
-    for obj in enabled_objects():
+    for obj in enabled_objects() if _may_misfit else ():
         native = settings_of(obj).native
-        if obj.library is None and not native.base_left_on:
+        if obj.session_uid in _may_misfit and not native.base_left_on:
             passing = surplus_vertices(obj, depsgraph) != 0
             if passing != native.passing:
                 let_pass(obj, passing=passing)
@@ -264,6 +266,7 @@ def forget_all() -> None:
     bindings.clear()
     _edited.clear()
     _waiting.clear()
+    _may_misfit.clear()
     forget_poses()
     forget()
 
@@ -292,6 +295,9 @@ def _reconcile(
             _waiting.add(obj.session_uid)
             continue
         _waiting.discard(obj.session_uid)
+        _may_misfit.discard(obj.session_uid)
+        if obj.library is None and modifiers_before(obj):
+            _may_misfit.add(obj.session_uid)
         if found.state is State.OUT_OF_DATE:
             written.append(obj)
     _edited.difference_update(meshes - waiting)

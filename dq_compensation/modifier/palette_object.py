@@ -56,9 +56,12 @@ _MODIFIER: dict[str, object] = _SHOWN | {
 
 
 def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
-    """The palette object of an armature, in the armature's library or file; None without one."""
+    """The palette object of an armature, in the armature's library or file; None without one.
+
+    The override of a palette does not count: its tables are in a linked mesh.
+    """
     for obj in bpy.data.objects:
-        if obj.library == armature.library and armature_of_palette(obj) == armature:
+        if armature_of_palette(obj) == armature and mesh_of(obj).library == armature.library:
             return obj
     return None
 

@@ -205,6 +205,20 @@ class Binding:
             known[:] = [(to_armature, None if found is self.influences else found)]
         return known[0][1]
 
+    def skinning_of(
+        self, shape: NDArray[np.floating], object_to_armature: NDArray[np.float64]
+    ) -> Influences:
+        """What moves the vertices of a shape by the Armature modifier, bendy bones as such.
+
+        Args:
+            shape: shape (n, 3), object space; shape keys may move vertices to other segments.
+            object_to_armature: shape (4, 4), A^-1 O.
+        """
+        if shape is self.rest or self.skeleton.bendy is None:
+            return self.segments(object_to_armature) or self.influences
+        there = transformed_points(object_to_armature, shape)
+        return segment_influences(self.influences, self.skeleton, there)
+
     def compensation(
         self,
         limb_axis: LimbAxis,

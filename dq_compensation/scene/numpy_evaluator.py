@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import bpy
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +60,7 @@ class PosedDeformer:
             object_to_armature: shape (4, 4), A^-1 O.
         """
         self.pose, self.object_to_armature = pose, object_to_armature
+        self._binding = binding
         self._deformation = binding.deformation(settings, object_to_armature)
 
     @classmethod
@@ -87,8 +90,11 @@ class PosedDeformer:
 
     def __call__(self, shape: NDArray[np.floating]) -> NDArray[np.float64]:
         """Deform a shape; both (n, 3), object space."""
-        there = self.object_to_armature
-        moved, _ = deform(self._deformation, transformed_points(there, shape), None, self.pose)
+        there, deformation = self.object_to_armature, self._deformation
+        if deformation.segments is not None:
+            segments = self._binding.skinning_of(shape, there)
+            deformation = replace(deformation, segments=segments)
+        moved, _ = deform(deformation, transformed_points(there, shape), None, self.pose)
         return np.asarray(transformed_points(np.linalg.inv(there), moved), np.float64)
 
 

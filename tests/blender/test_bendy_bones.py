@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.bake.pose_key import bake_pose
 from tests.blender.scene_builders import edit_mode, evaluated_positions
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, straighten_handles
@@ -111,6 +112,29 @@ def test_a_moved_object_is_mapped_to_other_segments() -> None:
     obj.matrix_parent_inverse.translation = (0.2, 0.05, 0.0)
     bpy.context.view_layer.update()
     assert_equals_blender(obj)
+
+
+def test_shape_keys_move_vertices_to_other_segments() -> None:
+    obj, _armature = bendy_limb(7, "STRAIGHT")
+    obj.shape_key_add(name="Basis")
+    key = obj.shape_key_add(name="Longer")
+    for point in key.points:
+        point.co.x *= 1.2
+    key.value = 0.8
+    bpy.context.view_layer.update()
+    assert_equals_blender(obj)
+
+
+@pytest.mark.parametrize("target", ["LINEAR", "DUAL_QUATERNION"])
+def test_a_baked_pose_is_the_shown_one(target: str) -> None:
+    obj, armature = bendy_limb(7, "STRAIGHT")
+    straighten_handles(armature)
+    obj.dq_compensation.method = "COMPENSATED"
+    wanted = api.evaluate(obj)
+    bake_pose(obj, obj, "Pose", target)
+    obj.modifiers["Armature"].use_deform_preserve_volume = target == "DUAL_QUATERNION"
+    obj.data.shape_keys.key_blocks["Pose"].value = 1.0
+    assert np.linalg.norm(evaluated_positions(obj) - wanted, axis=1).max() < SAME * 1.5
 
 
 def test_spherical_joints_move_bendy_bones_as_straight_ones() -> None:

@@ -5,6 +5,7 @@ The reference is NumPy's result; both are float32, so they agree within 1e-4 of 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -192,6 +193,40 @@ def test_undo_after_the_palette_got_a_new_tree() -> None:
         getattr(bpy.ops.ed, step)()
         check()
         assert error(bpy.data.objects["Limb"]) <= TOLERANCE
+
+
+def test_a_mesh_added_to_an_overridden_rig(tmp_path: Path) -> None:
+    """Tables in a linked mesh cannot be kept: the new mesh gets a palette of this file."""
+    (body, shirt), rig = limbs()
+    bpy.data.objects.remove(shirt)
+    enable(body)
+    collection = bpy.data.collections.new("Character")
+    for each in (body, rig):
+        bpy.context.scene.collection.objects.unlink(each)
+        collection.objects.link(each)
+    bpy.context.scene.collection.children.link(collection)
+    path = str(tmp_path / "character.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    new_file()
+    with bpy.data.libraries.load(path, link=True) as (_there, here):
+        here.collections = ["Character"]
+    linked = bpy.data.collections["Character"]
+    bpy.context.scene.collection.children.link(linked)
+    override = linked.override_hierarchy_create(
+        bpy.context.scene, bpy.context.view_layer, do_fully_editable=True
+    )
+    rig = next(each for each in override.all_objects if each.type == "ARMATURE")
+    shirt, other = build_limb("Shirt")
+    shirt.modifiers["Armature"].object = shirt.parent = rig
+    bpy.data.objects.remove(other)
+    shirt.dq_compensation.limb_axis = "Z"
+    enable(shirt)
+    pose_limb(rig)
+    assert error(shirt) <= TOLERANCE
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    assert error(bpy.data.objects["Shirt"]) <= TOLERANCE
+    assert error(bpy.data.objects["Limb"]) <= TOLERANCE
 
 
 def test_the_last_user_takes_the_tree_of_the_palette_along() -> None:
