@@ -58,8 +58,8 @@ from .replacement import (
 )
 
 MODIFIER_MISSING = (
-    "The modifier DQ Compensation of {obj} was applied or removed. Press Refresh to add it again, "
-    "or Disable to go back to the Armature modifier."
+    "The modifier DQ Compensation of {obj} was applied or removed. If you have applied it, undo "
+    "that. Press Refresh to add it again, or Disable to go back to the Armature modifier."
 )
 MISFIT = "number of vertices"
 DEFORMED_MEANWHILE = "Until then the Armature modifier deforms it."

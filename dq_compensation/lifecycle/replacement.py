@@ -21,6 +21,7 @@ from ..modifier.installation import install, uninstall
 from ..modifier.made_for import BASE, PLACE, VERSION, changed_parts
 from ..modifier.stack import base_of, our_modifier
 from ..scene.binding import Binding
+from ..scene.content import FOLLOWED
 from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import differing_in_renders
 from ..scene.object_settings import Settings, settings_of
@@ -43,10 +44,11 @@ def is_fixed(obj: bpy.types.Object) -> bool:
 def changed_parts_of_fixed(obj: bpy.types.Object, settings: Settings) -> tuple[str, ...]:
     """The settings that have changed since the modifier of a fixed object was made.
 
-    That the object has moved is a note; a modifier of an earlier version serves.
+    That the object has moved is a note; a modifier of an earlier version serves. What followed
+    modifiers make otherwise in this file passes.
     """
     found = changed_parts(obj, settings)
-    return tuple(part for part in found if part not in {PLACE, BASE, VERSION})
+    return tuple(part for part in found if part not in {PLACE, BASE, VERSION, FOLLOWED})
 
 
 def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:

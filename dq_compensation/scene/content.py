@@ -25,6 +25,8 @@ from .stored_examples import example_items
 
 Digests = dict[str, str]
 
+FOLLOWED = "modifiers before the Armature modifier"
+
 
 def digest(*values: object) -> str:
     """A short text that is equal for equal values: arrays by their bytes, all else as it prints."""
@@ -47,7 +49,7 @@ def structure_of(obj: bpy.types.Object) -> Digests:
         "vertex groups": digest(obj.vertex_groups.keys()),
         "shape keys": digest(shape_key_signature(mesh)),
         "example poses": digest(example_items(obj)),
-        "modifiers before the Armature modifier": digest(signature_before(obj)),
+        FOLLOWED: digest(signature_before(obj)),
     }
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)

@@ -157,7 +157,7 @@ def _settings_of(modifier: bpy.types.Modifier, obj: bpy.types.Object) -> list[ob
             is_plain = isinstance(held, bool | int | float | str | set)
             found.append(sorted(held) if isinstance(held, set) else held if is_plain else held[:])
     for used in _pointers(modifier):
-        found.append((used.name, used.library.filepath if used.library is not None else ""))
+        found.append(used.name)
         if isinstance(used, bpy.types.Object):
             found.append(_place(used, obj))
     found += [str(each) for each in _inputs(modifier)]

@@ -471,6 +471,30 @@ def test_an_appended_character_brings_no_points_along(limb: Pair, tmp_path: Path
     is_right(obj)
 
 
+@pytest.mark.parametrize("overridden", [False, True])
+def test_a_linked_character_is_shown_as_it_is(
+    limb: Pair, tmp_path: Path, *, overridden: bool
+) -> None:
+    obj, _ = limb
+    mirror(obj)
+    put_first(obj, "SUBSURF", levels=1, render_levels=1)
+    enable(obj)
+    bpy.context.view_layer.update()
+    saved = evaluated_positions(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "limb.blend"))
+    new_file()
+    bpy.context.scene.render.use_simplify = True  # not so when it was read
+    with bpy.data.libraries.load(str(tmp_path / "limb.blend"), link=True) as (_, wanted):
+        wanted.objects = ["Limb"]
+    obj = wanted.objects[0]
+    if overridden:
+        obj = obj.override_create(remap_local_usages=True)
+    bpy.context.scene.collection.objects.link(obj)
+    check()
+    assert distance(evaluated_positions(obj), saved) < TOLERANCE
+    assert enabling.problem_of(obj) is None
+
+
 def test_groups_that_a_node_tree_brings_are_followed(limb: Pair) -> None:
     """The object has no group; its node tree shows another object's mesh in its place."""
     donor, rig = limb
@@ -616,5 +640,6 @@ def test_no_evaluation_without_a_change(limb: Pair, monkeypatch: pytest.MonkeyPa
         bpy.context.view_layer.update()
         check()
         assert enabling.problem_of(obj) is None
+        assert not [issue for issue in api.check(obj) if issue.check == "stale_binding"]
     monkeypatch.undo()
     is_right(obj)

@@ -12,7 +12,9 @@ from ...errors import BindingError
 from ...lifecycle import enabling
 from ...lifecycle.reconcile import Found, State, look
 from ...scene.binding import bind
+from ...scene.modifiers_before import followed_modifiers
 from ...scene.object_settings import settings_of
+from ...session.bindings import bindings
 from ...session.status import status_of
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
@@ -29,7 +31,9 @@ def find(subject: Subject) -> list[Issue]:
     if status_of(obj).failure:
         return [_issue("failed", f"Deforming {obj.name} has failed. {status_of(obj).failure}")]
     try:
-        found = look(obj, subject.depsgraph, bind(obj, subject.depsgraph))
+        # To read followed modifiers again, Blender sorts out all dependencies of the scene anew.
+        read = bindings.get if followed_modifiers(obj) else bind
+        found = look(obj, subject.depsgraph, read(obj, subject.depsgraph))
     except BindingError:
         return []
     return _issues_of(obj, found)
