@@ -56,12 +56,12 @@ _MODIFIER: dict[str, object] = _SHOWN | {
 
 
 def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
-    """The palette object of an armature, in the armature's library or file; None without one.
+    """The palette object of an armature in this file; None without one.
 
-    The override of a palette does not count: its tables are in a linked mesh.
+    Linked palettes and overrides of palettes do not count: their tables are in a linked mesh.
     """
     for obj in bpy.data.objects:
-        if armature_of_palette(obj) == armature and mesh_of(obj).library == armature.library:
+        if armature_of_palette(obj) == armature and mesh_of(obj).library is None:
             return obj
     return None
 

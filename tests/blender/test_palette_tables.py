@@ -20,6 +20,7 @@ from dq_compensation.modifier.palette_object import (
     nodes_of_palette,
 )
 from dq_compensation.modifier.palette_tables import read_counts, table_rows
+from dq_compensation.scene.own_objects import is_palette
 from tests.blender.enabled_scenes import check, disable, enable, error, select
 from tests.blender.scene_builders import new_file, pose_at_random
 from tests.limb import build_limb, pose_limb
@@ -227,6 +228,21 @@ def test_a_mesh_added_to_an_overridden_rig(tmp_path: Path) -> None:
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
     assert error(bpy.data.objects["Shirt"]) <= TOLERANCE
     assert error(bpy.data.objects["Limb"]) <= TOLERANCE
+
+
+def test_meshes_of_a_linked_armature_share_a_palette(tmp_path: Path) -> None:
+    (body, shirt), rig = limbs()
+    path = str(tmp_path / "rig.blend")
+    bpy.data.libraries.write(path, {rig})
+    with bpy.data.libraries.load(path, link=True) as (_there, here):
+        here.objects = [rig.name]
+    linked = bpy.data.objects[rig.name, path]
+    bpy.context.scene.collection.objects.link(linked)
+    for obj in (body, shirt):
+        obj.modifiers["Armature"].object = obj.parent = linked
+        enable(obj)
+        assert error(obj) <= TOLERANCE
+    assert sum(map(is_palette, bpy.data.objects)) == 1
 
 
 def test_the_last_user_takes_the_tree_of_the_palette_along() -> None:
