@@ -43,13 +43,15 @@ def mask_of(
 ) -> tuple[str, bool]:
     """The vertex group that says where the Armature modifier acts, and whether it is inverted.
 
-    One that mixes in the result of another armature takes from it where its own group is 1.
+    One that mixes in the result of another armature takes from it where its own group is 1, and
+    everywhere when it has none. Without a group nothing is inverted otherwise.
     """
     if base == "ARMATURE" and not armature.vertex_group:
         for other in mixed_modifiers_of(obj):
             if other.object not in {None, armature.object}:
-                return other.vertex_group, not other.invert_vertex_group
-    return armature.vertex_group, armature.invert_vertex_group
+                return other.vertex_group, not (other.vertex_group and other.invert_vertex_group)
+    group = armature.vertex_group
+    return group, bool(group) and armature.invert_vertex_group
 
 
 def shown_in_viewport(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bool:

@@ -112,6 +112,16 @@ def test_what_is_not_compensated_is_blender_s_own(feature: Feature, method: str)
     assert enabling.problem_of(obj) is None
 
 
+def test_an_armature_that_replaces_the_first_one_is_not_compensated() -> None:
+    obj, rig = character()
+    with_a_second_armature(obj, rig)
+    obj.modifiers["Second"].vertex_group = ""
+    twin = plain_twin(obj, preserve_volume=True)
+    enable(obj)
+    pose_at_random(rig, seed=3)
+    assert distance(evaluated_positions(obj), evaluated_positions(twin)) <= BLENDER_S_OWN
+
+
 @pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION"])
 def test_what_lets_pass_adds_no_data(method: str) -> None:
     obj, rig = character()
