@@ -338,7 +338,7 @@ def bind(
         return _bind(obj, obj, depsgraph, followed)
     modifier = armature_modifier(obj)
     with followed_mesh(obj) as holder:
-        if modifier is not None and (reason := group_refusal(holder, modifier)):
+        if modifier is not None and (reason := group_refusal(obj, holder, modifier)):
             raise BindingError(reason)
         return _bind(obj, holder, depsgraph, followed)
 

@@ -13,7 +13,6 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BindingError
 from .mesh import mesh_of, read_positions, read_weights
 from .modifiers_before import modifiers_before
 from .shape_key_offsets import ShapeKeys
@@ -66,12 +65,10 @@ def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys |
     if mesh_of(obj).shape_keys is None:
         return None
     keys = ShapeKeys.read(obj, read_weights(mesh_of(obj)))
-    name, uid = obj.name, obj.session_uid
+    uid = obj.session_uid
 
     def follow(shape: NDArray[np.float32]) -> NDArray[np.float32]:
-        current = bpy.data.objects.get(name)
-        if current is None or current.session_uid != uid:
-            raise BindingError(f"{name} has another name now. Press Refresh.")
+        current = next(each for each in bpy.data.objects if each.session_uid == uid)
         with followed_mesh(current, shape) as shaped:
             return read_positions(mesh_of(shaped))
 

@@ -99,7 +99,7 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
         return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
     if not (modifier.use_vertex_groups or modifier.use_bone_envelopes):
         return REFUSAL_BINDS_NOTHING.format(obj=obj.name, modifier=modifier.name)
-    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, modifier)
+    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, obj, modifier)
     return groups or _state_refusal(obj, armature)
 
 
@@ -109,8 +109,14 @@ def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool
     return any(each.type == "NODES" and each.show_viewport for each in before)
 
 
-def group_refusal(obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier) -> str | None:
-    """Why no bone of an Armature modifier moves an object by its vertex groups, or None."""
+def group_refusal(
+    obj: bpy.types.Object, holder: bpy.types.Object, modifier: bpy.types.ArmatureModifier
+) -> str | None:
+    """Why no bone of an Armature modifier moves an object by its vertex groups, or None.
+
+    Args:
+        holder: has the groups as they come into the modifier; it may be the object itself.
+    """
     armature = modifier.object
     assert armature is not None
     bones = deforming_bones(armature)
@@ -118,7 +124,7 @@ def group_refusal(obj: bpy.types.Object, modifier: bpy.types.ArmatureModifier) -
         return REFUSAL_NO_BONES.format(armature=armature.name)
     if modifier.use_bone_envelopes:
         return None
-    if not any(group.name in bones for group in obj.vertex_groups):
+    if not any(group.name in bones for group in holder.vertex_groups):
         return REFUSAL_NO_GROUPS.format(obj=obj.name, armature=armature.name)
     return None
 

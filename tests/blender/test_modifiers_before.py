@@ -366,6 +366,21 @@ def test_objects_that_share_a_mesh_may_have_other_modifiers(limb: Pair) -> None:
     assert not any(each.name.startswith("DQ") for each in bpy.data.objects)
 
 
+def test_a_refusal_behind_a_node_tree_names_the_object(limb: Pair) -> None:
+    obj, _ = limb
+    for group in obj.vertex_groups:
+        group.name = f"{group.name} of the body"
+    tree = bpy.data.node_groups.new("Realize", "GeometryNodeTree")
+    for way in ("INPUT", "OUTPUT"):
+        tree.interface.new_socket("Geometry", in_out=way, socket_type="NodeSocketGeometry")
+    kinds = ("NodeGroupInput", "GeometryNodeRealizeInstances", "NodeGroupOutput")
+    for one, other in pairwise([tree.nodes.new(kind) for kind in kinds]):
+        tree.links.new(one.outputs[0], other.inputs[0])
+    put_first(obj, "NODES", node_group=tree)
+    with pytest.raises(RuntimeError, match="No vertex group of Limb has"):
+        enable(obj)
+
+
 def test_what_needs_the_meshs_own_vertices_says_so(limb: Pair) -> None:
     obj, _ = limb
     mirror(obj)
