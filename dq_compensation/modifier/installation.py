@@ -27,16 +27,15 @@ from .armature_base import (
 from .attribute_object import (
     INPUT,
     attribute_mesh,
-    attribute_object,
     attribute_object_of,
     ensure_attribute_object,
 )
 from .factor_driver import drive_factor, release_factor
-from .made_for import forget, forget_content, measured_by, measuring_of, remember
+from .made_for import are_measured_alike, forget, forget_content, remember
 from .modifier_inputs import get_input, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import armature_of_palette, compute_what_is_read, ensure_palette
+from .palette_object import compute_what_is_read, ensure_palette
 from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import (
@@ -98,7 +97,7 @@ def install(
         deformation,
         examples,
         base,
-        masked=bool(mask),
+        masked=bool(mask) or inverted,
         shape_keys=shape_keys,
         sets=written.sets,
         sampled=hidden is not None,
@@ -140,7 +139,7 @@ class _Written:
     """What a tree reads of an object.
 
     Attributes:
-        palette: None where the tree reads no pose.
+        palette: None where the tree reads no pose, and no bone is named.
         hidden: the attribute object; None where the mesh itself has the attributes.
         sets: how many sets of bones there are.
     """
@@ -154,16 +153,16 @@ def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Ba
     """Write the palette and the attributes that a tree of that base reads."""
     rig, alone = rig_of(obj), not _other_users(obj)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    # Bones that are named are known again after a renaming.
+    named = named_bones(obj) & set(binding.skeleton.names)
     if base == "ARMATURE" and deformation.compensation is None:
         if alone:
             remove_attributes(mesh_of(obj))
-        return _Written()
+        return _Written(ensure_palette(rig, named) if named else None)
     hidden = None
-    if binding.followed or _differs_from_others(obj, rig, settings):
+    if binding.followed or _differs_from_others(obj, settings, base):
         hidden = ensure_attribute_object(obj, binding.vertex_count)
     skins = base == "OWN"
-    # Bones that are named are known again after a renaming.
-    named = named_bones(obj) & set(binding.skeleton.names)
     palette = ensure_palette(
         rig,
         measured_bones(deformation, binding.skeleton) | named,
@@ -250,26 +249,22 @@ def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
         for other in bpy.data.objects
         if other != obj
         and other.data == mesh
-        and our_modifier(other) is not None
-        and attribute_object(other) is None
+        and armature_modifier(other) is not None
+        and (modifier := our_modifier(other)) is not None
+        and get_input(modifier, "Palette") is not None
+        and attribute_object_of(modifier) is None
     ]
 
 
-def _differs_from_others(
-    obj: bpy.types.Object, armature: bpy.types.Object, settings: Settings
-) -> bool:
+def _differs_from_others(obj: bpy.types.Object, settings: Settings, base: Base) -> bool:
     """Whether objects that share the mesh of an object need other attributes in it."""
-    for other in _other_users(obj):
-        modifier = our_modifier(other)
-        palette = get_input(modifier, "Palette") if modifier is not None else None
-        if palette is not None and armature_of_palette(palette) != armature:
-            return True
-        if _measures_otherwise(settings, other):
-            return True
-    return False
+    return any(
+        _bound_to(other) != _bound_to(obj) or not are_measured_alike(obj, settings, base, other)
+        for other in _other_users(obj)
+    )
 
 
-def _measures_otherwise(settings: Settings, other: bpy.types.Object) -> bool:
-    if not settings.compensates:
-        return False
-    return measured_by(other) not in {None, measuring_of(settings)}
+def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:
+    """What of an object's Armature modifier decides which bones move a vertex of its mesh."""
+    armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
+    return armature.object, armature.use_vertex_groups, armature.use_bone_envelopes

@@ -29,7 +29,7 @@ from .modifier_inputs import get_inputs
 from .own_trees import NODES_PROPERTY, TREE_PROPERTY
 from .palette_object import edition_of, is_intact
 from .stack import base_of, is_in_place, our_modifier
-from .tree_kind import TREE_VERSION
+from .tree_kind import TREE_VERSION, Base
 
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
@@ -51,7 +51,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
     forget(obj)
     record: dict[str, object] = dict(_state(obj, settings))
     if settings.compensates:
-        record["measured by"] = measuring_of(settings)
+        record["measured by"] = _measuring_of(settings)
         record["place"] = binding.object_to_armature.ravel().tolist()
         record["extent"] = extent(binding.rest)
         if settings.curve == "MEASURED":
@@ -100,23 +100,39 @@ def changed_parts(
 
 def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
     """Whether an object has moved by its armature since its compensation was measured."""
-    known, rig = _record(obj, STATE_PROPERTY), find_rig(obj)
-    if not settings.compensates or "place" not in known or rig is None:
+    return settings.compensates and _is_elsewhere(obj, _record(obj, STATE_PROPERTY))
+
+
+def _is_elsewhere(obj: bpy.types.Object, known: dict[str, Any]) -> bool:
+    """Whether an object is not at the place by its armature that a record has."""
+    rig = find_rig(obj)
+    if "place" not in known or rig is None:
         return False
     before = np.reshape(known["place"], (4, 4))
     now = object_to_armature(obj, rig)
     return not same_place(before, now, known["extent"], place_rounding(obj, rig))
 
 
-def measuring_of(settings: Settings) -> str:
-    """The settings of the measurement, the same for all objects that share a mesh."""
+def are_measured_alike(
+    obj: bpy.types.Object, settings: Settings, base: Base, other: bpy.types.Object
+) -> bool:
+    """Whether the compensation of an object and of another one can be the same attributes.
+
+    Args:
+        settings: of `obj`, as `base`.
+        other: it shares the mesh and the armature, and has our modifier.
+    """
+    known, theirs = _record(other, STATE_PROPERTY), our_modifier(other)
+    if not settings.compensates or "measured by" not in known or theirs is None:
+        return True
+    same_settings = known["measured by"] == _measuring_of(settings)
+    return same_settings and base_of(theirs) == base and not _is_elsewhere(obj, known)
+
+
+def _measuring_of(settings: Settings) -> str:
+    """The settings of the measurement."""
     # As in files of earlier versions, which did not know the joints of the mesh, where these count.
     return f"{settings.curve} {settings.limb_axis}{'' if settings.use_mesh_joints else ' alone'}"
-
-
-def measured_by(obj: bpy.types.Object) -> str | None:
-    """How the compensation of an object was measured; None without any."""
-    return _record(obj, STATE_PROPERTY).get("measured by")
 
 
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import bpy
 import numpy as np
 import pytest
@@ -19,7 +21,13 @@ from tests.blender.enabled_scenes import (
     is_base,
     select,
 )
-from tests.blender.scene_builders import add_grid, evaluated_positions, pose_at_random, skin
+from tests.blender.scene_builders import (
+    add_grid,
+    character,
+    evaluated_positions,
+    pose_at_random,
+    skin,
+)
 
 TOLERANCE = 1e-4
 
@@ -120,6 +128,32 @@ def test_objects_that_share_a_mesh_may_differ() -> None:
         assert error(obj) <= TOLERANCE
         assert error(twin) <= TOLERANCE
     assert datablocks() == alike, "one set of attributes serves both again"
+
+
+def with_envelopes(twin: bpy.types.Object) -> None:
+    for group in twin.vertex_groups:
+        group.remove(range(12))
+    twin.modifiers["Armature"].use_bone_envelopes = True
+
+
+def elsewhere(twin: bpy.types.Object) -> None:
+    twin.location.y = 0.05
+
+
+@pytest.mark.parametrize("change", [with_envelopes, elsewhere])
+def test_objects_that_share_a_mesh_may_be_bound_otherwise(
+    change: Callable[[bpy.types.Object], None],
+) -> None:
+    obj, armature = character()
+    twin = obj.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    change(twin)
+    bpy.context.view_layer.update()
+    enable(obj)
+    enable(twin)
+    pose_at_random(armature, seed=4)
+    assert error(obj) <= TOLERANCE
+    assert error(twin) <= TOLERANCE
 
 
 def test_a_pose_that_is_no_number_is_reported_with_the_bones_name() -> None:

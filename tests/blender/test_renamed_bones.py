@@ -68,6 +68,17 @@ def test_the_examples_follow(rename: Rename, deforms: bool) -> None:
     assert bones_of(obj) == (["Unterarm"], ["Unterarm"])
 
 
+@pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION", "COMPENSATED"])
+def test_examples_that_do_not_act_follow_too(method: str) -> None:
+    obj, armature, _ = small_character()
+    obj.dq_compensation.method = method
+    check()
+    in_object_mode(armature, "Lower", "Forearm")
+    bpy.context.view_layer.update()
+    check()
+    assert bones_of(obj) == (["Forearm"], ["Forearm"])
+
+
 @pytest.mark.parametrize("rename", MODES)
 def test_two_bones_that_change_names_are_not_mixed_up(rename: Rename) -> None:
     obj, armature, wanted = small_character()
