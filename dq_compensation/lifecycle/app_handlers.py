@@ -10,6 +10,7 @@ from ..session.status import check_soon, set_check
 from ..viewport import draw_handler
 from ..viewport.camera_rays import final_render_runs, set_final_render_runs
 from . import following
+from .before_undo import part_from_new_data
 
 
 def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
@@ -55,7 +56,7 @@ def _after_load(*_args: object) -> None:
 
 
 def _before_undo(*_args: object) -> None:
-    following.part_from_new_data()
+    part_from_new_data()
 
 
 def _after_undo(*_args: object) -> None:

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 
 import bpy
 
-from ..modifier.attribute_object import attribute_object_of
-from ..modifier.factor_driver import keep_factor, release_factor
+from ..modifier.factor_driver import keep_factor
 from ..modifier.installation import remove_unused
-from ..modifier.modifier_inputs import get_input
 from ..modifier.own_trees import mark_if_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.stack import our_modifier, surplus_vertices
@@ -26,7 +24,7 @@ from ..scene.setup import find_rig
 from ..session.bindings import bindings
 from ..session.enabled_objects import enabled_objects, forget
 from ..session.gestures import is_playing
-from ..session.new_data import forget_new, is_new
+from ..session.new_data import forget_new
 from ..session.status import (
     any_status,
     check_soon,
@@ -234,29 +232,6 @@ def show_all_to_camera() -> None:
     for obj in enabled_objects():
         if obj.library is None:
             show_to_camera(obj)
-
-
-def part_from_new_data() -> None:
-    """Before an undo: remove the modifiers that use data-blocks which the older step may not have.
-
-    They come back with what is reconciled after it.
-    """
-    for obj in enabled_objects():
-        ours = our_modifier(obj) if obj.library is None else None
-        if ours is not None and any(map(is_new, _used_by(ours))):
-            release_factor(obj)
-            obj.modifiers.remove(ours)
-            # What the step reads anew is as it was then; what it keeps in memory has this.
-            settings_of(obj).native.parted = True
-    for palette in own_palettes():
-        nodes = nodes_of_palette(palette)
-        if nodes is not None and is_new(nodes.node_group):
-            palette.modifiers.remove(nodes)
-    forget_new()
-
-
-def _used_by(ours: bpy.types.NodesModifier) -> tuple[bpy.types.ID | None, ...]:
-    return ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours)
 
 
 def forget_all() -> None:
