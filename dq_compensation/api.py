@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .errors import BindingError
 from .modifier.modifier_evaluator import evaluate_by_modifier
-from .scene.binding import bind
+from .scene.bind import bind
 from .scene.numpy_evaluator import evaluate as evaluate_binding
 from .scene.object_settings import ChosenMethod, Settings, settings_of
 from .scene.setup import REFUSAL_NOT_A_MESH, rig_of

@@ -25,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import dq_compensation
 from benchmark_grid import build_chain, build_skinned_grid, write_weights
 from benchmark_targets import record
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 
 SIDE = 253
 BONES = 80

@@ -40,7 +40,7 @@ from benchmark_targets import record
 from benchmark_turns import Cast, Timing, copied, handlers_off, times_in_turn
 from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.modifier.own_trees import TREE_PROPERTY
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import settings_of
 from human_model import build_human
 from human_poses import random_pose

@@ -30,7 +30,8 @@ from benchmark_grid import build_chain, build_skinned_grid, write_weights
 from dq_compensation.core.deform import METHODS
 from dq_compensation.modifier.armature_base import put_back
 from dq_compensation.modifier.installation import install
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.object_settings import Settings
 
 # MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one. Blended: by a group

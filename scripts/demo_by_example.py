@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import dq_compensation
 from demo import DemoError, start_gpu
 from demo_drawing import Camera, Drawing, draw, encoded
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport.characters import Characters
 from example_shapes import BELLS, BICEPS, SHOULDER, animate_arm, make_examples

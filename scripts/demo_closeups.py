@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from demo_drawing import Camera, Drawing, draw
 from demo_measures import JointRegion, LimbAxes, Measures
 from dq_compensation.core.deform import Method
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport.characters import Characters
 from human_poses import NamedPose, apply_pose

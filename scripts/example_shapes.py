@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.examples.authoring import add_example, bone_settings, give_shape
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.object_settings import ExampleBase, settings_of
 from human_poses import Rotations, apply_pose, rotation
 

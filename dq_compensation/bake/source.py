@@ -21,7 +21,8 @@ from ..core.vectors import extent, transformed_points
 from ..errors import UserError
 from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
-from ..scene.binding import Binding, bind
+from ..scene.bind import bind
+from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.numpy_evaluator import evaluate
 from ..scene.object_settings import Settings

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.example_poses import CLOSEST, ExampleError
 from ..core.vectors import extent
 from ..lifecycle.following import reconcile_now
-from ..scene.binding import bind
+from ..scene.bind import bind
 from ..scene.example_capture import Capture
 from ..scene.object_settings import Settings, settings_of
 from ..scene.units import object_millimetres

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis
-from ..scene.binding import Binding, bind
+from ..scene.bind import bind
+from ..scene.binding import Binding
 from ..scene.example_capture import Capture, capture, support_of, support_weights
 from ..scene.key_writing import clear_keys, remove_keys, write_key
 from ..scene.mesh import mesh_of

@@ -25,7 +25,8 @@ from ..core.pose import Pose
 from ..core.radial_basis import rotation_distances
 from ..modifier.armature_base import preserves_volume
 from ..scene.armature import object_to_armature
-from ..scene.binding import Binding, bind
+from ..scene.bind import bind
+from ..scene.binding import Binding
 from ..scene.corrective_drivers import release_key
 from ..scene.example_capture import capture
 from ..scene.key_writing import remove_keys, write_key

@@ -17,7 +17,7 @@ from ..core.dual_quaternion import (
 )
 from ..core.example_poses import ExampleError
 from ..core.pose import Pose
-from ..scene.binding import bind
+from ..scene.bind import bind
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from ..scene.stored_examples import example_bone, example_items, example_placement

@@ -12,7 +12,8 @@ from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
 from ..scene.attributes import AttributeType, read_attribute
-from ..scene.binding import Binding, bind
+from ..scene.bind import bind
+from ..scene.binding import Binding
 from ..scene.bone_names import flipped_name
 from ..scene.key_writing import write_key
 from ..scene.mesh import mesh_of

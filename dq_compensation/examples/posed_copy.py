@@ -18,7 +18,7 @@ from ..core.example_poses import ExampleError
 from ..core.vectors import transformed_points
 from ..errors import BindingError
 from ..scene.attributes import AttributeType, read_attribute, read_property
-from ..scene.binding import bind
+from ..scene.bind import bind
 from ..scene.example_capture import OUTSIDE, Capture, support_of, support_weights
 from ..scene.key_writing import clear_keys
 from ..scene.mesh import mesh_of, read_positions

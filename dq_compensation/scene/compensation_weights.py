@@ -18,7 +18,7 @@ from ..core.vectors import extent, transformed_points
 from ..errors import UserError
 from .armature import object_to_armature
 from .attributes import AttributeType, read_attribute
-from .binding import bind
+from .bind import bind
 from .mesh import mesh_of, read_positions, read_weights
 from .object_settings import settings_of
 from .setup import rig_of

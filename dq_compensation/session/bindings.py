@@ -6,7 +6,8 @@ from typing import cast
 
 import bpy
 
-from ..scene.binding import Binding, bind
+from ..scene.bind import bind
+from ..scene.binding import Binding
 from ..scene.content import structure_of
 from ..scene.mesh import mesh_of
 from ..scene.setup import find_rig

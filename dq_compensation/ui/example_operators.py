@@ -11,7 +11,8 @@ from ..examples.apply_shape import follow_now, update_from
 from ..examples.authoring import remove_example
 from ..examples.items import authoring_refusal, bone_settings, write_support
 from ..examples.mirroring import mirror_example
-from ..scene.binding import Binding, bind
+from ..scene.bind import bind
+from ..scene.binding import Binding
 from ..scene.example_capture import support_of, support_weights
 from ..scene.object_settings import settings_of
 from ..scene.posed_copies import character_of

@@ -18,7 +18,7 @@ from dq_compensation.bake.corrective_baking import CorrectiveOptions, bake_corre
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.examples.corrective_keys import Drivers, TakenOver, examples_from_correctives
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from human_model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, enable

@@ -18,7 +18,7 @@ from dq_compensation.bake.pose_key import bake_pose
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.examples.authoring import add_example
 from dq_compensation.lifecycle import enabling
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from dq_compensation.scene.setup import armature_modifier
 from human_model import Rig
 from tests.blender.conftest import Human

@@ -20,7 +20,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.modifier.attribute_names import AMOUNT
 from dq_compensation.modifier.made_for import joint_counts
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.bone_names import bone_side
 from dq_compensation.scene.numpy_evaluator import evaluate
 from dq_compensation.scene.object_settings import Settings

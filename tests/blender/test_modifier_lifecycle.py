@@ -15,7 +15,7 @@ from dq_compensation.modifier.made_for import changed_parts
 from dq_compensation.modifier.modifier_inputs import get_input
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.stack import our_modifier
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from dq_compensation.scene.numpy_evaluator import evaluate
 from dq_compensation.scene.object_settings import Settings
 from tests.blender.scene_builders import (

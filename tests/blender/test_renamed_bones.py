@@ -7,7 +7,7 @@ from collections.abc import Callable
 import bpy
 import pytest
 
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from tests.blender.enabled_scenes import check, disable, distance, select
 from tests.blender.example_scenes import small_character
 from tests.blender.scene_builders import edit_mode, evaluated_positions

@@ -14,7 +14,7 @@ from dq_compensation.scene.armature import (
     pose_order,
     read_skeleton,
 )
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from human_model import build_human
 from tests.blender.scene_builders import (
     add_armature,

@@ -13,7 +13,8 @@ from dq_compensation.core.linear import linear_blend
 from dq_compensation.core.pose import Pose
 from dq_compensation.errors import BindingError
 from dq_compensation.scene.armature import object_to_armature
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.setup import deformation_refusal, notes
 from human_model import build_human, load_human_arrays
 from tests.blender.scene_builders import (

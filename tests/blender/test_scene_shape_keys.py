@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dq_compensation.errors import BindingError
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,

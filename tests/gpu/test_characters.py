@@ -14,7 +14,8 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS, Deformation, Method
 from dq_compensation.errors import BindingError, PoseError
-from dq_compensation.scene.binding import Binding, bind
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding import Binding
 from dq_compensation.viewport.characters import Characters
 from human_model import build_human
 from human_poses import apply_pose, random_pose

@@ -11,7 +11,7 @@ import pytest
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.examples import authoring
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from dq_compensation.viewport import gpu_mesh, pose_palette, skinning
 from dq_compensation.viewport.characters import Characters
 from human_model import build_human, load_human_arrays

@@ -17,7 +17,7 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.reconcile import reconcile
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.bind import bind
 from dq_compensation.scene.example_capture import Support, support_weights
 from dq_compensation.scene.object_settings import Overlay, Settings
 from dq_compensation.scene.units import world_millimetres

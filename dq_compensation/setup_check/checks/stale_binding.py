@@ -11,7 +11,7 @@ import bpy
 from ...errors import BindingError
 from ...lifecycle import enabling
 from ...lifecycle.reconcile import Found, State, look
-from ...scene.binding import bind
+from ...scene.bind import bind
 from ...scene.modifiers_before import followed_modifiers
 from ...scene.object_settings import settings_of
 from ...session.bindings import bindings
