@@ -64,25 +64,25 @@ def checks(everything: bool) -> list[Check]:
     ruff = str(ENVIRONMENTS["tools"].folder / "bin" / "ruff")
     basedpyright = str(ENVIRONMENTS["tools"].folder / "bin" / "basedpyright")
     python = str(ENVIRONMENTS["5.2"].interpreter)
-    older = () if everything else ("--older",)
+    oldest, between = ((), ()) if everything else (("--older",), ("--between",))
     demo = Check("demo", "Demo", ("5.2",), (python, "scripts/demo.py"))
     return [
         _tests("5.2", "scene", "tests/blender", *WITHOUT_APART),
         _tests("5.2", "Setup Check", "tests/setup_check", *WITHOUT_APART),
-        *_in_pieces("4.2", "scene", "tests/blender", *WITHOUT_APART, *older),
-        *_in_pieces("4.5", "scene", "tests/blender", *WITHOUT_APART, *older),
-        _tests("4.2", "Setup Check", "tests/setup_check", *WITHOUT_APART, *older),
-        _tests("4.5", "Setup Check", "tests/setup_check", *WITHOUT_APART, *older),
+        *_in_pieces("4.2", "scene", "tests/blender", *WITHOUT_APART, *oldest),
+        *_in_pieces("4.5", "scene", "tests/blender", *WITHOUT_APART, *between),
+        _tests("4.2", "Setup Check", "tests/setup_check", *WITHOUT_APART, *oldest),
+        _tests("4.5", "Setup Check", "tests/setup_check", *WITHOUT_APART, *between),
         # The tests of the package build the zip and install it into every Blender.
         _tests("5.2", "core, GPU, package", "tests/core", "tests/gpu", "tests/package"),
         Check("types", "Types", ("tools",), (basedpyright,)),
         # Window-less Blenders before 5.2 have a GPU only inside a render engine's render().
-        _tests("4.2", "GPU, inside a render engine", "tests/gpu", *older),
-        _tests("4.5", "GPU, inside a render engine", "tests/gpu", *older),
+        _tests("4.2", "GPU, inside a render engine", "tests/gpu", *oldest),
+        _tests("4.5", "GPU, inside a render engine", "tests/gpu", *between),
         *([demo] if everything else []),
         _tests("5.2", "imports, exports, other scenes", *APART),
-        _tests("4.2", "imports, exports, other scenes", *APART, *older),
-        _tests("4.5", "imports, exports, other scenes", *APART, *older),
+        _tests("4.2", "imports, exports, other scenes", *APART, *oldest),
+        _tests("4.5", "imports, exports, other scenes", *APART, *between),
         Check("lint", "Lint", ("tools",), (ruff, "check", "--output-format", "concise", ".")),
         Check("lint", "Format", ("tools",), (ruff, "format", "--check", ".")),
     ]

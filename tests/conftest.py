@@ -5,7 +5,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from tests.newest_only import NEWEST_ONLY
+from tests.newest_only import NEWEST_ONLY, NOT_BETWEEN
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,18 +14,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="leave out what runs on the newest Blender only: see tests/newest_only.py",
     )
+    parser.addoption(
+        "--between",
+        action="store_true",
+        help="leave out what runs on the newest and the oldest Blender only, too",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--older"):
+    between = config.getoption("--between")
+    if not (between or config.getoption("--older")):
         return
-    left_out = [item for item in items if _is_for_the_newest(item)]
+    patterns = NEWEST_ONLY + (NOT_BETWEEN if between else ())
+    left_out = [item for item in items if _is_left_out(item, patterns)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
 
 
-def _is_for_the_newest(item: pytest.Item) -> bool:
-    listed = any(fnmatch(item.nodeid, pattern) for pattern in NEWEST_ONLY)
+def _is_left_out(item: pytest.Item, patterns: tuple[str, ...]) -> bool:
+    listed = any(fnmatch(item.nodeid, pattern) for pattern in patterns)
     return listed or item.get_closest_marker("newest_only") is not None
 
 
