@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import bpy
@@ -12,6 +12,7 @@ import pytest
 from mathutils import Vector
 from numpy.typing import NDArray
 
+import dq_compensation
 from dq_compensation.core.dual_quaternion import (
     matrices_from_quaternions,
     quaternions_from_axis_angle,
@@ -32,6 +33,23 @@ def gpu_context() -> None:
         gpu.init()
     # Where there is none this raises: tests that silently did not run would be no tests.
     gpu.types.GPUTexture((1, 1), format="R32F")
+
+
+@pytest.fixture
+def addon() -> Iterator[None]:
+    """The registered add-on, in a file without objects."""
+    _empty_the_file()
+    dq_compensation.register()
+    yield
+    dq_compensation.unregister()
+    _empty_the_file()
+
+
+def _empty_the_file() -> None:
+    # Within a render no other file can be loaded, so what is there goes one by one.
+    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
+        for item in list(collection):
+            collection.remove(item)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import bpy
 import numpy as np
 import pytest
 
-import dq_compensation
 from dq_compensation import api
 from tests.limb import build_bendy_limb, straighten_handles
 
@@ -21,22 +20,6 @@ WAYS = (
     ("COMPENSATED", "FITTED"),
     ("SPHERICAL_JOINT", "MEASURED"),
 )
-
-
-@pytest.fixture
-def addon() -> Iterator[None]:
-    _empty_the_file()
-    dq_compensation.register()
-    yield
-    dq_compensation.unregister()
-    _empty_the_file()
-
-
-def _empty_the_file() -> None:
-    # Within a render no other file can be loaded, so what is there goes one by one.
-    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
-        for item in list(collection):
-            collection.remove(item)
 
 
 def curved(armature: bpy.types.Object) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import bpy
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import dq_compensation
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS, Deformation, Method
 from dq_compensation.errors import BindingError, PoseError
@@ -24,22 +23,6 @@ from human_poses import apply_pose, random_pose
 TOLERANCE = 1e-4
 
 Scene = tuple[bpy.types.Object, bpy.types.Object]
-
-
-@pytest.fixture
-def addon() -> Iterator[None]:
-    _empty_the_file()
-    dq_compensation.register()
-    yield
-    dq_compensation.unregister()
-    _empty_the_file()
-
-
-def _empty_the_file() -> None:
-    # Within a render no other file can be loaded, so what is there goes one by one.
-    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
-        for item in list(collection):
-            collection.remove(item)
 
 
 @pytest.fixture

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import bpy
 import numpy as np
 import pytest
 
-import dq_compensation
 from dq_compensation import api
 from dq_compensation.examples import authoring
 from dq_compensation.scene.bind import bind
@@ -32,19 +29,8 @@ BONE, SHOULDER = ELBOW["default"], "upperarm01.L"
 
 
 @pytest.fixture
-def human() -> Iterator[Human]:
-    _empty_the_file()
-    dq_compensation.register()
-    yield Human(*build_human("default"), load_human_arrays("default"))
-    dq_compensation.unregister()
-    _empty_the_file()
-
-
-def _empty_the_file() -> None:
-    # Within a render no other file can be loaded, so what is there goes one by one.
-    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
-        for item in list(collection):
-            collection.remove(item)
+def human(addon: None) -> Human:
+    return Human(*build_human("default"), load_human_arrays("default"))
 
 
 def _add_examples(human: Human, *, twists: bool = False) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import bpy
 import numpy as np
 import pytest
 
-import dq_compensation
 from dq_compensation import api
 from tests.limb import build_limb, pose_limb
 
@@ -17,21 +14,10 @@ TOLERANCE = 1e-4
 
 
 @pytest.fixture
-def limb() -> Iterator[bpy.types.Object]:
-    _empty_the_file()
-    dq_compensation.register()
+def limb(addon: None) -> bpy.types.Object:
     obj, armature = build_limb()
     pose_limb(armature)
-    yield obj
-    dq_compensation.unregister()
-    _empty_the_file()
-
-
-def _empty_the_file() -> None:
-    # Within a render no other file can be loaded, so what is there goes one by one.
-    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
-        for item in list(collection):
-            collection.remove(item)
+    return obj
 
 
 @pytest.mark.parametrize("blended", [False, True])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.reconcile import reconcile
@@ -47,22 +45,6 @@ Scene = tuple[bpy.types.Object, bpy.types.Object]
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
 SIZE = 64
-
-
-@pytest.fixture
-def addon() -> Iterator[None]:
-    _empty_the_file()
-    dq_compensation.register()
-    yield
-    dq_compensation.unregister()
-    _empty_the_file()
-
-
-def _empty_the_file() -> None:
-    # Within a render no other file can be loaded, so what is there goes one by one.
-    for collection in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures):
-        for item in list(collection):
-            collection.remove(item)
 
 
 @pytest.fixture
