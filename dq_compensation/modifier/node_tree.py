@@ -50,43 +50,36 @@ from typing import Any
 import bpy
 
 from . import own_trees
-from .attribute_names import AMOUNT, MISFIT, OF_PALETTE, PREFIX
+from .attribute_names import (
+    AMOUNT,
+    MISFIT,
+    OF_PALETTE,
+    PAIR,
+    POSED_PAIR,
+    PREFIX,
+)
 from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
-from .measured_nodes import brought_back
+from .measured_nodes import back_to_limb
 from .node_builder import TreeBuilder
 from .node_groups import grouped
-from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
-from .own_trees import TreeInput, new_modifier_tree
+from .node_sockets import Socket
+from .node_values import AnyField, Cloud, Geometry, Integer, Matrix, Scalar, Vector
+from .own_trees import in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets
+from .tree_inputs import inputs_of
 from .tree_kind import TreeKind
 from .vertex_nodes import (
     Vertices,
     blended_by_bones,
     blended_by_sets,
-    compensated_share,
-    compensation,
     linear_blend,
     linear_blend_by_sets,
 )
 
 # A custom property of a tree: its base.
 BASE_PROPERTY = "dq_compensation_base"
-
-INPUTS = (
-    TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
-    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
-    TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
-    TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
-    TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
-    TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
-    TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
-    TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
-    TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
-    TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
-    TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
-)
 
 
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
@@ -96,9 +89,17 @@ def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
 
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
-    tree = new_modifier_tree(kind.tree_name, INPUTS)
+
+    def add_nodes(inner: bpy.types.NodeTree) -> None:
+        _Assembly(TreeBuilder(inner), kind).build()
+
+    if kind.lets_pass:
+        tree = new_modifier_tree(kind.tree_name)
+        build = TreeBuilder(tree)
+        build.node("NodeGroupOutput", Socket(build, build.node("NodeGroupInput").outputs[0]))
+    else:
+        tree = in_one_group(kind.tree_name, inputs_of(kind), add_nodes)
     tree[BASE_PROPERTY] = kind.base
-    _Assembly(TreeBuilder(tree), kind).build()
     return tree
 
 
@@ -130,7 +131,7 @@ class _Assembly:
         self.kind = kind
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
-        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
+        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in inputs_of(kind)}
 
     @cached_property
     def vertices(self) -> Vertices:
@@ -139,8 +140,7 @@ class _Assembly:
 
     def build(self) -> None:
         """All nodes, from the group's inputs to its output."""
-        shown = self.arriving if self.kind.lets_pass else self._shown()
-        self.b.node("NodeGroupOutput", shown)
+        self.b.node("NodeGroupOutput", self._shown())
 
     def _shown(self) -> Geometry:
         build, inputs = self.b, self.inputs
@@ -157,13 +157,12 @@ class _Assembly:
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
         # lets Python see it.
-        expected = inputs["Vertices"]
-        if self.kind.sampled:
-            expected = self._copy_attributes().point_count()
+        sampled = self.kind.sampled
+        expected = self._copy_attributes().point_count() if sampled else inputs["Vertices"]
         surplus = self.arriving.point_count() - expected
         fits = surplus.absolute() < 0.5
         shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
-        if self.kind.base == "OWN":
+        if not self.kind.switched:
             return shown
         # What is not deformed needs no compensation.
         viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
@@ -190,20 +189,24 @@ class _Assembly:
         """Blend with the undeformed positions by the mask; in object space."""
         if not self.kind.masked:
             return moved
-        build = self.b
-        start = build.position()
+        start = self.b.position()
+        return start + (moved - start) * self._mask_weight()
+
+    def _mask_weight(self) -> Scalar:
+        """The weight of the Armature modifier's vertex group, or 1 - weight."""
         weight = self._group("Mask", 1.0)
-        inverted = self.inputs["Invert Mask"]
-        # weight, or 1 - weight
-        weight = weight + inverted * (1.0 - weight * 2.0)
-        return start + (moved - start) * weight
+        return weight + self.inputs["Invert Mask"] * (1.0 - weight * 2.0)
 
     def _group(self, input_name: str, otherwise: float) -> Scalar:
         """The weights of the vertex group that an input names; a number without such a group."""
-        node = self.b.node("GeometryNodeInputNamedAttribute", data_type="FLOAT")
-        self.b.connect(node.inputs["Name"], self.inputs[input_name])
-        weight = Scalar(self.b, node.outputs["Attribute"])
-        return self.b.choose(Scalar(self.b, node.outputs["Exists"]), otherwise, weight)
+        build, name = self.b, self.inputs[input_name]
+        node = build.node("GeometryNodeInputNamedAttribute", data_type="FLOAT")
+        build.connect(node.inputs["Name"], name)
+        weight = Scalar(build, node.outputs["Attribute"])
+        weight = build.choose(Scalar(build, node.outputs["Exists"]), otherwise, weight)
+        # Nothing is read for a name that is empty.
+        length = Scalar(build, build.node("FunctionNodeStringLength", name).outputs[0])
+        return build.choose(length > 0.5, otherwise, weight)
 
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
@@ -221,23 +224,24 @@ class _Assembly:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
-        return self._near_or_far(near, far)
+        mesh = self.mesh
+        together = self._placed_together()
+        return self.b.choose(together, mesh.set_position(far), mesh.set_position(near))
 
-    def _add_to_arriving(self, then: Finish) -> Geometry:
+    def _add_offset(self) -> Geometry:
         """Let vertices that are deformed already move on; those that do not move stay exactly."""
-        here, there = self.b.position(), self.in_armature_space
-        near = self._masked(then(here, here))
-        offset = then(there, there) - there
-        far = self._masked(here + self.to_object.transform_direction(offset))
-        moves = self.b.attribute(AMOUNT, Scalar).absolute() > 0.0
-        return self._near_or_far(near, far, moves)
-
-    def _near_or_far(self, near: Vector, far: Vector, selection: Scalar | None = None) -> Geometry:
-        return self.b.choose(
-            self._placed_together(),
-            self.mesh.set_position(far, selection),
-            self.mesh.set_position(near, selection),
-        )
+        build, share, to_object = self.b, self._share(), self.to_object
+        if self.kind.masked:
+            share = share * self._mask_weight()
+        if self.kind.measured:
+            together = self._placed_together()
+            moved = build.choose(together, self.in_armature_space, build.position())
+            offset = back_to_limb(build, self.palette, share, None, moved)
+            offset = build.choose(together, to_object.transform_direction(offset), offset)
+            # Most vertices have no joint.
+            return self.mesh.moved_by(offset, build.attribute(AMOUNT, Scalar))
+        pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
+        return self.mesh.moved_by(self._of_row(pair) * share)
 
     def _linear(self) -> Geometry:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
@@ -247,24 +251,30 @@ class _Assembly:
 
     def _compensated(self) -> Geometry:
         if self.kind.base == "ARMATURE":
-            return self._add_to_arriving(self._compensation())
+            return self._add_offset()
         return self._by_sets_or_bones(self.bones, self._compensation())
 
     def _compensation(self) -> Finish:
-        """What the compensation does to vertices after skinning."""
-        inputs = self.inputs
-        factors = (inputs["Factor"], self._group("Vertex Group", 1.0))
-        share = compensated_share(self.b, factors)
-        if self.kind.measured:
+        """What the compensation does to vertices after skinning, in armature space."""
+        build, share = self.b, self._share()
+        if not self.kind.measured:
+            offset = self._of_row(build.attribute(POSED_PAIR, Vector)) * share
+            return lambda _start, moved: moved + offset
 
-            def bring_back(start: Vector, moved: Vector) -> Vector:
-                return brought_back(
-                    self.b, self.palette, share, start, moved, shaped=self.kind.shaped
-                )
+        def bring_back(start: Vector, moved: Vector) -> Vector:
+            rest = start if self.kind.shaped else None
+            return moved + back_to_limb(build, self.palette, share, rest, moved)
 
-            return bring_back
-        offset = compensation(self.b, self.palette, share)
-        return lambda _start, moved: moved + offset
+        return bring_back
+
+    def _of_row(self, value: AnyField) -> AnyField:
+        """The value of each vertex's row of the palette, its joint or its pair of bones."""
+        return self.palette.sample(value, self.b.attribute(PAIR, Integer))
+
+    def _share(self) -> Scalar:
+        """The amount of the vertex, times factor and painted weight."""
+        share: Scalar = self.b.attribute(AMOUNT, Scalar)
+        return share * self.inputs["Factor"] * self._group("Vertex Group", 1.0)
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
