@@ -36,9 +36,11 @@ def with_limbs(
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
     posed_ray = bones.at("rigid", limb).transform_direction(ray)
-    posed = bones.geometry.store(stored.POSED_HEAD, posed_head).store(stored.POSED_RAY, posed_ray)
-
-    gap = build.attribute(stored.POSED_HEAD, Vector).distance(of_parent.transform_point(head))
+    gap = posed_head.distance(of_parent.transform_point(head))
+    known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
+    posed_head, posed_ray, gap = known.fields.values()
+    posed = known.geometry.store(stored.POSED_HEAD, posed_head)
+    posed = posed.store(stored.POSED_RAY, posed_ray)
     apart = posed.greatest(gap) > length * _NO_GAP
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)

@@ -194,19 +194,17 @@ class _Assembly:
 
     def _mask_weight(self) -> Scalar:
         """The weight of the Armature modifier's vertex group, or 1 - weight."""
-        weight = self._group("Mask", 1.0)
+        _, weight = self._group("Mask")
         return weight + self.inputs["Invert Mask"] * (1.0 - weight * 2.0)
 
-    def _group(self, input_name: str, otherwise: float) -> Scalar:
-        """The weights of the vertex group that an input names; a number without such a group."""
+    def _group(self, input_name: str) -> tuple[Scalar, Scalar]:
+        """Whether an input names any vertex group, and its weights: 1 without such a group."""
         build, name = self.b, self.inputs[input_name]
         node = build.node("GeometryNodeInputNamedAttribute", data_type="FLOAT")
         build.connect(node.inputs["Name"], name)
         weight = Scalar(build, node.outputs["Attribute"])
-        weight = build.choose(Scalar(build, node.outputs["Exists"]), otherwise, weight)
-        # Nothing is read for a name that is empty.
         length = Scalar(build, build.node("FunctionNodeStringLength", name).outputs[0])
-        return build.choose(length > 0.5, otherwise, weight)
+        return length > 0.5, build.choose(Scalar(build, node.outputs["Exists"]), 1.0, weight)
 
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
@@ -234,10 +232,8 @@ class _Assembly:
         if self.kind.masked:
             share = share * self._mask_weight()
         if self.kind.measured:
-            together = self._placed_together()
-            moved = build.choose(together, self.in_armature_space, build.position())
-            offset = back_to_limb(build, self.palette, share, None, moved)
-            offset = build.choose(together, to_object.transform_direction(offset), offset)
+            offset = back_to_limb(build, self.palette, share, None, self.in_armature_space)
+            offset = to_object.transform_direction(offset)
             # Most vertices have no joint.
             return self.mesh.moved_by(offset, build.attribute(AMOUNT, Scalar))
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
@@ -273,8 +269,10 @@ class _Assembly:
 
     def _share(self) -> Scalar:
         """The amount of the vertex, times factor and painted weight."""
-        share: Scalar = self.b.attribute(AMOUNT, Scalar)
-        return share * self.inputs["Factor"] * self._group("Vertex Group", 1.0)
+        amount: Scalar = self.b.attribute(AMOUNT, Scalar)
+        share = amount * self.inputs["Factor"]
+        is_painted, weight = self._group("Vertex Group")
+        return self.b.choose(is_painted, share, share * weight)
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
@@ -302,7 +300,7 @@ class _Assembly:
         """
         if not self.kind.blended:
             return lambda start: then(start, deform(start))
-        weight = self._group("Blend Group", 1.0)
+        _, weight = self._group("Blend Group")
 
         def between(start: Vector) -> Vector:
             moved = linear(start)
