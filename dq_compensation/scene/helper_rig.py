@@ -57,12 +57,18 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
     """Add helper bones, at rest at the heads of their children, in a hidden bone collection.
 
     Args:
-        armature: of this file, not in Edit Mode; no bone of it has one of the names.
+        armature: of this file, not in Edit Mode; no bone of it has the name of a helper. Gauges
+            that it has serve.
 
     Raises:
         UserError: it cannot go into Edit Mode; nothing has changed then.
     """
-    gauges = {h.gauge: replace(h, name=h.gauge, share=GAUGE_SHARE) for h in helpers if h.gauge}
+    known = armature_of(armature).bones
+    gauges = {
+        h.gauge: replace(h, name=h.gauge, share=GAUGE_SHARE)
+        for h in helpers
+        if h.gauge and h.gauge not in known
+    }
     with edited_bones(armature) as bones:
         for helper in (*gauges.values(), *helpers):
             child = bones[helper.child]
