@@ -1,0 +1,199 @@
+"""Helper bones: dual quaternion skinning as plain linear skinning with some more bones.
+
+A helper belongs to two bones that move the same skin, called parent and child. Its skinning matrix
+is the dual quaternion blend of theirs, for fixed shares: linear blending between the bones and a
+few helpers goes along the chords of the arc on which dual quaternions move the skin (Kavan,
+Collins, O'Sullivan, Automatic linearization of nonlinear skinning, 2009). The chords lie inside of
+the arc: a helper may also grow with the angle between its bones, so that they lie on either side of
+it. Where the skin of a bent limb should not go as far from the joint as dual quaternions take it,
+helpers shrink and turn about a point of one of the two limbs. All of it is a smooth function of the
+pose, for a turn about any axis.
+
+In Blender this is a bone with constraints, without a driver. It starts at `helper_heads` and has
+the child's rest axes. What its parent does is taken from it (Limit Location, Rotation and Scale to
+its rest, Pose Space). Then, in this order:
+
+- Armature, Preserve Volume on, the targets parent and child with the weights 1 - share and share.
+- With an anchor: Copy Location from that bone, Head/Tail `along`.
+- With shrink: Copy Scale from the gauge, Make Uniform, Power `shrink`; with growth: the same
+  without Make Uniform, Power `-growth`. Both with Offset, not Additive, the owner in World Space,
+  the target in Custom Space of the parent bone.
+
+The gauge is one more bone for each pair that needs it, with the child's rest axes and without a
+parent. Its only constraint is an Armature constraint, Preserve Volume off, parent and child with
+the weights 1 - GAUGE_SHARE and GAUGE_SHARE: it shrinks across the axis about which the two are
+turned against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dual_quaternion import matrices_from_quaternions, translation_from_dual_quaternion
+from .dual_quaternion_skinning import blended_dual_quaternions, bone_scales
+from .influences import Influences
+from .linear import blended_matrices
+from .pose import Pose
+from .skeleton import Skeleton
+
+# The child's share of the gauge. With less than a half it never shrinks to nothing: to half of its
+# thickness at 180 degrees.
+GAUGE_SHARE = 0.25
+# Bones that are scaled to less than this volume have none.
+_NO_VOLUME = 1e-12
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A bone between two bones.
+
+    Attributes:
+        parent, child: the pair, indices of bones of the skeleton.
+        share: of the child in the blend, 0 to 1; the parent has the rest.
+        growth: how much it grows about its head, across the axis about which the pair is turned
+            against each other: along each of its rest axes by g^(-growth), with g the length that
+            the gauge has left along it. 0: it does not grow.
+        shrink: how much it shrinks in every direction: by V^(shrink / 3), with V the volume that
+            the gauge has left. 0: it does not.
+        anchor: a bone of the pair: the head is a point of its axis, goes where that bone takes it,
+            and the helper turns about it. -1: it goes where the blend takes it.
+        along: where on the axis of the anchor, 0 its head, 1 its tail.
+    """
+
+    parent: int
+    child: int
+    share: float
+    growth: float = 0.0
+    shrink: float = 0.0
+    anchor: int = -1
+    along: float = 0.0
+
+    @property
+    def has_gauge(self) -> bool:
+        """Whether its scale comes from the gauge of its pair."""
+        return self.growth != 0.0 or self.shrink != 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class HelperSkinning:
+    """Plain linear skinning of a mesh by the bones of its skeleton and by helpers.
+
+    Attributes:
+        helpers: the H helpers.
+        indices: shape (n, k), int32; rows of the skeleton's B bones, then B + the helper's index.
+            0 where a vertex has fewer.
+        weights: shape (n, k), float64, not negative, falling from left to right; each row's sum is
+            1, or 0 for a vertex that no bone moves.
+    """
+
+    helpers: tuple[Helper, ...]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+
+def helper_heads(helpers: Sequence[Helper], skeleton: Skeleton) -> NDArray[np.float64]:
+    """Where helpers start at rest, shape (H, 3), armature space.
+
+    Without an anchor a hair's breadth beyond the head of the child: Blender's FBX importer would
+    connect a bone that starts exactly where its parent ends, and that would lose its location.
+    """
+    bones = [helper.child if helper.anchor < 0 else helper.anchor for helper in helpers]
+    along = np.array([1e-3 if helper.anchor < 0 else helper.along for helper in helpers])
+    heads, tails = skeleton.heads[bones], skeleton.tails[bones]
+    return (heads + along[:, None] * (tails - heads)).reshape(-1, 3)
+
+
+def helper_transforms(
+    helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton
+) -> NDArray[np.float64]:
+    """The skinning matrices of helpers: from rest to the pose, in armature space.
+
+    Scaled bones are treated as the Armature constraint treats them: the blended scale, about the
+    helper's head, then the blend of the rigid parts that take this head where the bones take it.
+
+    Args:
+        pose: of the skeleton's bones; a bendy bone counts as one straight bone.
+
+    Returns:
+        shape (H, 4, 4).
+    """
+    if not helpers:
+        return np.zeros((0, 4, 4))
+    heads = helper_heads(helpers, skeleton)
+    parents = np.array([helper.parent for helper in helpers], np.int32)
+    children = np.array([helper.child for helper in helpers], np.int32)
+    shares = np.array([helper.share for helper in helpers], np.float32)
+    bones = np.stack((parents, children), axis=1)
+    influences = Influences(bones, np.stack((1.0 - shares, shares), axis=1))
+    real, dual = blended_dual_quaternions(heads, influences, pose)
+    turned = matrices_from_quaternions(real)
+    posed_heads = np.einsum("hij,hj->hi", turned, heads)
+    posed_heads += translation_from_dual_quaternion(real, dual)
+    anchors = np.array([helper.anchor for helper in helpers])
+    anchored = np.flatnonzero(anchors >= 0)
+    carry = pose.matrices[anchors[anchored]]
+    posed_heads[anchored] = np.einsum("hij,hj->hi", carry[:, :3, :3], heads[anchored])
+    posed_heads[anchored] += carry[:, :3, 3]
+    linear = turned @ blended_matrices(bone_scales(pose), influences, np.dtype(np.float64))
+    scaled = np.flatnonzero([helper.has_gauge for helper in helpers])
+    growth = np.array([helper.growth for helper in helpers])[scaled]
+    shrink = np.array([helper.shrink for helper in helpers])[scaled]
+    axes = skeleton.rest[children[scaled], :3, :3]
+    gauges = _gauges(parents[scaled], children[scaled], pose)
+    lengths = np.maximum(np.linalg.norm(gauges @ axes, axis=1), _NO_VOLUME)
+    volumes = np.maximum(np.abs(np.linalg.det(gauges)), _NO_VOLUME)
+    sizes = lengths ** -growth[:, None] * volumes[:, None] ** (shrink[:, None] / 3.0)
+    linear[scaled] = linear[scaled] @ (axes * sizes[:, None, :]) @ axes.transpose(0, 2, 1)
+    transforms = np.tile(np.eye(4), (len(heads), 1, 1))
+    transforms[:, :3, :3] = linear
+    transforms[:, :3, 3] = posed_heads - np.einsum("hij,hj->hi", linear, heads)
+    return transforms
+
+
+def _gauges(
+    parents: NDArray[np.integer], children: NDArray[np.integer], pose: Pose
+) -> NDArray[np.float64]:
+    """What linear blending with `GAUGE_SHARE` makes of pairs, seen from the parent: (p, 3, 3).
+
+    (1 - s) I + s P^-1 C for the linear parts of parent and child. Of two bones without scale that
+    are turned against each other by t: along the axis of the turn it is 1, across it the square
+    root of 1 - 2 s (1 - s) (1 - cos t).
+    """
+    relative = np.linalg.solve(_linear(pose, parents), _linear(pose, children))
+    return (1.0 - GAUGE_SHARE) * np.eye(3) + GAUGE_SHARE * relative
+
+
+def _linear(pose: Pose, bones: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The linear parts of bones, shape (p, 3, 3); the identity where a bone has no volume."""
+    linear = pose.matrices[bones, :3, :3]
+    flat = np.abs(np.linalg.det(linear)) < _NO_VOLUME
+    return np.where(flat[:, None, None], np.eye(3), linear)
+
+
+def skinned(
+    skinning: HelperSkinning,
+    rest: NDArray[np.floating],
+    bone_matrices: NDArray[np.floating],
+    helper_matrices: NDArray[np.floating],
+) -> NDArray[np.float64]:
+    """The deformed positions, as every engine computes them: v' = (sum w D) v.
+
+    Args:
+        rest: shape (n, 3), armature space.
+        bone_matrices: shape (B, 4, 4), D of the skeleton's bones.
+        helper_matrices: shape (H, 4, 4).
+
+    Returns:
+        shape (n, 3), armature space; a vertex that no bone moves stays where it is.
+    """
+    entries = np.concatenate((bone_matrices, helper_matrices))[:, :3]
+    blended = np.zeros((len(rest), 3, 4))
+    for column in range(skinning.weights.shape[1]):
+        weights = skinning.weights[:, column, None, None]
+        blended += weights * entries[skinning.indices[:, column]]
+    moved = np.einsum("nij,nj->ni", blended[:, :, :3], rest) + blended[:, :, 3]
+    return np.where(skinning.weights[:, :1] > 0.0, moved, rest)
