@@ -60,38 +60,16 @@ def draw() -> None:
     session = _get_session()
     _update_view(session, context.space_data)
     with session.characters.drawing():
-        _draw_objects(session, objects, depsgraph, context)
-        _draw_overlays(session, coloured, depsgraph, context)
-
-
-def _draw_objects(
-    session: _Session,
-    objects: list[bpy.types.Object],
-    depsgraph: bpy.types.Depsgraph,
-    context: bpy.types.Context,
-) -> None:
-    for obj in objects:
-        try:
-            character = _up_to_date(session.characters, obj, depsgraph)
-            if character is not None:
-                _draw_object(character, session.view, obj.evaluated_get(depsgraph), context)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
-            fail(obj, error)
-            check_soon()
-
-
-def _draw_overlays(
-    session: _Session,
-    objects: list[bpy.types.Object],
-    depsgraph: bpy.types.Depsgraph,
-    context: bpy.types.Context,
-) -> None:
-    for obj in objects:
-        try:
-            _draw_overlay(session, obj, depsgraph, context)
-        except Exception as error:  # noqa: BLE001 - the character itself is shown all the same
-            fail_overlay(obj, error)
-            check_soon()
+        for drawn, draw_one, failed in (
+            (objects, _draw_object, fail),
+            (coloured, _draw_overlay, fail_overlay),
+        ):
+            for obj in drawn:
+                try:
+                    draw_one(session, obj, depsgraph, context)
+                except Exception as error:  # noqa: BLE001 - the others are drawn all the same
+                    failed(obj, error)
+                    check_soon()
 
 
 def draw_over() -> None:
@@ -187,9 +165,21 @@ def _up_to_date(
 
 
 def _draw_object(
+    session: _Session,
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    context: bpy.types.Context,
+) -> None:
+    """Draw one object."""
+    character = _up_to_date(session.characters, obj, depsgraph)
+    if character is not None:
+        _draw_surface(character, session.view, obj.evaluated_get(depsgraph), context)
+
+
+def _draw_surface(
     character: Character, view: ViewUniforms, obj: bpy.types.Object, context: bpy.types.Context
 ) -> None:
-    """Draw one object in the viewport's shading mode."""
+    """Draw the surface of one object in the viewport's shading mode."""
     space = context.space_data
     shading, overlay = space.shading, space.overlay
     deformed, matrix = character.deformed, np.array(obj.matrix_world)
