@@ -38,9 +38,10 @@ def with_limbs(
     posed_ray = bones.at("rigid", limb).transform_direction(ray)
     gap = posed_head.distance(of_parent.transform_point(head))
     known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
-    posed_head, posed_ray, gap = known.fields.values()
-    posed = known.geometry.store(stored.POSED_HEAD, posed_head)
-    posed = posed.store(stored.POSED_RAY, posed_ray)
+    gap = known.fields["gap"]
+    assert isinstance(gap, Scalar)
+    posed = known.geometry.store(stored.POSED_HEAD, known.fields["head"])
+    posed = posed.store(stored.POSED_RAY, known.fields["ray"])
     apart = posed.greatest(gap) > length * _NO_GAP
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
