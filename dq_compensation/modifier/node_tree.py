@@ -236,8 +236,11 @@ class _Assembly:
         if self.kind.masked:
             share = share * self._mask_weight()
         if self.kind.measured:
-            offset = back_to_limb(build, self.palette, share, None, self.in_armature_space)
-            return self.mesh.moved_by(to_object.transform_direction(offset))
+            together = self._placed_together()
+            moved = build.choose(together, self.in_armature_space, build.position())
+            offset = back_to_limb(build, self.palette, share, None, moved)
+            offset = build.choose(together, to_object.transform_direction(offset), offset)
+            return self.mesh.moved_by(offset)
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
         return self.mesh.moved_by(self._of_row(pair) * share)
 

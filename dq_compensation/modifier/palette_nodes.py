@@ -59,9 +59,11 @@ def _add_nodes(tree: bpy.types.NodeTree) -> None:
         bendy,
     )
     bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones, bendy)
-    stored = grouped(build, "DQ Compensation dual quaternions", with_bones, bones)
-    stored = stored.store(PALETTE_LENGTH, inputs["Length"])
-    shown = build.choose(inputs["Bones"], bones.geometry, stored)
+    shown = bones.geometry.store(PALETTE_LENGTH, inputs["Length"])
+    stored = grouped(
+        build, "DQ Compensation dual quaternions", with_bones, Cloud(shown, bones.fields)
+    )
+    shown = build.choose(inputs["Bones"], shown, stored)
     joints = grouped(
         build,
         "DQ Compensation joints",
