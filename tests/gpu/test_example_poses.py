@@ -11,7 +11,7 @@ from dq_compensation.examples import authoring
 from dq_compensation.scene.bind import bind
 from dq_compensation.viewport import gpu_mesh, pose_palette, skinning
 from dq_compensation.viewport.characters import Characters
-from human_model import build_human, load_human_arrays
+from human_model import build_from
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import (
     ELBOW,
@@ -22,6 +22,7 @@ from tests.blender.example_scenes import (
     size_of,
     turn,
 )
+from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
@@ -30,7 +31,8 @@ BONE, SHOULDER = ELBOW["default"], "upperarm01.L"
 
 @pytest.fixture
 def human(addon: None) -> Human:
-    return Human(*build_human("default"), load_human_arrays("default"))
+    arrays = human_arrays(without=HEAD_HANDS_AND_FEET)
+    return Human(*build_from(arrays), arrays)
 
 
 def _add_examples(human: Human, *, twists: bool = False) -> None:
