@@ -98,5 +98,7 @@ NOT_BETWEEN = (
     "tests/blender/test_mesh_joints.py*",
     "tests/blender/test_modifier_deformation.py*",
     "tests/blender/test_shapes_and_supports.py*",
+    "tests/blender/test_rigify_human.py*",
+    "tests/gpu/test_bendy_bones.py::test_the_rigify_human*",
     "tests/blender/test_armature_base.py::test_a_rigify_human*",
 )
