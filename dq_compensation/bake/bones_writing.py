@@ -14,6 +14,7 @@ from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..modifier.armature_base import preserves_volume
 from ..scene.armature import armature_of, deforming_bones
+from ..scene.group_users import group_users
 from ..scene.helper_rig import HelperBone, add_helpers
 from ..scene.kept_weights import keep_weights
 from ..scene.setup import armature_modifier, find_rig, rig_of
@@ -31,6 +32,9 @@ from .bones_targets import bones_targets, show_rig_copy
 from .corrective_poses import blending_joints
 from .helper_names import helper_name
 
+# How many uses of changed weights a report names.
+_USES_SHOWN = 2
+
 
 def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
     """Write the helper bones, the weights and the keys; returns the finished report."""
@@ -44,8 +48,11 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
         add_helpers(armature, helpers)
         report = replace(report, gauges=len({each.gauge for each in helpers} - {""}))
         rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
+        used: list[str] = []
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
+            used += _other_uses(obj)
             _write_weights(obj, source.skeleton, helpers, numbers, weights)
+        report = replace(report, used=" ".join(used))
         if options.keys:
             report = replace(report, keyed=_key(found, armature, helpers, options))
     for obj in objects:
@@ -100,6 +107,16 @@ def _named(
             )
         )
     return found
+
+
+def _other_uses(obj: bpy.types.Object) -> list[str]:
+    """Sentences about what else than bones uses the weights of an object's bones."""
+    bones = deforming_bones(rig_of(obj))
+    users = {group: user for group, user in group_users(obj).items() if group in bones}
+    return [
+        f"The weights of {group} have changed, which {user} of {obj.name} uses, too."
+        for group, user in list(users.items())[:_USES_SHOWN]
+    ]
 
 
 def _write_weights(

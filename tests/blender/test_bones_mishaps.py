@@ -11,6 +11,7 @@ import pytest
 from dq_compensation.bake.bones_baking import bake_bones
 from dq_compensation.bake.bones_options import BonesOptions
 from dq_compensation.scene.helper_rig import helper_names
+from tests.blender.bake_scenes import shows_armature_alone
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import link
 from tests.blender.test_bones_bake import bake, everything, rig
@@ -158,7 +159,10 @@ def test_a_failure_while_writing_removes_the_copies(limb: bpy.types.Object) -> N
     refused(limb, "Lower", onto="COPY")
 
 
-def test_a_linked_armature_is_baked_onto_a_copy(limb: bpy.types.Object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("overridden", [False, True])
+def test_a_linked_armature_is_baked_onto_a_copy(
+    limb: bpy.types.Object, tmp_path: Path, overridden: bool
+) -> None:
     path = str(tmp_path / "library.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
@@ -169,11 +173,18 @@ def test_a_linked_armature_is_baked_onto_a_copy(limb: bpy.types.Object, tmp_path
             bpy.context.scene.collection.objects.link(obj)
     linked = bpy.data.objects["Limb"]
     bpy.context.view_layer.update()
+    if overridden:
+        context = bpy.context.scene, bpy.context.view_layer
+        linked = linked.override_hierarchy_create(*context, do_fully_editable=True)
+        assert linked.override_library is not None
+    bpy.context.view_layer.update()
     select(linked)
     with pytest.raises(RuntimeError, match="Limb Rig is linked from another file"):
         bpy.ops.dqc.bake_bones(bones="ALL")
     copy = bake(linked, onto="COPY")
-    assert copy.library is None
-    assert rig(copy).library is None
+    for made in (copy, copy.data, rig(copy), rig(copy).data):
+        assert made.library is None
+        assert made.override_library is None
+    assert shows_armature_alone(copy, preserve_volume=False)
     assert helper_names(rig(copy))
     assert helper_names(rig(linked)) == []
