@@ -98,7 +98,7 @@ def one_bone(obj: bpy.types.Object) -> None:
         (None, "7 deforming bones, 4 of them helpers", {"bone_limit": 5}),
         (None, "limit of 2", {"bone_limit": 2}),
         (None, "no action", {"poses": "KEYED"}),
-        (None, "no action", {"keys": True}),
+        (None, "turn off Key Helpers", {"keys": True}),
     ],
 )
 def test_refused(
@@ -110,6 +110,15 @@ def test_refused(
     if spoil is not None:
         spoil(limb)
     refused(limb, words, **options)
+
+
+def test_helpers_of_other_meshes_count_for_the_limit(limb: bpy.types.Object) -> None:
+    """Three bones, four helpers that the other mesh follows, and four more."""
+    other = link(limb.copy())
+    other.data = limb.data.copy()
+    bake(limb)
+    refused(other, "11 deforming bones, 4 of them helpers", bone_limit=10)
+    bake(limb, bone_limit=7)
 
 
 def test_edit_mode_is_refused(limb: bpy.types.Object) -> None:
