@@ -86,7 +86,8 @@ class BonesReport:
             f"{self.after.rms:.2g} instead of {self.before.rms:.2g})."
         )
         worst = max(self.joints, key=lambda joint: joint.after.largest)
-        text += f" The largest is at {worst.bone}."
+        if worst.after.largest == self.after.largest:
+            text += f" The largest is at {worst.bone}."
         if self.gauges:
             text += (
                 f" {counted(self.gauges, 'more bone')} {'does' if self.gauges == 1 else 'do'} not "

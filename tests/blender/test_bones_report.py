@@ -44,6 +44,14 @@ def test_the_panel_has_the_report_until_it_is_undone(
     assert last_report(limb) is None
 
 
+def test_a_largest_error_elsewhere_is_at_no_baked_joint(limb: bpy.types.Object) -> None:
+    """The joint above the baked one bends, too, and has no helpers."""
+    bake(limb, bone_names="Hand", mirror=False)
+    report = last_report(limb)
+    assert report is not None
+    assert "The largest is at" not in report
+
+
 def test_figures_of_the_report_are_blenders(limb: bpy.types.Object) -> None:
     """The largest error in the checked poses, as Blender evaluates constraints and weights."""
     options = BonesOptions(helpers=2)
