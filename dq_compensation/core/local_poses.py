@@ -146,7 +146,7 @@ def chained_poses(
 
 
 def _nearest_rotations(axes: NDArray[np.float64], flat: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The rotations nearest to axes (n, 3, 3), in columns; those that are `flat` (n, 3) are free."""
+    """The rotations nearest to axes in columns (n, 3, 3); where `flat` (n, 3), any will do."""
     left, _, right = np.linalg.svd(np.where(flat[:, None, :], 0.0, axes))
     signs = np.linalg.det(left) * np.linalg.det(right)
     left[:, :, 2] *= signs[:, None]

@@ -54,7 +54,7 @@ def random_take(rng: np.random.Generator, skeleton: Skeleton, frames: list[list[
         10,
         10 + max(max(each) for each in frames),
         24.0,
-        Keys(np.cumsum([0, *counts], dtype=np.int32), np.array(sum(frames, []), np.uint16)),
+        Keys(np.cumsum([0, *counts], dtype=np.int32), np.concatenate(frames).astype(np.uint16)),
         (rest.locations + 0.1 * rng.normal(size=rest.locations.shape)).astype(np.float32),
         rotations.astype(np.float32),
         rng.uniform(0.5, 2.0, (sum(counts), 3)).astype(np.float32),
