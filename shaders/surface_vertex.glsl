@@ -1,19 +1,9 @@
 // The deformed surface: gl_VertexID is the normal group, whose position and normal the compute
-// passes have written. With INSTANCED, gl_InstanceID is the instance, counted from `first_instance`, and
-// `placements` has the three rows of the matrix of each from object to world.
+// passes have written. With INSTANCED, gl_InstanceID is the instance, counted from `first_instance`.
 
 #include "view.glsl"
-
 #ifdef INSTANCED
-mat4 placement(int instance)
-{
-  int place = 3 * instance;
-  mat4 rows = mat4(1.0);
-  for (int row = 0; row < 3; row++) {
-    rows[row] = texelFetch(placements, ivec2((place + row) & 1023, (place + row) >> 10), 0);
-  }
-  return transpose(rows);
-}
+#  include "placements.glsl"
 #endif
 
 void main()

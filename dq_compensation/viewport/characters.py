@@ -51,7 +51,8 @@ class Character:
     @classmethod
     def of(cls, binding: Binding) -> Character:
         """Upload a binding."""
-        return cls(binding, _uploaded(binding, binding.segments() or binding.influences))
+        mesh = gpu_mesh_of(binding, binding.segments() or binding.influences)
+        return cls(binding, DeformedMesh(mesh))
 
     def update(
         self,
@@ -79,7 +80,7 @@ class Character:
         if settings != self._settings or to_armature is not self._to_armature:
             deformation, changed = self.binding.deformation(settings, to_armature), True
             if deformation.skinning is not self.deformed.mesh.moved_by:
-                self.deformed = _uploaded(self.binding, deformation.skinning)
+                self.deformed = DeformedMesh(gpu_mesh_of(self.binding, deformation.skinning))
         values = shape_key_values(self.binding, settings, obj, shared.pose)
         if values is not None:
             changed |= self.deformed.set_shape_key_values(values)
@@ -103,16 +104,20 @@ class Character:
         return self._to_armature
 
 
-def _uploaded(binding: Binding, influences: Influences) -> DeformedMesh:
+def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
+    """Upload the static data of a binding.
+
+    Args:
+        influences: `Deformation.skinning` of what it will be deformed by.
+    """
     keys = binding.shape_keys
-    mesh = GpuMesh(
+    return GpuMesh(
         binding.rest,
         influences,
         topology=binding.topology,
         sets=binding.sets,
         shape_offsets=keys.offsets if keys else None,
     )
-    return DeformedMesh(mesh)
 
 
 class SharedPose:

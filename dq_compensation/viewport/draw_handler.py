@@ -16,16 +16,19 @@ from ..scene.object_settings import Settings, settings_of
 from ..scene.units import world_millimetres
 from ..session.enabled_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
+from .batches import Batches
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
 from .characters import Character, Characters
 from .instance_shaders import free_instance_shaders
 from .legend import Legend, draw_legends
+from .members import Member
+from .object_drawing import draw_batch, draw_object
 from .overlay import ColouredCharacter, colour_block, reference_settings
 from .see_through import surface_alpha
 from .shaders import free_shaders
-from .studio_light import studio_lights, surface_materials, wire_colour
-from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
+from .studio_light import studio_lights
+from .surface import ViewUniforms
 
 
 @dataclass
@@ -33,12 +36,15 @@ class _Session:
     """The data on the GPU, from the first drawing until the add-on is unregistered."""
 
     characters: Characters
+    batches: Batches
     view: ViewUniforms
     colours: GPUUniformBuf
     coloured: dict[int, ColouredCharacter] = field(default_factory=dict)
     # Of the current region: its legends are drawn after its view.
     legends: list[Legend] = field(default_factory=list)
 
+
+KEEPS_LAST_POSE = "{obj} keeps its last good pose. {error}."
 
 _session: _Session | None = None
 _handles: list[object] = []
@@ -71,14 +77,42 @@ def _draw_objects(
     depsgraph: bpy.types.Depsgraph,
     context: bpy.types.Context,
 ) -> None:
-    for obj in objects:
+    alone = _draw_batches(session, objects, depsgraph, context)
+    for obj in alone:
         try:
             character = _up_to_date(session.characters, obj, depsgraph)
             if character is not None:
-                _draw_object(character, session.view, obj.evaluated_get(depsgraph), context)
+                evaluated = obj.evaluated_get(depsgraph)
+                draw_object(character.deformed, session.view, evaluated, context)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
             fail(obj, error)
             check_soon()
+
+
+def _draw_batches(
+    session: _Session,
+    objects: list[bpy.types.Object],
+    depsgraph: bpy.types.Depsgraph,
+    context: bpy.types.Context,
+) -> list[bpy.types.Object]:
+    """Draw copies of characters, and those that play takes; returns the other objects."""
+    members, alone = session.batches.members(objects, depsgraph)
+    scene = depsgraph.scene
+    for some in members:
+        try:
+            for batch in session.batches.update(some, scene, _note_pose):
+                draw_batch(batch, session.view, context)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
+            for member in some:
+                fail(member.obj.original, error)
+            check_soon()
+    return alone
+
+
+def _note_pose(member: Member, error: PoseError | None) -> None:
+    """Tell the panel whether the picture of a member follows its pose."""
+    status = status_of(member.obj.original)
+    status.pose_problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
 
 
 def _draw_overlays(
@@ -121,6 +155,7 @@ def free() -> None:
     """Free the objects' data on the GPU. The next drawing uploads it again."""
     if _session is not None:
         _session.characters.clear()
+        _session.batches.clear()
         _session.coloured.clear()
         _session.legends.clear()
 
@@ -128,7 +163,7 @@ def free() -> None:
 def _get_session() -> _Session:
     global _session
     if _session is None:
-        _session = _Session(Characters(), ViewUniforms(), colour_block())
+        _session = _Session(Characters(), Batches(), ViewUniforms(), colour_block())
     return _session
 
 
@@ -177,7 +212,7 @@ def _up_to_date(
     try:
         character = characters.update(obj, status.binding, depsgraph)
     except PoseError as error:
-        status.pose_problem = f"{obj.name} keeps its last good pose. {error}."
+        status.pose_problem = KEEPS_LAST_POSE.format(obj=obj.name, error=error)
         return characters.last(status.binding)
     except BindingError:
         # Its mesh or its bones have changed just now: the check that follows binds it again.
@@ -185,38 +220,6 @@ def _up_to_date(
         return characters.last(status.binding)
     status.pose_problem = None
     return character
-
-
-def _draw_object(
-    character: Character, view: ViewUniforms, obj: bpy.types.Object, context: bpy.types.Context
-) -> None:
-    """Draw one object in the viewport's shading mode."""
-    space = context.space_data
-    shading, overlay = space.shading, space.overlay
-    deformed, matrix = character.deformed, np.array(obj.matrix_world)
-    colour = wire_colour(
-        obj,
-        shading,
-        active=obj.original == context.view_layer.objects.active,
-        selected=obj.original.select_get(view_layer=context.view_layer),
-    )
-    wire_only = shading.type == "WIREFRAME"
-    alpha = surface_alpha(space, context.mode)
-    xray = shading.show_xray_wireframe if wire_only else alpha < 1.0
-    if xray != wire_only:
-        # Depth alone: it hides the lines behind the surface, and in X-ray the surface's own back,
-        # which would otherwise shine through in patches.
-        with drawing_state(blend="ADDITIVE"):
-            draw_solid(deformed, view, matrix, surface_materials(obj, shading, 0.0))
-    if wire_only:
-        with drawing_state():
-            draw_wire(deformed, view, matrix, (*colour, 1.0))
-        return
-    with drawing_state(blend="ALPHA" if xray else "NONE"):
-        draw_solid(deformed, view, matrix, surface_materials(obj, shading, alpha))
-    if obj.show_wire or (overlay.show_overlays and overlay.show_wireframes):
-        with drawing_state(blend="ALPHA"):
-            draw_wire(deformed, view, matrix, (*colour, 1.0))
 
 
 def _draw_overlay(

@@ -187,6 +187,26 @@ def instanced_surface_shader() -> GPUShader:
     )
 
 
+@cache
+def instanced_wire_shader() -> GPUShader:
+    """Draws the edges of all instances of a deformed mesh."""
+    return draw_shader(
+        "wire",
+        Bindings(
+            samplers=("positions", "placements"),
+            blocks=(("view", VIEW_TEXELS),),
+            push_constants=(
+                ("INT", "first_instance"),
+                ("INT", "mesh_rows"),
+                ("VEC4", "wire_colour"),
+                ("FLOAT", "depth_bias"),
+            ),
+            defines={"INSTANCED": "1"},
+        ),
+        None,
+    )
+
+
 def free_instance_shaders() -> None:
     """Forget the compiled shaders; the next use compiles them again."""
     for cached in (
@@ -199,6 +219,7 @@ def free_instance_shaders() -> None:
         instanced_skinning_shader,
         instanced_normals_shader,
         instanced_surface_shader,
+        instanced_wire_shader,
     ):
         cached.cache_clear()
 

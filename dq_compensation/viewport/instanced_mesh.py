@@ -51,9 +51,13 @@ from .vertex_textures import VertexTextures
 _MAX_TEXTURE_ROWS = 16_384
 
 
-def most_instances(mesh: GpuMesh) -> int:
-    """How many instances of a mesh one texture holds."""
-    rows = max(row_count(mesh.vertex_count), row_count(mesh.group_count))
+def most_instances(vertex_count: int, group_count: int) -> int:
+    """How many instances of a mesh one texture holds.
+
+    Args:
+        group_count: of its normal groups.
+    """
+    rows = max(row_count(vertex_count), row_count(group_count))
     return min(_MAX_TEXTURE_ROWS // rows, MAX_INSTANCES)
 
 
@@ -85,8 +89,9 @@ class InstancedMesh:
     """
 
     def __init__(self, mesh: GpuMesh, skeleton: Skeleton, count: int) -> None:
-        if count > most_instances(mesh):
-            raise ValueError(f"{count} instances of a mesh where {most_instances(mesh)} fit")
+        most = most_instances(mesh.vertex_count, mesh.group_count)
+        if count > most:
+            raise ValueError(f"{count} instances of a mesh where {most} fit")
         self.mesh, self.skeleton, self.count = mesh, skeleton, count
         self.mesh_rows = row_count(mesh.vertex_count)
         self.group_rows = row_count(mesh.group_count)
@@ -94,7 +99,7 @@ class InstancedMesh:
         self.normals: GPUTexture | None = None
         self.keys = InstancedKeys(mesh.key_count, count) if mesh.key_count else None
         self._of_vertices = VertexTextures()
-        self._spaces_of: tuple[bytes, float] | None = None
+        self._spaces_of: tuple[bytes, bytes] | None = None
         self._object_space: GPUTexture | None = None
         self._posed_of: Compensation | None = None
         self._joints: GPUTexture | None = None
@@ -110,6 +115,7 @@ class InstancedMesh:
         poses: InstancePoses,
         group: InstanceGroup,
         objects_to_armature: NDArray[np.floating] | None = None,
+        factors: NDArray[np.floating] | None = None,
         *,
         first: int = 0,
         with_normals: bool = True,
@@ -122,6 +128,8 @@ class InstancedMesh:
             group: one of `poses.groups`, with the skeleton of the mesh.
             objects_to_armature: shape (4, 4) for all or (I, 4, 4), A^-1 O of the world matrices; by
                 default the identity.
+            factors: shape (I,), how much of the compensation acts on each; by default that of the
+                deformation. That must not be 0 then.
             first: the instance of the group that is the first here.
 
         Raises:
@@ -134,7 +142,8 @@ class InstancedMesh:
         if not vertices or not self.count:
             return
         self._of_vertices.update(deformation)
-        self._set_spaces(objects_to_armature, deformation.factor)
+        every = np.full(self.count, deformation.factor) if factors is None else factors
+        self._set_spaces(objects_to_armature, every)
         try:
             if self.keys is not None:
                 self.keys.find(poses, group, first)
@@ -168,9 +177,11 @@ class InstancedMesh:
         pixels = array_from_texture(texture, self.count * stride)
         return pixels.reshape(self.count, stride, 4)[:, :used, :3]
 
-    def _set_spaces(self, matrices: NDArray[np.floating] | None, factor: float) -> None:
+    def _set_spaces(
+        self, matrices: NDArray[np.floating] | None, factors: NDArray[np.floating]
+    ) -> None:
         matrices = np.eye(4) if matrices is None else np.asarray(matrices, np.float64)
-        wanted = (matrices.tobytes(), factor)
+        wanted = (matrices.tobytes(), factors.tobytes())
         if wanted == self._spaces_of:
             return
         try:
@@ -181,7 +192,7 @@ class InstancedMesh:
             raise ValueError("The object or its armature is scaled to nothing")
         rows = np.zeros((self.count, OBJECT_SPACE_TEXELS, 4), np.float32)
         rows[:, 0:3], rows[:, 3:6] = matrices[..., :3, :], inverse[..., :3, :]
-        rows[:, 6, 0] = factor
+        rows[:, 6, 0] = factors
         self._object_space = texture_from_array(rows.reshape(-1, 4), 4)
         self._spaces_of = wanted
 

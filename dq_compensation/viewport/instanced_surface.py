@@ -1,4 +1,4 @@
-"""Draws all instances of a deformed mesh together, solid with studio light."""
+"""Draws all instances of a deformed mesh together: solid with studio light, or as wire."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gpu.types import GPUTexture
 from numpy.typing import NDArray
 
 from .gpu_objects import set_ints
-from .instance_shaders import instanced_surface_shader
+from .instance_shaders import instanced_surface_shader, instanced_wire_shader
 from .instanced_mesh import InstancedMesh
-from .surface import SurfaceMaterial, ViewUniforms
+from .surface import WIRE_DEPTH_BIAS, SurfaceMaterial, ViewUniforms
 from .textures import texture_from_array
 
 
@@ -62,5 +62,40 @@ def draw_instances(
             shader.uniform_float("material", (material.metallic, material.roughness, flat, 0.0))
             untyped: Any = batch
             untyped.draw_instanced(shader, instance_start=0, instance_count=count)
+    finally:
+        gpu.shader.unbind()
+
+
+def draw_wires_of_instances(
+    instances: InstancedMesh,
+    view: ViewUniforms,
+    placements: GPUTexture,
+    colour: tuple[float, float, float, float],
+    first: int = 0,
+    count: int | None = None,
+) -> None:
+    """Draw the edges of instances: one batch.
+
+    Args:
+        instances: after `deform`.
+        placements: of `placements_texture`.
+        colour: (r, g, b, a), linear.
+        first, count: which instances; by default all.
+    """
+    mesh = instances.mesh
+    count = instances.count - first if count is None else count
+    batch: Any = mesh.edge_batch if mesh.topology is not None and mesh.vertex_count else None
+    if batch is None or not count:
+        return
+    shader = instanced_wire_shader()
+    try:
+        shader.bind()
+        shader.uniform_block("view", view.block)
+        shader.uniform_sampler("positions", instances.positions)
+        shader.uniform_sampler("placements", placements)
+        set_ints(shader, {"first_instance": first, "mesh_rows": instances.mesh_rows})
+        shader.uniform_float("wire_colour", colour)
+        shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
+        batch.draw_instanced(shader, instance_start=0, instance_count=count)
     finally:
         gpu.shader.unbind()

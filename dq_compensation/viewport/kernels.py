@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from ..core.deform import Deformation
@@ -43,6 +43,11 @@ class PosePaletteLayout:
         if self.matrix:
             places["PALETTE_MATRIX"] = str(self.rotation + self.dual)
         return places
+
+    def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
+        """The parts of both."""
+        names = [each.name for each in fields(self)]
+        return PosePaletteLayout(*(getattr(self, name) or getattr(other, name) for name in names))
 
     def with_scales(self) -> PosePaletteLayout:
         """The same with the scales of bones, which a dual quaternion cannot represent."""

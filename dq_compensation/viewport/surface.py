@@ -21,7 +21,7 @@ from .skinning import DeformedMesh
 
 MAX_LIGHTS = 4
 # In units of normalised depth: as little as keeps edges in front of their own surface.
-_WIRE_DEPTH_BIAS = 2e-5
+WIRE_DEPTH_BIAS = 2e-5
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def draw_wire(
         shader.uniform_sampler("positions", deformed.positions)
         set_matrix(shader, "object_matrix", object_matrix)
         shader.uniform_float("wire_colour", colour)
-        shader.uniform_float("depth_bias", _WIRE_DEPTH_BIAS)
+        shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
         batch.draw(shader)
     finally:
         gpu.shader.unbind()

@@ -21,7 +21,7 @@ _REPEATS, _BY_DUAL_QUATERNIONS = 1, 2
 _NOT_UNIT = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TakeTiming:
     """A take and when it is played; see `core.takes.take_times`.
 
@@ -37,7 +37,7 @@ class TakeTiming:
     loop: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Playing:
     """The takes that one instance plays.
 
