@@ -1,0 +1,192 @@
+"""Copies of a character are posed by one upload and skinned by one dispatch, as if alone.
+
+Tolerance: 1e-4 of the size, for float32 and weights of 16 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.errors import PoseError
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.session.status import status_of
+from dq_compensation.viewport import instance_poses, instanced_mesh
+from dq_compensation.viewport.batches import Batch, Batches
+from dq_compensation.viewport.members import Member
+from tests.limb import build_limb
+
+TOLERANCE = 1e-4
+Pair = tuple[bpy.types.Object, bpy.types.Object]
+
+
+def make_copies(count: int) -> list[Pair]:
+    """Limbs that share a mesh, each on an armature of its own, each in another pose."""
+    pairs = [build_limb()]
+    scene = bpy.context.scene
+    for number in range(1, count):
+        obj, armature = (each.copy() for each in pairs[0])
+        for each in (obj, armature):
+            scene.collection.objects.link(each)
+        obj.parent = obj.modifiers[0].object = armature  # type: ignore[attr-defined]
+        armature.location = (2.0 * number, 0.5, 0.0)
+        pairs.append((obj, armature))
+    for number, (obj, armature) in enumerate(pairs):
+        pose(armature, 0.3 + 0.2 * number)
+        settings_of(obj).factor = 1.0 - 0.3 * number
+    bpy.context.view_layer.update()
+    for obj, _ in pairs:
+        status_of(obj).binding = bind(obj)
+    return pairs
+
+
+def pose(armature: bpy.types.Object, angle: float) -> None:
+    bone = armature.pose.bones["Lower"]
+    bone.rotation_mode = "XYZ"
+    bone.rotation_euler = (angle, 0.2, -0.3 * angle)
+
+
+class Drawing:
+    """What one viewport does."""
+
+    def __init__(self, objects: list[bpy.types.Object]) -> None:
+        self.batches, self.objects = Batches(), objects
+        self.problems: dict[str, PoseError | None] = {}
+
+    def __call__(self) -> tuple[list[Batch], list[bpy.types.Object]]:
+        bpy.context.view_layer.update()
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        members, alone = self.batches.members(self.objects, depsgraph)
+        found = []
+        for some in members:
+            found += self.batches.update(some, depsgraph.scene, self._note)
+        return found, alone
+
+    def _note(self, member: Member, error: PoseError | None) -> None:
+        self.problems[member.obj.name] = error
+
+
+def positions(batches: list[Batch]) -> dict[str, NDArray[np.float32]]:
+    return {
+        member.obj.name: found
+        for batch in batches
+        for member, found in zip(batch.members, batch.instances.read_positions(), strict=True)
+    }
+
+
+def assert_as_if_alone(batches: list[Batch]) -> None:
+    for name, found in positions(batches).items():
+        expected = api.evaluate(bpy.data.objects[name])
+        size = np.ptp(expected, axis=0).max()
+        assert np.linalg.norm(found - expected, axis=1).max() <= TOLERANCE * size, name
+
+
+def test_copies_are_one_batch_and_look_as_if_alone(addon: None) -> None:
+    pairs = make_copies(5)
+    settings_of(pairs[3][0]).method = "LINEAR"
+    settings_of(pairs[4][0]).method = "LINEAR"
+    single, _ = build_limb("Other")
+    single.data.vertices[0].co.x += 0.1  # type: ignore[union-attr]
+    status_of(single).binding = bind(single)
+    pairs[1][1].pose.bones["Hand"].scale = (1.5, 0.7, 1.0)
+    draw = Drawing([obj for obj, _ in pairs] + [single])
+    batches, alone = draw()
+    assert [len(batch.members) for batch in batches] == [3, 2]
+    assert alone == [single]
+    assert_as_if_alone(batches)
+    settings_of(pairs[4][0]).method = "COMPENSATED"
+    pairs[2][0].location.z += 0.3
+    batches, alone = draw()
+    # One has moved against its armature: joints of its own. The last of LINEAR has no copy.
+    assert sorted(len(batch.members) for batch in batches) == [3]
+    assert set(alone) == {single, pairs[2][0], pairs[3][0]}
+    assert_as_if_alone(batches)
+
+
+def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = make_copies(4)
+    draw = Drawing([obj for obj, _ in pairs])
+    draw()
+    calls: list[str] = []
+    for module, name in (
+        (instance_poses, "dispatch"),
+        (instanced_mesh, "dispatch"),
+        (instance_poses, "texture_from_array"),
+        (instanced_mesh, "texture_from_array"),
+    ):
+        original = getattr(module, name)
+
+        def counted(*arguments: Any, name: str = name, original: Any = original) -> Any:
+            calls.append(name)
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, counted)
+    draw()
+    assert calls == []
+    for _, armature in pairs:
+        pose(armature, 0.9)
+    batches, _ = draw()
+    # Palettes, joints, skin, normals.
+    assert sorted(calls) == ["dispatch"] * 4 + ["texture_from_array"]
+    assert_as_if_alone(batches)
+    calls.clear()
+    settings_of(pairs[0][0]).factor = 0.0
+    batches, _ = draw()
+    assert sorted(calls) == ["dispatch"] * 3 + ["texture_from_array"]
+    assert_as_if_alone(batches)
+
+
+def test_a_pose_that_is_no_number_is_held(addon: None) -> None:
+    pairs = make_copies(3)
+    draw = Drawing([obj for obj, _ in pairs])
+    before = positions(draw()[0])
+    pairs[1][1].pose.bones["Lower"].location.x = float("nan")
+    pose(pairs[2][1], 1.3)
+    after = positions(draw()[0])
+    names = [obj.name for obj, _ in pairs]
+    np.testing.assert_array_equal(after[names[1]], before[names[1]])
+    assert np.abs(after[names[2]] - before[names[2]]).max() > 0.01
+    assert "Lower" in str(draw.problems[names[1]])
+    assert draw.problems[names[0]] is draw.problems[names[2]] is None
+    pairs[1][1].pose.bones["Lower"].location.x = 0.0
+    batches, _ = draw()
+    assert draw.problems[names[1]] is None
+    assert_as_if_alone(batches)
+
+
+def test_copies_have_shape_keys_of_their_own(addon: None) -> None:
+    first, _ = build_limb()
+    first.shape_key_add(name="Basis")
+    key = first.shape_key_add(name="Wide")
+    points = np.empty(3 * len(key.points), np.float32)
+    key.points.foreach_get("co", points)
+    key.points.foreach_set("co", 1.2 * points)
+    pairs = [(first, first.parent)]
+    twin, armature = first.copy(), first.parent.copy()
+    twin.data = first.data.copy()
+    for each in (twin, armature):
+        bpy.context.scene.collection.objects.link(each)
+    twin.parent = twin.modifiers[0].object = armature  # type: ignore[attr-defined]
+    pairs.append((twin, armature))
+    for number, (obj, rig) in enumerate(pairs):
+        pose(rig, 0.5 + number)
+        obj.data.shape_keys.key_blocks["Wide"].value = 0.9 - 0.5 * number
+    bpy.context.view_layer.update()
+    for obj, _ in pairs:
+        status_of(obj).binding = bind(obj)
+    draw = Drawing([obj for obj, _ in pairs])
+    batches, alone = draw()
+    assert len(batches) == 1
+    assert not alone
+    assert_as_if_alone(batches)
+    twin.show_only_shape_key = True
+    batches, alone = draw()
+    assert not batches
