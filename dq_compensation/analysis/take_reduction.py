@@ -22,14 +22,11 @@ from numpy.typing import NDArray
 from ..core.local_poses import Interpolation, LocalPoses, blended_poses
 from ..core.takes import Keys, levels_of
 from ..core.vectors import dots
-from .skin_boxes import SkinBoxes, box_reach
+from .skin_boxes import box_reach
 
-# How much of the tolerance a node may use for the skin of all that hangs on it. What it leaves is
-# for the nodes below, which otherwise need keys to make up for it.
-_SHARE_BELOW = 0.5
 # A node whose motion relative to its parent is a shear by more than this part of the skin's size
 # is keyed in armature space.
-_SHEARED = 1e-6
+_SHEARED = 1e-5
 # A frame that shrinks a length to less than this part has no inverse that is worth anything.
 _FLATTENED = 1e-4
 # A tolerance of 0 keeps every frame of what moves by more than rounding.
@@ -63,7 +60,7 @@ class ReducedPoses:
 def reduced_poses(
     poses: NDArray[np.float64],
     parents: NDArray[np.int32],
-    boxes: SkinBoxes,
+    boxes: NDArray[np.float64],
     tolerance: float,
     interpolation: Interpolation = "SLERP",
 ) -> ReducedPoses:
@@ -72,21 +69,22 @@ def reduced_poses(
     Args:
         poses: shape (F, N, 4, 4), armature space, one after the other in time.
         parents: shape (N,), -1 for none; parents come first.
+        boxes: shape (N, 8, 3), the corners, from `skin_boxes`.
         tolerance: armature units; 0 keeps every frame of what moves.
     """
-    chain = _parents_of_chain(poses, parents, boxes.own)
+    chain = _parents_of_chain(poses, parents, boxes)
     frame_count, node_count = poses.shape[:2]
     keyed = np.zeros((frame_count, node_count), np.bool_)
     local = LocalPoses(*(np.zeros((frame_count, node_count, width)) for width in (3, 4, 3)))
     played, error = np.empty_like(poses), 0.0
     for nodes in levels_of(chain):
         above = None if chain[nodes[0]] < 0 else played[:, chain[nodes]]
-        own, below = boxes.own[nodes], boxes.below[nodes]
-        level = _Level.of(poses[:, nodes], above, own, below, tolerance, interpolation)
+        level = _Level.of(poses[:, nodes], above, boxes[nodes], tolerance, interpolation)
         found = _keyed_frames(frame_count, len(nodes), level.errors)
         keyed[:, nodes] = found
         played[:, nodes] = level.played(np.arange(len(nodes)), _around(found))
-        error = max(error, float(box_reach(played[:, nodes] - level.wanted, own).max(initial=0.0)))
+        off = box_reach(played[:, nodes] - level.wanted, boxes[nodes])
+        error = max(error, float(off.max(initial=0.0)))
         local.locations[:, nodes] = level.local.locations
         local.rotations[:, nodes] = level.local.rotations
         local.scales[:, nodes] = level.local.scales
@@ -128,14 +126,13 @@ class _Level:
         wanted: shape (F, n, 4, 4), as sampled.
         above: shape (F, n, 4, 4), the parents as their keys play them; None for roots.
         local: relative to them, so that each frame would be played as sampled.
-        own, below: shape (n, 8, 3), corners of boxes.
+        boxes: shape (n, 8, 3), the corners.
     """
 
     wanted: NDArray[np.float64]
     above: NDArray[np.float64] | None
     local: LocalPoses
-    own: NDArray[np.float64]
-    below: NDArray[np.float64]
+    boxes: NDArray[np.float64]
     tolerance: float
     interpolation: Interpolation
 
@@ -156,8 +153,7 @@ class _Level:
     def errors(self, tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
         """How far the boxes of some nodes are off, as a part of what they may be."""
         off = self.played(tracks, around) - self.wanted[:, tracks]
-        own, below = box_reach(off, self.own[tracks]), box_reach(off, self.below[tracks])
-        return np.maximum(own, below / _SHARE_BELOW) / max(self.tolerance, _SMALLEST)
+        return box_reach(off, self.boxes[tracks]) / max(self.tolerance, _SMALLEST)
 
 
 def _keyed_frames(frame_count: int, track_count: int, errors: _Errors) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import pytest
 from bodies import chain
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.skin_boxes import SkinBoxes
+from dq_compensation.analysis.skin_boxes import skin_boxes
 from dq_compensation.analysis.take_reduction import ReducedPoses, reduced_poses, reduced_values
 from dq_compensation.core.dual_quaternion import (
     normalized_quaternions,
@@ -99,7 +99,7 @@ def test_no_point_of_the_skin_is_off_by_more_than_the_tolerance(
 ) -> None:
     skeleton = chain(4)
     poses, skin = moving(rng, skeleton), skin_of(skeleton, rng)
-    boxes = SkinBoxes.of(skeleton.rest, skeleton.parents, *skin)
+    boxes = skin_boxes(skeleton.rest, np.ones(skeleton.bone_count), *skin)
     found = reduced_poses(poses, skeleton.parents, boxes, tolerance, interpolation)
     off = distances(skeleton, take_of(skeleton, found, interpolation), poses, skin)
     assert off.max() <= tolerance + ROUNDING
@@ -114,7 +114,7 @@ def test_no_point_of_the_skin_is_off_by_more_than_the_tolerance(
 def test_no_tolerance_keeps_every_frame(rng: np.random.Generator) -> None:
     skeleton = chain(2)
     poses, skin = moving(rng, skeleton), skin_of(skeleton, rng)
-    boxes = SkinBoxes.of(skeleton.rest, skeleton.parents, *skin)
+    boxes = skin_boxes(skeleton.rest, np.ones(skeleton.bone_count), *skin)
     found = reduced_poses(poses, skeleton.parents, boxes, 0.0)
     assert found.keys.key_count == FRAMES * 2
 
@@ -127,7 +127,7 @@ def test_steady_turns_need_two_keys_and_still_bones_one(rng: np.random.Generator
     locations = np.tile([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]], (FRAMES, 1, 1))
     local = LocalPoses(locations, rotations, np.ones((FRAMES, 3, 3)))
     poses = chained_poses(local.matrices(), levels_of(skeleton.parents), skeleton.parents)
-    boxes = SkinBoxes.of(skeleton.rest, skeleton.parents, *skin_of(skeleton, rng))
+    boxes = skin_boxes(skeleton.rest, np.ones(skeleton.bone_count), *skin_of(skeleton, rng))
     found = reduced_poses(poses, skeleton.parents, boxes, 1e-4)
     assert np.diff(found.keys.offsets).tolist() == [1, 2, 1]
     # More than half a turn between two keys would be played the other way round.
@@ -143,23 +143,17 @@ def test_steady_turns_need_two_keys_and_still_bones_one(rng: np.random.Generator
     assert np.all(np.einsum("ki,ki->k", faces[1:], faces[:-1])[inside[1:]] >= 0.0)
 
 
-def test_what_carries_far_skin_gets_more_keys(rng: np.random.Generator) -> None:
-    """The same motion of the first bone, with a limb of skin below it and without."""
+def test_far_skin_and_bones_below_need_more_keys(rng: np.random.Generator) -> None:
+    """The same motion with a narrow body, a wide one, and without skin."""
     skeleton = chain(4)
-    poses = moving(rng, skeleton)
-    points, bones = skin_of(skeleton, rng)
-    near = bones == 0
+    poses, (points, bones) = moving(rng, skeleton), skin_of(skeleton, rng)
+    narrow = skeleton.heads[bones] + 0.1 * (points - skeleton.heads[bones])
     counts = []
-    for skin in ((points, bones), (points[near], bones[near])):
-        boxes = SkinBoxes.of(
-            skeleton.rest[:1], skeleton.parents[:1], *[each[near] for each in (points, bones)]
-        )
-        if len(skin[0]) > near.sum():
-            whole = SkinBoxes.of(skeleton.rest, skeleton.parents, *skin)
-            boxes = SkinBoxes(boxes.own, whole.below[:1])
-        found = reduced_poses(poses[:, :1], skeleton.parents[:1], boxes, TOLERANCE)
+    for skin in ((narrow, bones), (points, bones), (points[:0], bones[:0])):
+        boxes = skin_boxes(skeleton.rest, np.full(4, 5.0), *skin)
+        found = reduced_poses(poses, skeleton.parents, boxes, TOLERANCE)
         counts.append(found.keys.key_count)
-    assert counts[0] > counts[1]
+    assert counts[0] < counts[1] < counts[2]
 
 
 def test_sheared_and_vanished_parents_are_no_parents(rng: np.random.Generator) -> None:
@@ -168,7 +162,7 @@ def test_sheared_and_vanished_parents_are_no_parents(rng: np.random.Generator) -
     poses, skin = moving(rng, skeleton), skin_of(skeleton, rng)
     poses[:, 0] = poses[:, 0] @ np.diag([3.0, 0.5, 1.0, 1.0])
     poses[20:30, 1] = poses[20:30, 1] @ np.diag([0.0, 0.0, 0.0, 1.0])
-    boxes = SkinBoxes.of(skeleton.rest, skeleton.parents, *skin)
+    boxes = skin_boxes(skeleton.rest, np.ones(skeleton.bone_count), *skin)
     found = reduced_poses(poses, skeleton.parents, boxes, TOLERANCE)
     assert found.parents.tolist() == [-1, -1, -1]
     off = distances(skeleton, take_of(skeleton, found), poses, skin)
@@ -189,6 +183,6 @@ def test_values_keep_to_their_tolerances(rng: np.random.Generator) -> None:
 
 def test_a_single_frame_is_one_key(rng: np.random.Generator) -> None:
     skeleton = chain(2)
-    boxes = SkinBoxes.of(skeleton.rest, skeleton.parents, *skin_of(skeleton, rng))
+    boxes = skin_boxes(skeleton.rest, np.ones(skeleton.bone_count), *skin_of(skeleton, rng))
     found = reduced_poses(moving(rng, skeleton)[:1], skeleton.parents, boxes, TOLERANCE)
     assert found.keys.key_count == 2
