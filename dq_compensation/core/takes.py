@@ -8,7 +8,7 @@ skinning matrices that come out are those of `Pose.from_matrices`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -200,9 +200,13 @@ def node_parents(skeleton: Skeleton) -> NDArray[np.int32]:
 
 
 def node_rest(skeleton: Skeleton) -> NDArray[np.float64]:
-    """The frame at rest of each row of a pose, shape (R, 4, 4), with the scale of segments."""
-    rest = skeleton.rest
-    return rest if skeleton.bendy is None else np.concatenate((rest, skeleton.bendy.frames))
+    """The frame at rest of each row of a pose, shape (R, 4, 4), without any scale.
+
+    Blender's own are off orthonormal by some 7e-5, and those of segments are scaled: poses relative
+    to them would be sheared.
+    """
+    found = LocalPoses.from_matrices(skeleton.frames)
+    return replace(found, scales=np.ones_like(found.scales)).matrices()
 
 
 def levels_of(parents: NDArray[np.int32]) -> tuple[NDArray[np.intp], ...]:

@@ -1,0 +1,242 @@
+"""Makes a take of sampled poses: keys where the skin needs them.
+
+From the roots down. Each node is keyed relative to its parent as the keys of the parent play it, so
+that the errors of a chain do not add up: at its own keys a node is where it was sampled, whatever
+the nodes above it do between theirs. The frames of the keys are found as by Ramer, Douglas and
+Peucker: where the skin is farthest from where it should be, until it is near enough.
+
+The skin is bounded by the boxes of the vertices of each node. A box moved by an error matrix bounds
+all that is in it, and linear blending stays between what the nodes of a vertex do: so no vertex of
+the plain Armature modifier is farther from its sampled place than the largest error of a corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.local_poses import Interpolation, LocalPoses, blended_poses
+from ..core.takes import Keys, levels_of
+from ..core.vectors import dots
+from .skin_boxes import box_reach
+
+# A node whose motion relative to its parent is a shear by more than this part of the skin's size
+# is keyed in armature space.
+_SHEARED = 1e-5
+# A frame that shrinks a length to less than this part has no inverse that is worth anything.
+_FLATTENED = 1e-4
+# A tolerance of 0 keeps every frame of what moves by more than rounding.
+_SMALLEST = 1e-12
+
+
+# The keys before and behind each frame, and the share of the latter: three arrays of shape (F, T).
+_Around = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
+# For some tracks and the keys around each frame: how far each frame is from where it should be, as
+# a part of its tolerance, shape (F, T).
+_Errors = Callable[[NDArray[np.intp], _Around], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedPoses:
+    """The keys of N nodes, K of them, as a `Take` has them.
+
+    Attributes:
+        parents: shape (N,); -1 also for a node whose motion is a shear of its parent's frame, or
+            whose parent is scaled to nothing.
+        poses: of the keys, float64; neighbours of a node face each other.
+        error: the largest distance of a corner from its sampled place, armature units.
+    """
+
+    parents: NDArray[np.int32]
+    keys: Keys
+    poses: LocalPoses
+    error: float
+
+
+def reduced_poses(
+    poses: NDArray[np.float64],
+    parents: NDArray[np.int32],
+    boxes: NDArray[np.float64],
+    tolerance: float,
+    interpolation: Interpolation = "SLERP",
+) -> ReducedPoses:
+    """The keys with which no corner of a box is farther than the tolerance from where it was.
+
+    Args:
+        poses: shape (F, N, 4, 4), armature space, one after the other in time.
+        parents: shape (N,), -1 for none; parents come first.
+        boxes: shape (N, 8, 3), the corners, from `skin_boxes`.
+        tolerance: armature units; 0 keeps every frame of what moves.
+    """
+    chain = _parents_of_chain(poses, parents, boxes)
+    frame_count, node_count = poses.shape[:2]
+    keyed = np.zeros((frame_count, node_count), np.bool_)
+    local = LocalPoses(*(np.zeros((frame_count, node_count, width)) for width in (3, 4, 3)))
+    played, error = np.empty_like(poses), 0.0
+    for nodes in levels_of(chain):
+        above = None if chain[nodes[0]] < 0 else played[:, chain[nodes]]
+        level = _Level.of(poses[:, nodes], above, boxes[nodes], tolerance, interpolation)
+        found = _keyed_frames(frame_count, len(nodes), level.errors)
+        keyed[:, nodes] = found
+        played[:, nodes] = level.played(np.arange(len(nodes)), _around(found))
+        off = box_reach(played[:, nodes] - level.wanted, boxes[nodes])
+        error = max(error, float(off.max(initial=0.0)))
+        local.locations[:, nodes] = level.local.locations
+        local.rotations[:, nodes] = level.local.rotations
+        local.scales[:, nodes] = level.local.scales
+    keys, frames, nodes = _packed(keyed)
+    found = local[frames, nodes]
+    rotations = _facing(found.rotations, keys)
+    return ReducedPoses(chain, keys, LocalPoses(found.locations, rotations, found.scales), error)
+
+
+def reduced_values(
+    values: NDArray[np.floating], tolerances: NDArray[np.floating]
+) -> tuple[Keys, NDArray[np.float32]]:
+    """The keys of values that are linear in between.
+
+    Args:
+        values: shape (F, V).
+        tolerances: shape (V,); how far each value may be off.
+
+    Returns:
+        the keys of V tracks, and the value of each, shape (K,).
+    """
+    limits = np.maximum(tolerances, _SMALLEST)
+
+    def errors(tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
+        before, behind, shares = around
+        start = values[before, tracks]
+        between = start + shares * (values[behind, tracks] - start)
+        return np.abs(between - values[:, tracks]) / limits[tracks]
+
+    keys, frames, tracks = _packed(_keyed_frames(*values.shape, errors))
+    return keys, values[frames, tracks].astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The n nodes of one depth, and how their parents are played.
+
+    Attributes:
+        wanted: shape (F, n, 4, 4), as sampled.
+        above: shape (F, n, 4, 4), the parents as their keys play them; None for roots.
+        local: relative to them, so that each frame would be played as sampled.
+        boxes: shape (n, 8, 3), the corners.
+    """
+
+    wanted: NDArray[np.float64]
+    above: NDArray[np.float64] | None
+    local: LocalPoses
+    boxes: NDArray[np.float64]
+    tolerance: float
+    interpolation: Interpolation
+
+    @classmethod
+    def of(
+        cls, wanted: NDArray[np.float64], above: NDArray[np.float64] | None, *others: Any
+    ) -> _Level:
+        relative = wanted if above is None else np.linalg.solve(above, wanted)
+        return cls(wanted, above, LocalPoses.from_matrices(relative), *others)
+
+    def played(self, tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
+        """The poses of some nodes with keys around each frame, shape (F, t, 4, 4)."""
+        before, behind, shares = around
+        first, second = self.local[before, tracks], self.local[behind, tracks]
+        found = blended_poses(first, second, shares, self.interpolation).matrices()
+        return found if self.above is None else self.above[:, tracks] @ found
+
+    def errors(self, tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
+        """How far the boxes of some nodes are off, as a part of what they may be."""
+        off = self.played(tracks, around) - self.wanted[:, tracks]
+        return box_reach(off, self.boxes[tracks]) / max(self.tolerance, _SMALLEST)
+
+
+def _keyed_frames(frame_count: int, track_count: int, errors: _Errors) -> NDArray[np.bool_]:
+    """The frames that get keys, shape (F, T): few that keep every error at 1 or below.
+
+    A track that stays near its first frame has no other key. Each round adds the worst frame
+    between any two keys.
+    """
+    keyed = np.zeros((frame_count, track_count), np.bool_)
+    keyed[:1] = True
+    tracks = np.arange(track_count)
+    off = errors(tracks, _around(keyed)) > 1.0
+    tracks = tracks[off.any(axis=0)]
+    keyed[-1:, tracks] = True
+    while len(tracks):
+        found = errors(tracks, _around(keyed[:, tracks]))
+        found[keyed[:, tracks]] = 0.0  # a shear is off at its keys, too, and more keys do not help
+        going = np.flatnonzero((found > 1.0).any(axis=0))
+        tracks = tracks[going]
+        keyed[:, tracks] |= _worst_between(keyed[:, tracks], found[:, going])
+    return keyed
+
+
+def _worst_between(keyed: NDArray[np.bool_], errors: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """The frame with the largest error between each two keys where it is above 1, shape (F, T)."""
+    on_one_line = errors.T.ravel()
+    starts = np.flatnonzero(keyed.T.ravel())
+    if not len(starts):
+        return np.zeros_like(keyed)
+    largest = np.maximum.reduceat(on_one_line, starts)
+    largest = np.repeat(largest, np.diff(starts, append=len(on_one_line)))
+    return ((on_one_line == largest) & (largest > 1.0)).reshape(errors.T.shape).T
+
+
+def _around(keyed: NDArray[np.bool_]) -> _Around:
+    """The keys around each frame of each track, (F, T); behind the last one it is the last."""
+    count = len(keyed)
+    frames = np.arange(count)[:, None]
+    before = np.maximum.accumulate(np.where(keyed, frames, 0))
+    behind = np.minimum.accumulate(np.where(keyed, frames, count)[::-1])[::-1]
+    behind = np.where(behind == count, before, behind)
+    return before, behind, (frames - before) / np.maximum(behind - before, 1)
+
+
+def _packed(keyed: NDArray[np.bool_]) -> tuple[Keys, NDArray[np.intp], NDArray[np.intp]]:
+    """The keys of each track after the other, and the frame and track of each."""
+    tracks, frames = np.nonzero(keyed.T)
+    offsets = np.concatenate(([0], np.cumsum(keyed.sum(axis=0)))).astype(np.int32)
+    return Keys(offsets, frames.astype(np.uint16)), frames, tracks
+
+
+def _facing(rotations: NDArray[np.float64], keys: Keys) -> NDArray[np.float64]:
+    """The same rotations (K, 4), with signs so that neighbours of a track face each other."""
+    turns = np.ones(len(rotations))
+    turns[1:] = np.where(dots(rotations[1:], rotations[:-1]) < 0.0, -1.0, 1.0)
+    turns[keys.offsets[:-1][np.diff(keys.offsets) > 0]] = 1.0
+    # The product of the signs since the first key of each track.
+    signs = np.cumprod(turns)
+    firsts = np.repeat(signs[keys.offsets[:-1]], np.diff(keys.offsets))
+    return rotations * (signs * firsts)[:, None]
+
+
+def _parents_of_chain(
+    poses: NDArray[np.float64], parents: NDArray[np.int32], corners: NDArray[np.float64]
+) -> NDArray[np.int32]:
+    """The parents, but none where the motion relative to them is not T R S of their frames."""
+    nodes = np.flatnonzero(parents >= 0)
+    above, below = poses[:, parents[nodes]], poses[:, nodes]
+    lengths = np.linalg.norm(above[..., :3, :3], axis=-2)
+    flat = np.any(lengths < _FLATTENED * lengths.max(initial=0.0), axis=(0, 2))
+    above[:, flat] = np.eye(4)
+    relative = np.linalg.solve(above, below)
+    alone = _shear(below, corners[nodes])
+    chained = box_reach(
+        above @ (LocalPoses.from_matrices(relative).matrices() - relative), corners[nodes]
+    ).max(axis=0, initial=0.0)
+    limit = _SHEARED * float(np.abs(corners).max(initial=0.0))
+    found = parents.copy()
+    found[nodes[flat | ((chained > limit) & (alone < chained))]] = -1
+    return found
+
+
+def _shear(poses: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far corners (n, 8, 3) are off at most, by what poses (F, n, 4, 4) have of a shear."""
+    off = LocalPoses.from_matrices(poses).matrices() - poses
+    return box_reach(off, corners).max(axis=0, initial=0.0)
