@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..errors import BindingError, PoseError
+from ..scene.armature import matrices_of_poses
 from ..scene.twins import twin_digest
 from ..session.status import status_of
 from .characters import gpu_mesh_of
@@ -149,7 +150,9 @@ class Arrangement:
                 self._batch_of.append(batch)
             self._group_of.append(places[rigs])
             layout |= batch.layout
-        self._matrices: NDArray[np.float64] | None = None
+        # As read last, and with the last good poses in the place of broken ones.
+        self._read: NDArray[np.floating] | None = None
+        self._matrices: NDArray[np.floating] | None = None
         self.poses: Playback | GivenPoses
         if self.batches[0].members[0].playing is not None:
             played = [[each.playing for each in of.members] for of in self._batch_of]
@@ -172,22 +175,18 @@ class Arrangement:
         if isinstance(self.poses, Playback):
             posed = self.poses.play(frame)
         else:
-            posed = self._read_poses(self.poses, problem)
+            posed = self._upload_poses(self.poses, problem)
         for batch, group in zip(self.batches, self._group_of, strict=True):
             batch.update(self.poses, self.poses.groups[group], posed=posed)
 
-    def _read_poses(self, poses: GivenPoses, problem: Problem) -> bool:
+    def _upload_poses(self, poses: GivenPoses, problem: Problem) -> bool:
         """Upload the poses of the armatures; returns whether one has changed."""
-        read: dict[int, NDArray[np.float64]] = {}
+        read = [_read_poses(batch.members) for batch in self._batch_of]
+        matrices = np.concatenate([each.reshape(-1, 4, 4) for each in read])
         members = [member for batch in self._batch_of for member in batch.members]
-        for member in members:
-            uid = member.binding.armature_uid
-            if uid not in read:
-                read[uid] = member.binding.pose_matrices(member.armature)
-        matrices = np.concatenate([read[member.binding.armature_uid] for member in members])
-        if self._matrices is not None and np.array_equal(matrices, self._matrices):
+        if self._read is not None and np.array_equal(matrices, self._read):
             return False
-        errors = {}
+        self._read, matrices, errors = matrices, matrices.copy(), {}
         if not np.isfinite(matrices).all():
             errors = self._hold_broken(matrices, members)
         for member in (member for batch in self.batches for member in batch.members):
@@ -197,7 +196,7 @@ class Arrangement:
         return True
 
     def _hold_broken(
-        self, matrices: NDArray[np.float64], members: Sequence[Member]
+        self, matrices: NDArray[np.floating], members: Sequence[Member]
     ) -> dict[int, PoseError]:
         """Replace poses that are no numbers by the last good ones; the errors by armature."""
         errors, start = {}, 0
@@ -210,6 +209,14 @@ class Arrangement:
                 errors[member.binding.armature_uid] = error
                 matrices[rows] = np.eye(4) if self._matrices is None else self._matrices[rows]
         return errors
+
+
+def _read_poses(members: Sequence[Member]) -> NDArray[np.floating]:
+    """Shape (I, R, 4, 4), the poses of the armatures of members of one batch."""
+    binding = members[0].binding
+    if binding.skeleton.bendy is None:
+        return matrices_of_poses([each.armature for each in members], binding.pose_order)
+    return np.stack([each.binding.pose_matrices(each.armature) for each in members])
 
 
 class Batches:

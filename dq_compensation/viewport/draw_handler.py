@@ -102,6 +102,9 @@ def _draw_batches(
         try:
             for batch in session.batches.update(some, scene, _note_pose):
                 draw_batch(batch, session.view, context)
+        except BindingError:
+            # What is drawn alone says what is wrong with it.
+            alone += [member.obj.original for member in some]
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
             for member in some:
                 fail(member.obj.original, error)

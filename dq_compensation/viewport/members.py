@@ -10,7 +10,6 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.vectors import extent
-from ..errors import BindingError
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
@@ -99,8 +98,6 @@ def member_of(
     """
     evaluated, rig = obj.evaluated_get(depsgraph), rig_of(obj)
     armature = rig.evaluated_get(depsgraph)
-    if armature.pose is None or len(armature.pose.bones) != binding.skeleton.bone_count:
-        raise BindingError(f"The bones of {rig.name} have changed since it was bound.")
     settings = Settings.of(evaluated)
     playing = playing_of(rig, binding)
     to_armature, place = places.of(evaluated, armature, binding)
