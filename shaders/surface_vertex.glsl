@@ -1,13 +1,33 @@
 // The deformed surface: gl_VertexID is the normal group, whose position and normal the compute
-// passes have written.
+// passes have written. With INSTANCED, gl_InstanceID is the instance, counted from `first_instance`, and
+// `placements` has the three rows of the matrix of each from object to world.
 
 #include "view.glsl"
+
+#ifdef INSTANCED
+mat4 placement(int instance)
+{
+  int place = 3 * instance;
+  mat4 rows = mat4(1.0);
+  for (int row = 0; row < 3; row++) {
+    rows[row] = texelFetch(placements, ivec2((place + row) & 1023, (place + row) >> 10), 0);
+  }
+  return transpose(rows);
+}
+#endif
 
 void main()
 {
   ivec2 group_texel = ivec2(gl_VertexID & 1023, gl_VertexID >> 10);
   int vertex_number = int(texelFetch(groups, group_texel, 0).x);
-  vec3 position = texelFetch(positions, ivec2(vertex_number & 1023, vertex_number >> 10), 0).xyz;
+  ivec2 texel = ivec2(vertex_number & 1023, vertex_number >> 10);
+#ifdef INSTANCED
+  int instance = first_instance + gl_InstanceID;
+  texel.y += instance * mesh_rows;
+  group_texel.y += instance * group_rows;
+  mat4 object_matrix = placement(instance);
+#endif
+  vec3 position = texelFetch(positions, texel, 0).xyz;
   vec3 normal = texelFetch(normals, group_texel, 0).xyz;
   mat4 model_view = view_matrix() * object_matrix;
   vec4 view_point = model_view * vec4(position, 1.0);
@@ -20,5 +40,8 @@ void main()
   float handedness = dot(x, cofactors[0]) < 0.0 ? -1.0 : 1.0;
   view_normal = handedness * (cofactors * normal);
   view_position = view_point.xyz;
+#ifdef INSTANCED
+  mirrored = determinant(mat3(object_matrix)) < 0.0 ? 1.0 : 0.0;
+#endif
   gl_Position = projection_matrix() * view_point;
 }

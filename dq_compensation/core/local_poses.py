@@ -25,7 +25,7 @@ Interpolation = Literal["SLERP", "DUAL_QUATERNION"]
 
 # Quaternions nearer to each other than this are blended linearly: a slerp divides by the sine of
 # the angle between them. The two differ by 1e-8 there.
-_ALIKE = 0.9995
+ALIKE = 0.9995
 # Axes whose cosines are smaller than this are at right angles but for rounding.
 _RIGHT_ANGLE = 1e-6
 # Axes shorter than this, as part of the longest, have no direction.
@@ -108,8 +108,8 @@ def blended_poses(
         real, dual = normalized_dual_quaternions(one + share * (other - one), dual)
         return LocalPoses(translation_from_dual_quaternion(real, dual), real, scales)
     cosines = np.minimum(np.abs(cosines), 1.0)
-    angles = np.arccos(np.minimum(cosines, _ALIKE))
-    alike = cosines > _ALIKE
+    angles = np.arccos(np.minimum(cosines, ALIKE))
+    alike = cosines > ALIKE
     of_one = np.where(alike, 1.0 - share, np.sin((1.0 - share) * angles))
     of_other = np.where(alike, share, np.sin(share * angles))
     locations = first.locations + share * (second.locations - first.locations)

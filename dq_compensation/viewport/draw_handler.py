@@ -19,6 +19,7 @@ from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_dra
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
 from .characters import Character, Characters
+from .instance_shaders import free_instance_shaders
 from .legend import Legend, draw_legends
 from .overlay import ColouredCharacter, colour_block, reference_settings
 from .see_through import surface_alpha
@@ -272,3 +273,4 @@ def unregister() -> None:
     _handles.clear()
     _session = None
     free_shaders()
+    free_instance_shaders()

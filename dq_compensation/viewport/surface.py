@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from . import shaders
 from .gpu_objects import new_uniform_buffer, set_matrix, update_uniform_buffer
+from .shader_building import VIEW_TEXELS
 from .skinning import DeformedMesh
 
 MAX_LIGHTS = 4
@@ -61,7 +62,7 @@ class ViewUniforms:
     """The view of a region and its lights, on the GPU; make one and update it for each region."""
 
     def __init__(self) -> None:
-        self._texels = np.zeros((shaders.VIEW_TEXELS, 4), np.float32)
+        self._texels = np.zeros((VIEW_TEXELS, 4), np.float32)
         self.block = new_uniform_buffer(self._texels)
 
     def update(
