@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +113,8 @@ def reduced_values(
         between = start + shares * (values[behind, tracks] - start)
         return np.abs(between - values[:, tracks]) / limits[tracks]
 
-    keys, frames, tracks = _packed(_keyed_frames(*values.shape, errors))
+    frame_count, value_count = values.shape
+    keys, frames, tracks = _packed(_keyed_frames(frame_count, value_count, errors))
     return keys, values[frames, tracks].astype(np.float32)
 
 
@@ -138,10 +138,16 @@ class _Level:
 
     @classmethod
     def of(
-        cls, wanted: NDArray[np.float64], above: NDArray[np.float64] | None, *others: Any
+        cls,
+        wanted: NDArray[np.float64],
+        above: NDArray[np.float64] | None,
+        boxes: NDArray[np.float64],
+        tolerance: float,
+        interpolation: Interpolation,
     ) -> _Level:
         relative = wanted if above is None else np.linalg.solve(above, wanted)
-        return cls(wanted, above, LocalPoses.from_matrices(relative), *others)
+        local = LocalPoses.from_matrices(relative)
+        return cls(wanted, above, local, boxes, tolerance, interpolation)
 
     def played(self, tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
         """The poses of some nodes with keys around each frame, shape (F, t, 4, 4)."""
@@ -205,7 +211,7 @@ def _packed(keyed: NDArray[np.bool_]) -> tuple[Keys, NDArray[np.intp], NDArray[n
     return Keys(offsets, frames.astype(np.uint16)), frames, tracks
 
 
-def _facing(rotations: NDArray[np.float64], keys: Keys) -> NDArray[np.float64]:
+def _facing(rotations: NDArray[np.floating], keys: Keys) -> NDArray[np.floating]:
     """The same rotations (K, 4), with signs so that neighbours of a track face each other."""
     turns = np.ones(len(rotations))
     turns[1:] = np.where(dots(rotations[1:], rotations[:-1]) < 0.0, -1.0, 1.0)

@@ -160,7 +160,7 @@ def _values(source: MotionSource, depsgraph: bpy.types.Depsgraph) -> NDArray[np.
     found = (
         each.keys.values(each.obj.evaluated_get(depsgraph))[each.rows] for each in source.keyed
     )
-    return np.concatenate([np.zeros(0), *found])
+    return np.concatenate([np.zeros(0), *found]).astype(np.float64)
 
 
 def _needed_nodes(

@@ -64,7 +64,9 @@ def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph
         _delayed_check.request()
 
 
-def _concerns_motion(touched: bpy.types.ID) -> bool:
+def _concerns_motion(touched: bpy.types.ID | None) -> bool:
+    if touched is None:
+        return False
     is_animation = isinstance(touched, (bpy.types.Action, bpy.types.Key))
     return is_animation or touched.original.session_uid in (_watched or ())
 

@@ -174,7 +174,7 @@ def _settings(
 ) -> Iterator[object]:
     """The settings of a part of Blender's data, but for those that an animation changes."""
     for name in _setting_names(type(owner)):
-        value = getattr(owner, name, None)
+        value: Any = getattr(owner, name, None)
         if f"{path}.{name}" in animated:
             continue
         if isinstance(value, bpy.types.ID):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bpy.types import Context, Object, Panel, UILayout, UIList
 
 from ..bake.shape_key_bake import Progress
@@ -27,7 +29,7 @@ class DQC_UL_takes(UIList):
         context: Context | None,
         layout: UILayout,
         data: object,
-        item: TakeItem,
+        item: Any,
         icon: int | None,
         active_data: object,
         active_property: str | None,

@@ -23,7 +23,7 @@ from dq_compensation.scene.stored_takes import is_take, packed, unpacked
 from dq_compensation.scene.take_settings import active_take, find_take, takes_of
 from dq_compensation.session.known_takes import changed_since, forget_takes, read_take
 from human_model import Rig
-from jumping_human import jump
+from human_motion import key_motion
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import edit_mode
 from tests.kept_files import new_file
@@ -112,7 +112,7 @@ def test_every_frame_is_within_the_tolerance_and_the_first_and_last_are_exact(li
 
 def test_motion_capture_of_a_human(human_with_rig: Callable[[Rig], Human]) -> None:
     human = human_with_rig("cmu_mb")
-    first, last = jump(human.armature_object)
+    first, last = 1, key_motion(human.armature_object)
     frames = [first, *range(20, last, 25), last]
     items, size = settings_of(human.armature_object).takes, 1.7
     for tolerance, allowed in ((0.0, 1e-5 * size), (5.0, 5e-3)):

@@ -85,7 +85,7 @@ def distances(
     """Shape (F, m): how far the points are from where they were sampled."""
     points, bones = skin
     wanted = poses @ np.linalg.inv(skeleton.rest)
-    played = chained(take, interpolated(take, np.arange(len(poses))))
+    played = chained(take, interpolated(take, np.arange(float(len(poses)))))
     off = (played - wanted)[:, bones]
     return np.linalg.norm(
         np.einsum("fmij,mj->fmi", off[..., :3, :3], points) + off[..., :3, 3], axis=2
@@ -175,7 +175,7 @@ def test_values_keep_to_their_tolerances(rng: np.random.Generator) -> None:
     tolerances = np.array([0.01, 0.1, 0.0])
     keys, kept = reduced_values(values, tolerances)
     names = tuple(("Body", name) for name in "abc")
-    played = TakeValues(names, keys, kept).at(np.arange(FRAMES))
+    played = TakeValues(names, keys, kept).at(np.arange(float(FRAMES)))
     assert np.all(np.abs(played - values) <= tolerances + 1e-6)
     counts = np.diff(keys.offsets)
     assert FRAMES / 2 > counts[0] > counts[1] > counts[2] == 1

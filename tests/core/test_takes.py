@@ -158,7 +158,9 @@ def test_times_loop_shift_and_stop() -> None:
     frames = np.array([10.0, 15.5, 30.0, 34.0, 6.0])
     np.testing.assert_allclose(take_times(take, frames), [0.0, 5.5, 0.0, 4.0, 16.0])
     np.testing.assert_allclose(take_times(take, frames, loop=False), [0.0, 5.5, 20.0, 20.0, 0.0])
-    np.testing.assert_allclose(take_times(take, 15.0, phase=[0.0, 3.0], speed=-1.0), [15.0, 18.0])
+    np.testing.assert_allclose(
+        take_times(take, 15.0, phase=np.array([0.0, 3.0]), speed=-1.0), [15.0, 18.0]
+    )
     assert take_times(take, 20.0, fps=48.0) == pytest.approx(5.0)
     still = replace(take, frame_end=take.frame_start)
     assert take_times(still, 77.0) == 0.0

@@ -1,0 +1,115 @@
+"""Helper bones against dual quaternion skinning of points, and their growth against its formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bodies import chain, posed, random_influences, random_rotations, turn
+
+from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
+from dq_compensation.core.helper_bones import (
+    Helper,
+    HelperSkinning,
+    helper_heads,
+    helper_transforms,
+    skinned,
+)
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.linear import linear_blend
+from dq_compensation.core.pose import Pose
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(12)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_a_rigid_helper_takes_points_where_dual_quaternions_take_them(
+    rng: np.random.Generator, share: float
+) -> None:
+    """Of two bones that are related or not; shares are float32, as weights are."""
+    skeleton = chain(4)
+    pose = posed(skeleton, random_rotations(rng, 4, 100.0))
+    points = rng.uniform(-2.0, 4.0, (50, 3))
+    bones = np.tile(np.array([[1, 3]], np.int32), (50, 1))
+    weights = np.tile(np.array([[1.0 - share, share]], np.float32), (50, 1))
+    expected, _ = dual_quaternion_skinning(points, None, Influences(bones, weights), pose)
+    [matrix] = helper_transforms([Helper(1, 3, share)], pose, skeleton)
+    found = points @ matrix[:3, :3].T + matrix[:3, 3]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_scaled_bones_take_the_head_of_a_helper_where_they_take_such_a_vertex(
+    rng: np.random.Generator,
+) -> None:
+    skeleton = chain(3)
+    matrices = posed(skeleton, random_rotations(rng, 3, 60.0)).matrices.copy()
+    matrices[2, :3, :3] *= 1.5
+    pose = Pose.from_matrices(matrices, skeleton)
+    helpers = [Helper(1, 2, 0.25)]
+    heads = helper_heads(helpers, skeleton)
+    weights = Influences(np.array([[1, 2]], np.int32), np.array([[0.75, 0.25]], np.float32))
+    expected, _ = dual_quaternion_skinning(heads, None, weights, pose)
+    [matrix] = helper_transforms(helpers, pose, skeleton)
+    np.testing.assert_allclose(matrix[:3, :3] @ heads[0] + matrix[:3, 3], expected[0], atol=1e-12)
+    # The blended scale: a quarter of the way from 1 to 1.5.
+    size = np.cbrt(np.linalg.det(matrix[:3, :3]))
+    assert size == pytest.approx(1.125, abs=1e-6)
+
+
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 0, 1), (1, -2, 3)], ids=["bend", "twist", "both"])
+@pytest.mark.parametrize("degrees", [0.0, 60.0, 120.0, 180.0])
+def test_a_helper_grows_with_the_angle_about_any_axis(
+    axis: tuple[float, float, float], degrees: float
+) -> None:
+    """The volume of (1 - s) I + s R is 1 - 2 s (1 - s) (1 - cos t), with s = 1/4."""
+    skeleton = chain(2)
+    rotations = np.array([turn((3, 1, 2), 40.0), turn(axis, degrees)])
+    pose = posed(skeleton, rotations)
+    rigid, grown = helper_transforms(
+        [Helper(0, 1, 0.3), Helper(0, 1, 0.3, growth=0.2)], pose, skeleton
+    )
+    head = helper_heads([Helper(0, 1, 0.3)], skeleton)[0]
+    volume = 1.0 - 0.375 * (1.0 - np.cos(np.radians(degrees)))
+    size = volume ** (-0.2 / 3.0)
+    np.testing.assert_allclose(grown[:3, :3], size * rigid[:3, :3], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        grown[:3, :3] @ head + grown[:3, 3], rigid[:3, :3] @ head + rigid[:3, 3], atol=1e-12
+    )
+
+
+def test_growth_does_not_count_the_scale_of_the_character() -> None:
+    skeleton = chain(2)
+    matrices = posed(skeleton, np.array([turn((1, 0, 0), 30.0), turn((0, 1, 0), 90.0)])).matrices
+    helpers = [Helper(0, 1, 0.3, growth=0.3)]
+    [plain] = helper_transforms(helpers, Pose.from_matrices(matrices, skeleton), skeleton)
+    doubled = np.diag([2.0, 2.0, 2.0, 1.0]) @ matrices
+    [larger] = helper_transforms(helpers, Pose.from_matrices(doubled, skeleton), skeleton)
+    np.testing.assert_allclose(larger[:3], 2.0 * plain[:3], rtol=0, atol=1e-9)
+
+
+def test_at_rest_helpers_are_at_rest() -> None:
+    helpers = [Helper(0, 1, 0.3, growth=0.3), Helper(0, 2, 0.7)]
+    found = helper_transforms(helpers, Pose.rest(chain(3)), chain(3))
+    np.testing.assert_allclose(found, np.tile(np.eye(4), (2, 1, 1)), rtol=0, atol=1e-12)
+    assert helper_transforms([], Pose.rest(chain(3)), chain(3)).shape == (0, 4, 4)
+
+
+def test_the_skinning_is_linear_blending_of_bones_and_helpers(rng: np.random.Generator) -> None:
+    """A helper counts as one more bone; a vertex without weights stays."""
+    skeleton = chain(4)
+    pose = posed(skeleton, random_rotations(rng, 4, 90.0))
+    points = rng.uniform(-1.0, 4.0, (40, 3))
+    influences = random_influences(rng, 40, 4, 3)
+    weights = influences.weights.astype(np.float64)
+    weights[0] = 0.0
+    helpers = (Helper(1, 2, 0.5, growth=0.1),)
+    # The helper stands in for the last bone.
+    indices = np.where(influences.bones == 3, 4, influences.bones)
+    matrices = helper_transforms(helpers, pose, skeleton)
+    found = skinned(HelperSkinning(helpers, indices, weights), points, pose.matrices, matrices)
+    blended = Pose.from_matrices(np.concatenate((pose.matrices[:3], matrices)), skeleton)
+    expected, _ = linear_blend(points, None, influences, blended)
+    np.testing.assert_allclose(found[1:], expected[1:], rtol=0, atol=1e-6)  # float32 weights
+    np.testing.assert_array_equal(found[0], points[0])
