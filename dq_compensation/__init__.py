@@ -27,6 +27,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.bake_panel",
     ".ui.take_operators",
     ".ui.take_panel",
+    ".ui.play_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
     ".examples.posed_copy_handlers",

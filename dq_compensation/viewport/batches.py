@@ -138,6 +138,9 @@ class Arrangement:
 
     def __init__(self, keyed: Iterable[Sequence[Member]], meshes: Meshes, fps: float) -> None:
         self.batches = [Batch(members, meshes) for members in keyed]
+        self.object_uids = {
+            member.binding.object_uid for batch in self.batches for member in batch.members
+        }
         layout = PosePaletteLayout()
         places: dict[tuple[object, ...], int] = {}
         # Of each batch, its group; of each group, one of its batches.
@@ -289,6 +292,14 @@ class Batches:
             del self._arrangements[next(iter(self._arrangements))]
         arrangement.update(keyed, scene.frame_current_final, problem)
         return arrangement.batches
+
+    def keep_only(self, object_uids: set[int]) -> None:
+        """Free what belongs to other objects, too."""
+        self._arrangements = {
+            signature: arrangement
+            for signature, arrangement in self._arrangements.items()
+            if arrangement.object_uids <= object_uids
+        }
 
     def clear(self) -> None:
         """Free everything."""

@@ -176,6 +176,7 @@ def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None
     drawn = {obj.session_uid for obj in enabled if settings_of(obj).display == "GPU"}
     session.characters.keep_only(drawn | coloured)
     session.characters.drop_references(coloured)
+    session.batches.keep_only(drawn)
     for uid in [uid for uid in session.coloured if uid not in coloured]:
         del session.coloured[uid]
 

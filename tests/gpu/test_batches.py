@@ -6,6 +6,7 @@ Tolerance: 1e-4 of the size, for float32 and weights of 16 bits.
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import bpy
 import numpy as np
@@ -13,13 +14,17 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.core.pose import Pose
 from dq_compensation.errors import PoseError
 from dq_compensation.scene.bind import bind
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.numpy_evaluator import PosedDeformer
+from dq_compensation.scene.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import instance_poses, instanced_mesh
+from dq_compensation.viewport import instance_poses, instanced_mesh, playing
 from dq_compensation.viewport.batches import Batch, Batches
 from dq_compensation.viewport.members import Member
+from dq_compensation.viewport.take_tables import Playing, TakeTiming
+from tests.gpu.test_playback import expected_matrices, make_take
 from tests.limb import build_limb
 
 TOLERANCE = 1e-4
@@ -144,6 +149,16 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     assert_as_if_alone(batches)
 
 
+def test_what_is_not_enabled_any_more_is_freed(addon: None) -> None:
+    pairs = make_copies(2)
+    draw = Drawing([obj for obj, _ in pairs])
+    instances = ref(draw()[0][0].instances)
+    draw.batches.keep_only({obj.session_uid for obj, _ in pairs})
+    assert instances() is not None
+    draw.batches.keep_only({pairs[0][0].session_uid})
+    assert instances() is None
+
+
 def test_a_pose_that_is_no_number_is_held(addon: None) -> None:
     pairs = make_copies(3)
     draw = Drawing([obj for obj, _ in pairs])
@@ -190,3 +205,48 @@ def test_copies_have_shape_keys_of_their_own(addon: None) -> None:
     twin.show_only_shape_key = True
     batches, alone = draw()
     assert not batches
+
+
+def test_takes_play_while_the_armature_is_excluded(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two copies with a phase each and a third one that follows its armature."""
+    pairs = make_copies(3)
+    scene, layer = bpy.context.scene, bpy.context.view_layer
+    rigs = bpy.data.collections.new("Rigs")
+    scene.collection.children.link(rigs)
+    binding = status_of(pairs[0][0]).binding
+    assert binding is not None
+    takes = {name: make_take(binding.skeleton, seed) for seed, name in enumerate(("a", "b"))}
+    monkeypatch.setattr(playing, "take_named", lambda _, name: takes.get(name))
+    for number, (_, armature) in enumerate(pairs[:2]):
+        playback = settings_of(armature).playback
+        playback.playing, playback.take, playback.phase = True, "ab"[number], 2.5 * number
+        rigs.objects.link(armature)
+        scene.collection.objects.unlink(armature)
+    draw = Drawing([obj for obj, _ in pairs])
+    seen = []
+    for frame, subframe in ((12, 0.25), (14, 0.0)):
+        scene.frame_set(frame, subframe=subframe)
+        layer.layer_collection.children["Rigs"].exclude = frame == 14
+        batches, alone = draw()
+        assert alone == [pairs[2][0]]
+        assert [len(batch.members) for batch in batches] == [2]
+        for (obj, armature), name in zip(pairs, "ab", strict=False):
+            timing = TakeTiming(takes[name], phase=settings_of(armature).playback.phase)
+            pose = Pose.from_matrices(
+                expected_matrices(Playing(timing), frame + subframe), binding.skeleton
+            )
+            there = binding.object_to_armature
+            expected = PosedDeformer(binding, Settings.of(obj), pose, there)(binding.rest)
+            found = positions(batches)[obj.name]
+            size = np.ptp(expected, axis=0).max()
+            assert np.linalg.norm(found - expected, axis=1).max() <= TOLERANCE * size
+            seen.append(found)
+    assert np.abs(seen[0] - seen[2]).max() > 0.01
+    for _, armature in pairs[:2]:
+        settings_of(armature).playback.playing = False
+    layer.layer_collection.children["Rigs"].exclude = False
+    batches, alone = draw()
+    assert [len(batch.members) for batch in batches] == [3]
+    assert_as_if_alone(batches)
