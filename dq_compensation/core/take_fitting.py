@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .dual_quaternion import concatenate_quaternions, rotate_vectors
 from .local_poses import LocalPoses
 from .skeleton import Skeleton
-from .takes import Keys, Take, node_names, node_parents, node_rest
+from .takes import Keys, Take, chained, interpolated, node_names, node_parents, node_rest
 
 # Nodes whose places at rest differ by less, in armature space, keep their keys as they are.
 _SAME_REST = 1e-6
@@ -78,6 +78,52 @@ def fitted(take: Take, skeleton: Skeleton) -> FittedTake:
     )
     still = tuple(name for name, node in zip(names, nodes, strict=True) if node < 0)
     return FittedTake(found, still, lost)
+
+
+def with_common_parents(first: Take, second: Take) -> tuple[Take, Take]:
+    """Two takes of the same nodes that can be cross-faded: poses relative to the same parents.
+
+    A node with another parent in the other take becomes a root in both, with a key in every frame.
+    """
+    differ = np.flatnonzero(first.parents != second.parents)
+    if not len(differ):
+        return first, second
+    return _with_roots(first, differ), _with_roots(second, differ)
+
+
+def _with_roots(take: Take, nodes: NDArray[np.intp]) -> Take:
+    """The same take, some nodes of which are roots."""
+    parents = take.parents.copy()
+    parents[nodes] = -1
+    frames = np.arange(take.length + 1)
+    played = chained(take, interpolated(take, frames.astype(np.float64)))[:, nodes]
+    poses = LocalPoses.from_matrices((played @ take.rest[nodes]).swapaxes(0, 1))
+    rotations = poses.rotations.copy()
+    for frame in range(1, len(frames)):
+        behind = np.einsum("ni,ni->n", rotations[:, frame], rotations[:, frame - 1]) < 0.0
+        rotations[behind, frame] *= -1.0
+    counts = np.diff(take.keys.offsets)
+    counts[nodes] = len(frames)
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    starts = take.keys.offsets[:-1].astype(np.intp)
+    starts[nodes] = take.keys.key_count + len(frames) * np.arange(len(nodes))
+    of_node = np.repeat(np.arange(take.node_count), counts)
+    picked = np.arange(offsets[-1]) - offsets[of_node] + starts[of_node]
+
+    def joined(keys: NDArray[np.floating], added: NDArray[np.floating]) -> NDArray[np.float32]:
+        both = np.concatenate((keys, added.reshape(-1, added.shape[-1])))
+        return both[picked].astype(np.float32)
+
+    keys = take.key_poses
+    of_keys = np.concatenate((take.keys.frames, np.tile(frames, len(nodes))))
+    return replace(
+        take,
+        parents=parents,
+        keys=Keys(offsets, of_keys[picked].astype(np.uint16)),
+        locations=joined(keys.locations, poses.locations),
+        rotations=joined(keys.rotations, rotations),
+        scales=scales_of_keys(joined(keys.scales, poses.scales)),
+    )
 
 
 def scales_of_keys(scales: NDArray[np.floating]) -> NDArray[np.float32] | None:

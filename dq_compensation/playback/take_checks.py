@@ -48,8 +48,9 @@ def check_takes_of(armature: bpy.types.Object) -> None:
     """Compare the takes of one armature object with what they were sampled from."""
     now = motion_digests(armature, deformed_meshes(armature, bpy.context.view_layer))
     for item in takes_of(armature):
-        made_from = json.loads(item.made_from or "{}")
-        note_changed(item, tuple(name for name in now if now[name] != made_from.get(name)))
+        if not item.is_copied:
+            made_from = json.loads(item.made_from)
+            note_changed(item, tuple(name for name in now if now[name] != made_from.get(name)))
 
 
 def watch_takes() -> None:

@@ -21,6 +21,7 @@ class TakeItem(Protocol):
         sampled_keys: one for each node and frame.
         keys: those that were kept.
         made_from: the digests of what it was sampled from, as JSON.
+        is_copied: whether another armature was sampled.
     """
 
     name: str
@@ -33,6 +34,7 @@ class TakeItem(Protocol):
     sampled_keys: int
     keys: int
     made_from: str
+    is_copied: bool
 
 
 class Playback(Protocol):

@@ -9,9 +9,10 @@ from ..bake.frames import frames_of_range
 from ..errors import UserError
 from ..playback.caching import TakeOptions, cache_take, remove_take, take_refusal, takes_refusal
 from ..playback.take_checks import watch_takes
+from ..playback.take_copying import copy_takes
 from ..scene.animation_curves import played_actions
 from ..scene.setup import find_rig
-from ..scene.take_settings import TakeItem, active_take, find_take
+from ..scene.take_settings import TakeItem, active_take, find_take, takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .bake_operators import DIALOG_WIDTH, BakesFrames, draw_properties
 from .bake_progress import RunsInSteps, Steps
@@ -115,8 +116,11 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
-        if active_take(armature) is None:
+        item = active_take(armature)
+        if item is None:
             return f"{armature.name} has no take. Cache one."
+        if item.is_copied:
+            return f"{item.name} comes from another armature. Cache it there."
         return take_refusal(armature, context.view_layer)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
@@ -162,6 +166,39 @@ class DQC_OT_take_remove(_ChangesTakes):
         return {"FINISHED"}
 
 
+class DQC_OT_take_copy(_ChangesTakes):
+    """Give the active armature the takes of the other selected armatures. Bones are matched by \
+name"""
+
+    bl_idname = "dqc.take_copy"
+    bl_label = "Copy Takes to Active"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        if not other_armatures(armature, context):
+            return f"Select an armature with takes, too, and {armature.name} last."
+        return takes_refusal(armature)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        messages = []
+        for source in other_armatures(armature, context):
+            messages += copy_takes(source, armature)
+        watch_takes()
+        self.report({"INFO"}, " ".join(messages))
+        return {"FINISHED"}
+
+
+def other_armatures(armature: Object, context: Context) -> list[Object]:
+    """The other armatures with takes that the selection leads to."""
+    found = dict.fromkeys(
+        obj if obj.type == "ARMATURE" else find_rig(obj) for obj in context.selected_objects
+    )
+    return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
+
+
 def default_name(armature: Object) -> str:
     """The name for a take: that of the action that plays, else the armature's."""
     played = played_actions(armature)
@@ -181,4 +218,4 @@ def _watched(steps: Steps) -> Steps:
     return found
 
 
-CLASSES = (DQC_OT_take_cache, DQC_OT_take_refresh, DQC_OT_take_remove)
+CLASSES = (DQC_OT_take_cache, DQC_OT_take_refresh, DQC_OT_take_remove, DQC_OT_take_copy)

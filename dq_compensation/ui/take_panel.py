@@ -15,7 +15,7 @@ from ..session.known_takes import changed_since
 from ..wording import counted, listed
 from .bake_progress import running_bake
 from .sentences import draw_sentence
-from .take_operators import target_armature
+from .take_operators import other_armatures, target_armature
 
 LOST = "The take {name} has lost its keys. Cache it again, or remove it."
 OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
@@ -69,6 +69,8 @@ class VIEW3D_PT_dq_compensation_playback(Panel):
             _running(layout, progress)
             return
         layout.operator("dqc.take_cache", icon="REC")
+        if other_armatures(armature, context):
+            layout.operator("dqc.take_copy", icon="COPYDOWN")
         settings = settings_of(armature)
         if not len(settings.takes):
             return
@@ -99,7 +101,8 @@ def _take(layout: UILayout, context: Context, armature: Object, item: TakeItem) 
     if parts := changed_since(item):
         text = OUT_OF_DATE.format(name=item.name, parts=listed(parts))
         draw_sentence(layout, context, text, "ERROR")
-    layout.operator("dqc.take_refresh", icon="FILE_REFRESH")
+    if not item.is_copied:
+        layout.operator("dqc.take_refresh", icon="FILE_REFRESH")
 
 
 CLASSES = (DQC_UL_takes, VIEW3D_PT_dq_compensation_playback)

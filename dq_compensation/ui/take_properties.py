@@ -65,6 +65,7 @@ class DQCompensationTake(PropertyGroup):
     sampled_keys: IntProperty(description="The keys before reduction")
     keys: IntProperty(description="The keys of all bones")
     made_from: StringProperty(description="Digests of what it was sampled from")
+    is_copied: BoolProperty(description="Whether it was sampled from another armature")
 
 
 class DQCompensationPlayback(PropertyGroup):

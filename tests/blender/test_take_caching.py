@@ -17,6 +17,7 @@ from dq_compensation.core.take_fitting import fitted
 from dq_compensation.core.takes import Keys, Take, TakeValues, chained, interpolated
 from dq_compensation.errors import UserError
 from dq_compensation.playback import take_checks
+from dq_compensation.playback.take_copying import differences
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.stored_takes import is_take, packed, unpacked
@@ -372,3 +373,35 @@ def test_a_linked_armature_keeps_its_takes_and_gets_none(tmp_path: Path) -> None
     own = rig.override_create(remap_local_usages=True)
     bpy.context.view_layer.objects.active = own
     assert settings_of(own).takes[0].name == "Swing"
+
+
+@pytest.mark.usefixtures("limb")
+def test_another_rig_gets_takes_by_the_names_of_its_bones() -> None:
+    take = cache()
+    _, rig = build_limb("Other")
+    with edit_mode(rig):
+        bones = rig.data.edit_bones
+        bones.remove(bones["Hand"])
+        bones.new("Finger").tail = (0.0, 0.0, 1.0)
+    for obj in bpy.context.view_layer.objects:
+        obj.select_set(obj.type == "ARMATURE")
+    bpy.context.view_layer.objects.active = rig
+    assert bpy.ops.dqc.take_copy() == {"FINISHED"}
+    item = takes_of(rig)[0]
+    assert read_take(item) is take
+    sentences = " ".join(differences("Swing", take, bpy.data.objects["Limb Rig"], rig))
+    assert sentences == (
+        "1 bone of Other Rig is not in Swing and rests: Finger. "
+        "1 bone of Swing is not in Other Rig: Hand."
+    )
+    take_checks.check_takes()
+    assert changed_since(item) == ()
+    assert not bpy.ops.dqc.take_refresh.poll()
+    with pytest.raises(RuntimeError, match="has all takes"):
+        bpy.ops.dqc.take_copy()
+    rig.data.bones["Upper"].name = rig.data.bones["Lower"].name = "x"
+    takes = settings_of(rig).takes
+    takes.remove(0)
+    with pytest.raises(RuntimeError, match="Other Rig has no bone of the take Swing"):
+        bpy.ops.dqc.take_copy()
+    assert not takes_of(rig)

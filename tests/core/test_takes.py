@@ -16,7 +16,7 @@ from dq_compensation.core.dual_quaternion import (
 from dq_compensation.core.local_poses import LocalPoses, blended_poses, cross_faded
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.take_fitting import fitted
+from dq_compensation.core.take_fitting import fitted, with_common_parents
 from dq_compensation.core.takes import (
     Keys,
     Take,
@@ -234,3 +234,21 @@ def test_what_another_rig_lacks_is_named(rng: np.random.Generator) -> None:
     found = fitted(take, other)
     assert (found.still, found.lost) == ((), ("bone 1",))
     assert found.take.parents.tolist() == [-1, 0]
+
+
+def test_takes_with_other_parents_can_be_cross_faded(rng: np.random.Generator) -> None:
+    skeleton = chain(3)
+    first = random_take(rng, skeleton, [[0, 6], [0, 2, 5], [1]])
+    second = random_take(rng, skeleton, [[0], [0, 9], [0, 3, 4]])
+    first = replace(first, scales=None)  # without shears
+    second = replace(second, parents=np.array([-1, 0, -1], np.int32), scales=None)
+    assert with_common_parents(first, first) == (first, first)
+    common = with_common_parents(first, second)
+    times = np.arange(7.0)
+    for before, behind in zip((first, second), common, strict=True):
+        assert behind.parents.tolist() == [-1, 0, -1]
+        np.testing.assert_allclose(
+            chained(behind, interpolated(behind, times)),
+            chained(before, interpolated(before, times)),
+            atol=10 * ROUNDING,
+        )
