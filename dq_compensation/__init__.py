@@ -23,6 +23,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.bake_operators",
     ".ui.bake_cache_operators",
     ".ui.corrective_operators",
+    ".ui.bones_operator",
     ".ui.example_corrective_operators",
     ".ui.bake_panel",
     ".ui.take_operators",

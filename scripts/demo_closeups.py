@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from demo_drawing import Camera, Drawing, draw
 from demo_measures import JointRegion, LimbAxes, Measures
 from dq_compensation.core.deform import Method
+from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.object_settings import Settings
@@ -115,8 +116,8 @@ class Studio:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         armature = self.armature_object.evaluated_get(depsgraph)
         matrices = self._binding.pose_matrices(armature)
-        before, after = (matrices[self._bone(name)] for name in (pose.parent, pose.joint))
-        axes = self._limb_axes(pose, framing.twists)
+        before, after = (matrices[i] for i in bones_of(pose, self._binding.skeleton))
+        axes = limb_axes(pose, framing, self._binding.skeleton)
         region = JointRegion.around(
             axes.joint,
             framing.reach,
@@ -124,7 +125,7 @@ class Studio:
             self._faces,
             axes if framing.has_limbs else None,
         )
-        camera = _camera(framing, axes.posed(before, after))
+        camera = camera_at(framing, axes.posed(before, after))
         settings = Settings.of(self.mesh_object.evaluated_get(depsgraph))
         cells = []
         for method in METHODS:
@@ -137,19 +138,22 @@ class Studio:
             cells.append(Cell(method, drawing, region.measure(positions, before, after)))
         return Row(key, pose.title, tuple(cells))
 
-    def _bone(self, name: str) -> int:
-        return self._binding.skeleton.names.index(name)
 
-    def _limb_axes(self, pose: NamedPose, twists: bool) -> LimbAxes:
-        heads = self._binding.skeleton.heads
-        joint, parent = self._bone(pose.joint), self._bone(pose.parent)
-        back = heads[parent] - heads[joint]
-        back = back / np.linalg.norm(back)
-        forth = -back if twists else self._binding.skeleton.limb_directions()[joint]
-        return LimbAxes(heads[joint], back, forth)
+def bones_of(pose: NamedPose, skeleton: Skeleton) -> tuple[int, int]:
+    """The indices of the bones before and after the joint."""
+    return skeleton.names.index(pose.parent), skeleton.names.index(pose.joint)
 
 
-def _camera(framing: Framing, axes: LimbAxes) -> Camera:
+def limb_axes(pose: NamedPose, framing: Framing, skeleton: Skeleton) -> LimbAxes:
+    """The axes of the joint's limbs at rest, armature space."""
+    parent, joint = bones_of(pose, skeleton)
+    back = skeleton.heads[parent] - skeleton.heads[joint]
+    back = back / np.linalg.norm(back)
+    forth = -back if framing.twists else skeleton.limb_directions()[joint]
+    return LimbAxes(skeleton.heads[joint], back, forth)
+
+
+def camera_at(framing: Framing, axes: LimbAxes) -> Camera:
     """Look at the posed joint; the human's armature space is the world."""
     if framing.towards_eye is None:
         towards_eye = np.cross(axes.back, axes.forth)

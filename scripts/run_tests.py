@@ -33,6 +33,7 @@ LANES = min(2, os.cpu_count() or 1)
 APART = (
     "tests/setup_check/test_imported_rigs.py",
     "tests/blender/test_bake_exports.py",
+    "tests/blender/test_bones_exports.py",
     "tests/blender/test_corrective_exports.py",
     "tests/blender/test_modifier_display_files.py::test_exporters_find_the_skin",
     "tests/blender/test_example_operators.py::test_gltf_gets_no_look_from_examples",

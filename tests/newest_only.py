@@ -62,6 +62,10 @@ NEWEST_ONLY = (
     "tests/blender/test_example_files.py::test_wherever_the_bone_points*",
     "tests/blender/test_example_correctives.py::test_written_out_as_correctives*",
     "tests/blender/test_example_correctives.py::test_there_and_back_again*",
+    # Takes: other motions of other rigs.
+    "tests/blender/test_take_caching.py::test_motion_capture*",
+    "tests/blender/test_take_caching.py::test_eighty_bones*",
+    "tests/blender/test_take_caching.py::test_the_tolerance_is_in_millimetres*",
     # Weights that are computed in NumPy.
     "tests/blender/test_compensation_weights.py::test_the_start_from_the_transitions*",
     "tests/blender/test_compensation_weights.py::test_mirroring_copies_one_side*",

@@ -21,15 +21,13 @@ from ..core.skeleton import Skeleton
 from .convex_weights import sparse_convex_weights
 
 MOST_HELPERS = 4
-# By the number of helpers of a pair: the shares of the child, and the growth. They leave the least
-# on a cylinder that is bent by up to 120 degrees or twisted by 90, weights free.
+# The shares of the child, by the number of helpers of a pair.
 SHARES: dict[int, tuple[float, ...]] = {
     1: (0.5,),
-    2: (0.322, 0.678),
-    3: (0.238, 0.5, 0.762),
-    4: (0.188, 0.4, 0.6, 0.812),
+    2: (0.32, 0.68),
+    3: (0.24, 0.5, 0.76),
+    4: (0.19, 0.4, 0.6, 0.81),
 }
-GROWTH: dict[int, float] = {1: 0.46, 2: 0.15, 3: 0.079, 4: 0.047}
 
 # Weights below this do not make a vertex one of a pair; pairs with fewer vertices get no helper.
 LEAST_WEIGHT = 0.02
@@ -122,7 +120,7 @@ def helpers_of_pairs(
     found: list[Helper] = []
     for (parent, child), count in zip(pairs.tolist(), needed.tolist(), strict=True):
         number = options.helpers if options.helpers and count else count
-        found += [Helper(parent, child, share, GROWTH[number]) for share in SHARES.get(number, ())]
+        found += [Helper(parent, child, share) for share in SHARES.get(number, ())]
     return found
 
 

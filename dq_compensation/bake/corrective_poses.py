@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 
 from ..analysis.corrective_joints import CorrectiveJoint, ball_joint, hinge_joint, twist_joint
+from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..errors import UserError
 from ..scene.armature import deforming_bones
@@ -204,7 +205,21 @@ def joints_that_matter(binding: Binding) -> list[str]:
     Returns:
         names, parents before children.
     """
-    influences, skeleton = binding.influences, binding.skeleton
+    found = blending_joints(binding.influences, binding.skeleton, LEAST_VERTICES)
+    return [binding.skeleton.names[child] for _, child in found]
+
+
+def blending_joints(
+    influences: Influences, skeleton: Skeleton, least: int
+) -> list[tuple[int, int]]:
+    """The joints of a bone and the next one above it that moves vertices.
+
+    Args:
+        least: so many vertices follow both bones.
+
+    Returns:
+        the bone above and the bone, indices; parents before children.
+    """
     follows = np.zeros((skeleton.bone_count, influences.vertex_count), np.bool_)
     for rows, bones, weights in influences.slots():
         vertices = np.arange(influences.vertex_count)[rows]
@@ -212,10 +227,10 @@ def joints_that_matter(binding: Binding) -> list[str]:
         follows[bones[strong], vertices[strong]] = True
     moving = follows.any(axis=1)
     found = []
-    for bone in np.flatnonzero(moving):
+    for bone in np.flatnonzero(moving).tolist():
         above = int(skeleton.parents[bone])
         while above >= 0 and not moving[above]:
             above = int(skeleton.parents[above])
-        if above >= 0 and np.count_nonzero(follows[bone] & follows[above]) >= LEAST_VERTICES:
-            found.append(skeleton.names[bone])
+        if above >= 0 and np.count_nonzero(follows[bone] & follows[above]) >= least:
+            found.append((above, bone))
     return found

@@ -4,19 +4,25 @@ A helper belongs to two bones that move the same skin, called parent and child. 
 is the dual quaternion blend of theirs, for fixed shares: linear blending between the bones and a
 few helpers goes along the chords of the arc on which dual quaternions move the skin (Kavan,
 Collins, O'Sullivan, Automatic linearization of nonlinear skinning, 2009). The chords lie inside of
-the arc: a helper may also grow about its head with the angle between its bones, so that they lie on
-either side of it. All of it is a smooth function of the pose, for a turn about any axis.
+the arc: a helper may also grow with the angle between its bones, so that they lie on either side of
+it. Where the skin of a bent limb should not go as far from the joint as dual quaternions take it,
+helpers shrink and turn about a point of one of the two limbs. All of it is a smooth function of the
+pose, for a turn about any axis.
 
-In Blender this is a bone with constraints, without a driver:
+In Blender this is a bone with constraints, without a driver. It starts at `helper_heads` and has
+the child's rest axes. What its parent does is taken from it (Limit Location, Rotation and Scale to
+its rest, Pose Space). Then, in this order:
 
-- It starts at `helper_heads`. What its parent does is taken from it (Limit Location, Rotation and
-  Scale to its rest, Pose Space), then an Armature constraint follows: Preserve Volume on, the
-  targets parent and child with the weights 1 - share and share.
-- For the growth a second bone, the gauge, one for each pair. It has no parent, and nothing but an
-  Armature constraint: Preserve Volume off, parent and child with the weights 1 - GAUGE_SHARE and
-  GAUGE_SHARE. Its volume shrinks as the two are turned against each other. The helper's last
-  constraint is a Copy Scale on it: Make Uniform, Power -growth, Offset without Additive, the owner
-  in World Space, the target in Custom Space of the parent bone.
+- Armature, Preserve Volume on, the targets parent and child with the weights 1 - share and share.
+- With an anchor: Copy Location from that bone, Head/Tail `along`.
+- With shrink: Copy Scale from the gauge, Make Uniform, Power `shrink`; with growth: the same
+  without Make Uniform, Power `-growth`. Both with Offset, not Additive, the owner in World Space,
+  the target in Custom Space of the parent bone.
+
+The gauge is one more bone for each pair that needs it, with the child's rest axes and without a
+parent. Its only constraint is an Armature constraint, Preserve Volume off, parent and child with
+the weights 1 - GAUGE_SHARE and GAUGE_SHARE: it shrinks across the axis about which the two are
+turned against each other.
 """
 
 from __future__ import annotations
@@ -48,14 +54,28 @@ class Helper:
     Attributes:
         parent, child: the pair, indices of bones of the skeleton.
         share: of the child in the blend, 0 to 1; the parent has the rest.
-        growth: how fast it grows about its head as the pair is turned against each other: its
-            scale is V^(-growth / 3), with V of `gauge_volumes`. 0: it is rigid.
+        growth: how much it grows about its head, across the axis about which the pair is turned
+            against each other: along each of its rest axes by g^(-growth), with g the length that
+            the gauge has left along it. 0: it does not grow.
+        shrink: how much it shrinks in every direction: by V^(shrink / 3), with V the volume that
+            the gauge has left. 0: it does not.
+        anchor: a bone of the pair: the head is a point of its axis, goes where that bone takes it,
+            and the helper turns about it. -1: it goes where the blend takes it.
+        along: where on the axis of the anchor, 0 its head, 1 its tail.
     """
 
     parent: int
     child: int
     share: float
     growth: float = 0.0
+    shrink: float = 0.0
+    anchor: int = -1
+    along: float = 0.0
+
+    @property
+    def has_gauge(self) -> bool:
+        """Whether its scale comes from the gauge of its pair."""
+        return self.growth != 0.0 or self.shrink != 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +96,15 @@ class HelperSkinning:
 
 
 def helper_heads(helpers: Sequence[Helper], skeleton: Skeleton) -> NDArray[np.float64]:
-    """Where helpers start at rest, and about which they grow, shape (H, 3), armature space.
+    """Where helpers start at rest, shape (H, 3), armature space.
 
-    A hair's breadth beyond the head of the child: Blender's FBX importer would connect a bone that
-    starts exactly where its parent ends, and a connected bone loses its location.
+    Without an anchor a hair's breadth beyond the head of the child: Blender's FBX importer would
+    connect a bone that starts exactly where its parent ends, and that would lose its location.
     """
-    children = [helper.child for helper in helpers]
-    heads, tails = skeleton.heads[children], skeleton.tails[children]
-    return (heads + 1e-3 * (tails - heads)).reshape(-1, 3)
+    bones = [helper.child if helper.anchor < 0 else helper.anchor for helper in helpers]
+    along = np.array([1e-3 if helper.anchor < 0 else helper.along for helper in helpers])
+    heads, tails = skeleton.heads[bones], skeleton.tails[bones]
+    return (heads + along[:, None] * (tails - heads)).reshape(-1, 3)
 
 
 def helper_transforms(
@@ -100,6 +121,8 @@ def helper_transforms(
     Returns:
         shape (H, 4, 4).
     """
+    if not helpers:
+        return np.zeros((0, 4, 4))
     heads = helper_heads(helpers, skeleton)
     parents = np.array([helper.parent for helper in helpers], np.int32)
     children = np.array([helper.child for helper in helpers], np.int32)
@@ -108,27 +131,40 @@ def helper_transforms(
     influences = Influences(bones, np.stack((1.0 - shares, shares), axis=1))
     real, dual = blended_dual_quaternions(heads, influences, pose)
     turned = matrices_from_quaternions(real)
-    growth = np.array([helper.growth for helper in helpers])
-    grown = gauge_volumes(parents, children, pose) ** (-growth / 3.0)
-    scales = blended_matrices(bone_scales(pose), influences, np.dtype(np.float64))
+    posed_heads = np.einsum("hij,hj->hi", turned, heads)
+    posed_heads += translation_from_dual_quaternion(real, dual)
+    anchors = np.array([helper.anchor for helper in helpers])
+    anchored = np.flatnonzero(anchors >= 0)
+    carry = pose.matrices[anchors[anchored]]
+    posed_heads[anchored] = np.einsum("hij,hj->hi", carry[:, :3, :3], heads[anchored])
+    posed_heads[anchored] += carry[:, :3, 3]
+    linear = turned @ blended_matrices(bone_scales(pose), influences, np.dtype(np.float64))
+    scaled = np.flatnonzero([helper.has_gauge for helper in helpers])
+    growth = np.array([helper.growth for helper in helpers])[scaled]
+    shrink = np.array([helper.shrink for helper in helpers])[scaled]
+    axes = skeleton.rest[children[scaled], :3, :3]
+    gauges = _gauges(parents[scaled], children[scaled], pose)
+    lengths = np.maximum(np.linalg.norm(gauges @ axes, axis=1), _NO_VOLUME)
+    volumes = np.maximum(np.abs(np.linalg.det(gauges)), _NO_VOLUME)
+    sizes = lengths ** -growth[:, None] * volumes[:, None] ** (shrink[:, None] / 3.0)
+    linear[scaled] = linear[scaled] @ (axes * sizes[:, None, :]) @ axes.transpose(0, 2, 1)
     transforms = np.tile(np.eye(4), (len(heads), 1, 1))
-    transforms[:, :3, :3] = turned @ scales * grown[:, None, None]
-    moved = np.einsum("hij,hj->hi", turned, heads) + translation_from_dual_quaternion(real, dual)
-    transforms[:, :3, 3] = moved - np.einsum("hij,hj->hi", transforms[:, :3, :3], heads)
+    transforms[:, :3, :3] = linear
+    transforms[:, :3, 3] = posed_heads - np.einsum("hij,hj->hi", linear, heads)
     return transforms
 
 
-def gauge_volumes(
+def _gauges(
     parents: NDArray[np.integer], children: NDArray[np.integer], pose: Pose
 ) -> NDArray[np.float64]:
-    """What is left of a unit volume after linear blending with `GAUGE_SHARE`, shape (p,).
+    """What linear blending with `GAUGE_SHARE` makes of pairs, seen from the parent: (p, 3, 3).
 
-    det((1 - s) I + s P^-1 C) for the linear parts of parent and child: seen from the parent. Of two
-    bones without scale that are turned against each other by t it is 1 - 2 s (1 - s) (1 - cos t).
+    (1 - s) I + s P^-1 C for the linear parts of parent and child. Of two bones without scale that
+    are turned against each other by t: along the axis of the turn it is 1, across it the square
+    root of 1 - 2 s (1 - s) (1 - cos t).
     """
     relative = np.linalg.solve(_linear(pose, parents), _linear(pose, children))
-    blended = (1.0 - GAUGE_SHARE) * np.eye(3) + GAUGE_SHARE * relative
-    return np.maximum(np.abs(np.linalg.det(blended)), _NO_VOLUME)
+    return (1.0 - GAUGE_SHARE) * np.eye(3) + GAUGE_SHARE * relative
 
 
 def _linear(pose: Pose, bones: NDArray[np.integer]) -> NDArray[np.float64]:

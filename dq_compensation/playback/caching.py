@@ -136,7 +136,7 @@ def cache_take(
             REFUSAL_STILL.format(armature=armature.name, first=options.first, last=options.last)
         )
     item = keep_take(armature, take, options, error * unit)
-    item.made_from = json.dumps(motion_digests(armature, meshes))
+    item.made_from = json.dumps(motion_digests(armature))
     note_changed(item, ())
     return [_report(item, take, sampled, armature)]
 

@@ -13,7 +13,6 @@ import bpy
 from ..scene.motion_state import constraint_targets, motion_digests
 from ..scene.object_settings import settings_of
 from ..scene.take_settings import takes_of
-from ..scene.targets import deformed_meshes
 from ..session.delayed_call import DelayedCall
 from ..session.gestures import is_playing
 from ..session.known_takes import forget_takes, note_changed
@@ -46,7 +45,7 @@ def check_takes() -> None:
 
 def check_takes_of(armature: bpy.types.Object) -> None:
     """Compare the takes of one armature object with what they were sampled from."""
-    now = motion_digests(armature, deformed_meshes(armature, bpy.context.view_layer))
+    now = motion_digests(armature)
     for item in takes_of(armature):
         if not item.is_copied:
             made_from = json.loads(item.made_from)

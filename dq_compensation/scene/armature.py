@@ -14,6 +14,9 @@ from ..core.skeleton import Skeleton
 from ..errors import BindingError
 from .attributes import read_property
 
+# Of a bone that bakes have added; it follows constraints, whatever its parent is.
+HELPER_PROPERTY = "dq_compensation_helper"
+
 # Below this the matrix of an object counts as flattened: its inverse would be noise.
 _MIN_DETERMINANT = 1e-18
 
@@ -23,8 +26,13 @@ def armature_of(obj: bpy.types.Object) -> bpy.types.Armature:
     return cast("bpy.types.Armature", obj.data)
 
 
+def is_helper_bone(bone: bpy.types.Bone) -> bool:
+    """Whether a bone is a helper bone of a bake."""
+    return HELPER_PROPERTY in bone
+
+
 def read_skeleton(armature: bpy.types.Object) -> Skeleton:
-    """The bones at rest, parents before their children.
+    """The bones at rest, parents before their children. Helper bones of bakes have no parent.
 
     Args:
         armature: an armature object. What Edit Mode has changed shows when it is left.
@@ -34,7 +42,10 @@ def read_skeleton(armature: bpy.types.Object) -> Skeleton:
     place = {bones[index].name: place for place, index in enumerate(order)}
     rest = read_property(bones, "matrix_local", np.float32, (4, 4)).transpose(0, 2, 1)
     tails = read_property(bones, "tail_local", np.float32, (3,))
-    parents = [place[bone.parent.name] if bone.parent else -1 for bone in (bones[i] for i in order)]
+    parents = [
+        place[bone.parent.name] if bone.parent and not is_helper_bone(bone) else -1
+        for bone in (bones[i] for i in order)
+    ]
     return Skeleton(
         names=tuple(bones[index].name for index in order),
         parents=np.array(parents, np.int32),

@@ -16,6 +16,7 @@ class AttributeType(Enum):
 
     VECTOR = ("FLOAT_VECTOR", "vector", np.float32, 3)
     FLOAT = ("FLOAT", "value", np.float32, 1)
+    FLOAT_PAIR = ("FLOAT2", "vector", np.float32, 2)
     INTEGER = ("INT", "value", np.int32, 1)
     INTEGER_PAIR = ("INT32_2D", "value", np.int32, 2)
     BOOLEAN = ("BOOLEAN", "value", np.bool_, 1)

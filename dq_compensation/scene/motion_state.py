@@ -5,7 +5,7 @@ Nothing is evaluated. What an animation changes from frame to frame is left out:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import bpy
@@ -22,6 +22,8 @@ from .armature import armature_of
 from .attributes import read_property
 from .content import Digests, bones_digest, digest
 from .mesh import mesh_of
+from .own_objects import is_palette
+from .setup import find_rig
 from .shape_key_offsets import shape_key_signature
 
 # What is only shown, and what Blender works out itself.
@@ -37,15 +39,20 @@ _CHANNELS = (
 )
 
 
-def motion_digests(armature: bpy.types.Object, meshes: Iterable[bpy.types.Object]) -> Digests:
+def motion_digests(armature: bpy.types.Object) -> Digests:
     """The digests of what moves an armature and the shape keys of its meshes, by names for riggers.
 
     Args:
-        armature: the original armature object.
-        meshes: the originals that it deforms.
+        armature: the original armature object. All its meshes count, those outside of the view
+            layer, too: a character that plays a take may be excluded.
     """
     animated = frozenset(animated_paths(armature))
-    keys = [key for mesh in meshes if (key := mesh_of(mesh).shape_keys) is not None]
+    meshes = {
+        mesh_of(obj).name: mesh_of(obj)
+        for obj in bpy.data.objects
+        if obj.type == "MESH" and not is_palette(obj) and find_rig(obj) == armature
+    }
+    keys = [key for _, mesh in sorted(meshes.items()) if (key := mesh.shape_keys) is not None]
     return {
         "bones": bones_digest(armature),
         "action": digest(*_actions(played_actions(armature)), armature_of(armature).pose_position),

@@ -14,6 +14,7 @@ class TakeItem(Protocol):
     """One take of an armature object.
 
     Attributes:
+        former_name: the name before it is changed.
         stored: the data-block with the take; None where it was removed by hand.
         frame_start, frame_end: the frames that were sampled.
         tolerance: in millimetres.
@@ -25,6 +26,7 @@ class TakeItem(Protocol):
     """
 
     name: str
+    former_name: str
     stored: bpy.types.Mesh | None
     frame_start: int
     frame_end: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import bpy
 
-from ..errors import BindingError
+from ..errors import BindingError, UserError
 from ..lifecycle import enabling
 from ..scene.setup import find_rig
 from ..session.enabled_objects import enabled_objects
@@ -180,7 +180,7 @@ def _fix_by(
         tried.add((check.name, issue.key))
         try:
             outcome.done.append(check.fixes[issue.fixes[0].name](subject, issue))
-        except FixError as error:
+        except UserError as error:
             outcome.refused.append(str(error))
         else:
             subject = _subject(subject.obj)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, ClassVar, cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
@@ -58,10 +58,13 @@ def selected_characters(context: Context) -> list[Object]:
 class Bakes(Refusing, Operator):
     """The base of all operators that bake: it says when they can be pressed."""
 
+    # Why an object cannot be baked at all, or None; cheap.
+    object_refusal: ClassVar[Callable[[Object], str | None]] = staticmethod(source_refusal)
+
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         targets = selected_characters(context)
-        reasons = [reason for obj in targets if (reason := source_refusal(obj)) is not None]
+        reasons = [reason for obj in targets if (reason := cls.object_refusal(obj)) is not None]
         if targets and not reasons:
             return None
         return " ".join(reasons[:3]) or NOTHING_SELECTED

@@ -6,7 +6,7 @@ from bpy.types import Context, Panel
 
 from ..bake.bake_reports import last_report
 from ..scene.targets import target_meshes
-from .bake_progress import running_bake
+from .bake_progress import draw_running
 from .sentences import draw_sentence
 
 
@@ -25,15 +25,13 @@ class VIEW3D_PT_dq_compensation_bake(Panel):
         layout = self.layout
         if layout is None:
             return
-        progress = running_bake()
-        if progress is not None:
-            layout.progress(factor=progress.share, text=progress.doing)
-            layout.label(text="Esc stops", icon="INFO")
+        if draw_running(layout):
             return
         column = layout.column()
         column.operator("dqc.bake_pose", icon="SHAPEKEY_DATA")
         column.operator("dqc.bake_range", icon="RENDER_ANIMATION")
         column.operator("dqc.bake_correctives", icon="DRIVER")
+        column.operator("dqc.bake_bones", icon="BONE_DATA")
         column.operator("dqc.bake_cache", icon="FILE_CACHE")
         for obj in target_meshes(context):
             report = last_report(obj) if obj.type == "MESH" else None

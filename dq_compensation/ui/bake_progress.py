@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 import bpy
-from bpy.types import Context, Event, Operator, Timer
+from bpy.types import Context, Event, Operator, Timer, UILayout
 
 from ..bake.shape_key_bake import Progress
 from ..errors import UserError
@@ -19,14 +19,30 @@ from .reporting import OperatorResult
 _SHORTEST_SLICE = 0.1
 _LONGEST_SLICE = 1.0
 
+# Before so much is done, nobody can say how long it will take.
+_LEAST_SHARE = 0.02
+
 Steps = Generator[Progress, None, list[str]]
 
 _running: Progress | None = None
+_started = 0.0
 
 
-def running_bake() -> Progress | None:
-    """The progress of the running bake, for the panel; None without one."""
-    return _running
+def _time_left(progress: Progress) -> str:
+    """About how long the running bake will still take, from how long its part took; for people."""
+    if progress.share <= _LEAST_SHARE:
+        return ""
+    seconds = (time.monotonic() - _started) * (1.0 - progress.share) / progress.share
+    return f"{seconds:.0f} s left" if seconds < 90.0 else f"{seconds / 60.0:.0f} min left"
+
+
+def draw_running(layout: UILayout) -> bool:
+    """Draw the progress of the running bake; False without one."""
+    if _running is None:
+        return False
+    layout.progress(factor=_running.share, text=_running.doing)
+    layout.label(text=f"{_time_left(_running)}   Esc stops", icon="INFO")
+    return True
 
 
 class RunsInSteps(Operator):
@@ -45,8 +61,9 @@ class RunsInSteps(Operator):
         """Run to the end from a script, else modally."""
         if bpy.app.background or not self._interactive or context.window is None:
             return self._run_through(steps)
+        global _started
         self._steps = steps
-        self._worked_until = time.monotonic()
+        self._worked_until = _started = time.monotonic()
         manager = context.window_manager
         self._timer = manager.event_timer_add(0.01, window=context.window)
         manager.progress_begin(0, 1000)
@@ -100,7 +117,8 @@ class RunsInSteps(Operator):
         except StopIteration as end:
             return end.value
         if _running is not None:
-            text = f"{_running.doing}: {100.0 * _running.share:.0f} %   Esc: Stop"
+            text = f"{_running.doing}: {100.0 * _running.share:.0f} %"
+            text += f"   {_time_left(_running)}   Esc: Stop"
             context.workspace.status_text_set(text)
             context.window_manager.progress_update(int(1000 * _running.share))
         tag_redraw()

@@ -6,14 +6,13 @@ from typing import Any
 
 from bpy.types import Context, Object, Panel, UILayout, UIList
 
-from ..bake.shape_key_bake import Progress
 from ..playback.caching import take_size
 from ..scene.object_settings import settings_of
 from ..scene.stored_takes import is_take
 from ..scene.take_settings import TakeItem, active_take
 from ..session.known_takes import changed_since
 from ..wording import counted, listed
-from .bake_progress import running_bake
+from .bake_progress import draw_running
 from .sentences import draw_sentence
 from .take_operators import other_armatures, target_armature
 
@@ -64,9 +63,7 @@ class VIEW3D_PT_dq_compensation_playback(Panel):
         layout, armature = self.layout, target_armature(context)
         if layout is None or armature is None:
             return
-        progress = running_bake()
-        if progress is not None:
-            _running(layout, progress)
+        if draw_running(layout):
             return
         layout.operator("dqc.take_cache", icon="REC")
         if other_armatures(armature, context):
@@ -80,11 +77,6 @@ class VIEW3D_PT_dq_compensation_playback(Panel):
         item = active_take(armature)
         if item is not None:
             _take(layout, context, armature, item)
-
-
-def _running(layout: UILayout, progress: Progress) -> None:
-    layout.progress(factor=progress.share, text=progress.doing)
-    layout.label(text="Esc stops", icon="INFO")
 
 
 def _take(layout: UILayout, context: Context, armature: Object, item: TakeItem) -> None:

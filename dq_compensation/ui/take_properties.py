@@ -3,6 +3,8 @@
 The annotations here are Blender's property definitions, so they must not be postponed.
 """
 
+from typing import Any
+
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -14,6 +16,7 @@ from bpy.props import (
 )
 from bpy.types import PropertyGroup
 
+from ..scene.object_settings import settings_of
 from ..scene.take_settings import takes_of
 from ..session.status import tag_redraw
 
@@ -35,18 +38,24 @@ def _redraw(_owner: PropertyGroup, _context: bpy.types.Context) -> None:
     tag_redraw()
 
 
-def _renamed(item: PropertyGroup, _context: bpy.types.Context) -> None:
-    """Takes are found by their names: each has one of its own."""
+def _renamed(item: Any, _context: bpy.types.Context) -> None:
+    """Takes are found by their names: each has one of its own, and playback follows it."""
     owner = item.id_data
     if isinstance(owner, bpy.types.Object):
         others = [each.name for each in takes_of(owner) if each != item]
-        name = getattr(item, "name", "")
+        name = item.name
         if name in others:
             item.name = next(
                 f"{name}.{number:03}"
                 for number in range(1, len(others) + 2)
                 if f"{name}.{number:03}" not in others
             )
+            return  # which calls this again
+        playback = settings_of(owner).playback
+        for field in ("take", "second_take"):
+            if item.former_name and getattr(playback, field) == item.former_name:
+                setattr(playback, field, name)
+        item.former_name = name
     tag_redraw()
 
 
@@ -54,6 +63,7 @@ class DQCompensationTake(PropertyGroup):
     """The cached motion of an armature over a range of frames."""
 
     name: StringProperty(name="Name", description="The name of the take", update=_renamed)
+    former_name: StringProperty(description="The name that playback knows it by")
     stored: PointerProperty(type=bpy.types.Mesh, description="The data-block with the keys")
     frame_start: IntProperty(description="The first frame")
     frame_end: IntProperty(description="The last frame")

@@ -234,8 +234,11 @@ def test_what_is_replaced_or_removed_is_freed(limb: tuple) -> None:
     assert [item.name for item in takes_of(armature)] == ["Swing", "Other"]
     takes_of(armature)[1].name = "Swing"
     assert [item.name for item in takes_of(armature)] == ["Swing", "Swing.001"]
+    assert settings_of(armature).playback.take == "Swing"
+    takes_of(armature)[0].name = "Sway"
+    assert settings_of(armature).playback.take == "Sway"
     copy = armature.copy()
-    assert bpy.ops.dqc.take_remove(take_name="Swing") == {"FINISHED"}
+    assert bpy.ops.dqc.take_remove(take_name="Sway") == {"FINISHED"}
     assert len(bpy.data.meshes) == meshes + 2  # the copy has it, too
     bpy.data.objects.remove(copy)
     assert bpy.ops.dqc.take_remove() == {"FINISHED"}
@@ -299,7 +302,13 @@ def test_a_change_is_told_by_its_name(limb: tuple, part: str) -> None:
     assert changed_since(item) == ()
     bpy.context.scene.frame_set(7)
     take_checks.check_takes()
-    assert changed_since(item) == ()  # playing changes nothing
+    for obj in limb:
+        bpy.context.collection.objects.unlink(obj)
+    take_checks.check_takes()
+    assert changed_since(item) == ()  # playing and excluding it change nothing
+    for obj in limb:
+        bpy.context.collection.objects.link(obj)
+    bpy.context.view_layer.objects.active = armature
     CHANGES[part](armature)
     take_checks.check_takes()
     assert part in changed_since(takes_of(armature)[0])

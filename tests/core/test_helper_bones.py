@@ -1,4 +1,4 @@
-"""Helper bones against dual quaternion skinning of points, and their growth against its formula."""
+"""Helper bones against dual quaternion skinning of points, their scale against its formula."""
 
 from __future__ import annotations
 
@@ -58,31 +58,54 @@ def test_scaled_bones_take_the_head_of_a_helper_where_they_take_such_a_vertex(
     assert size == pytest.approx(1.125, abs=1e-6)
 
 
-@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 0, 1), (1, -2, 3)], ids=["bend", "twist", "both"])
 @pytest.mark.parametrize("degrees", [0.0, 60.0, 120.0, 180.0])
-def test_a_helper_grows_with_the_angle_about_any_axis(
-    axis: tuple[float, float, float], degrees: float
-) -> None:
-    """The volume of (1 - s) I + s R is 1 - 2 s (1 - s) (1 - cos t), with s = 1/4."""
+def test_a_helper_grows_across_the_axis_of_a_turn(degrees: float) -> None:
+    """Across it the gauge has sqrt(1 - 2 s (1 - s) (1 - cos t)) left, with s = 1/4."""
     skeleton = chain(2)
-    rotations = np.array([turn((3, 1, 2), 40.0), turn(axis, degrees)])
-    pose = posed(skeleton, rotations)
-    rigid, grown = helper_transforms(
-        [Helper(0, 1, 0.3), Helper(0, 1, 0.3, growth=0.2)], pose, skeleton
-    )
-    head = helper_heads([Helper(0, 1, 0.3)], skeleton)[0]
-    volume = 1.0 - 0.375 * (1.0 - np.cos(np.radians(degrees)))
-    size = volume ** (-0.2 / 3.0)
-    np.testing.assert_allclose(grown[:3, :3], size * rigid[:3, :3], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(
-        grown[:3, :3] @ head + grown[:3, 3], rigid[:3, :3] @ head + rigid[:3, 3], atol=1e-12
-    )
+    left = np.sqrt(1.0 - 0.375 * (1.0 - np.cos(np.radians(degrees))))
+    for column in 0, 1:  # a bend about the bone's X, a twist about the bone
+        along = skeleton.rest[1, :3, column]
+        about = turn((along[0], along[1], along[2]), degrees)
+        pose = posed(skeleton, np.array([turn((3, 1, 2), 40.0), about]))
+        rigid, grown = helper_transforms(
+            [Helper(0, 1, 0.3), Helper(0, 1, 0.3, growth=0.4)], pose, skeleton
+        )
+        stretch = np.linalg.inv(rigid[:3, :3]) @ grown[:3, :3]
+        expected = np.outer(along, along) * (1.0 - left**-0.4) + np.eye(3) * left**-0.4
+        np.testing.assert_allclose(stretch, expected, rtol=0, atol=1e-12)
+        head = np.append(helper_heads([Helper(0, 1, 0.3)], skeleton)[0], 1.0)
+        np.testing.assert_allclose(grown @ head, rigid @ head, rtol=0, atol=1e-12)
 
 
-def test_growth_does_not_count_the_scale_of_the_character() -> None:
+def test_a_helper_shrinks_in_every_direction() -> None:
+    """The gauge's volume is 1 - 2 s (1 - s) (1 - cos t), whatever the axis."""
+    skeleton = chain(2)
+    pose = posed(skeleton, np.array([turn((3, 1, 2), 40.0), turn((1, -2, 3), 100.0)]))
+    rigid, shrunk = helper_transforms(
+        [Helper(0, 1, 0.3), Helper(0, 1, 0.3, shrink=0.6)], pose, skeleton
+    )
+    volume = 1.0 - 0.375 * (1.0 - np.cos(np.radians(100.0)))
+    expected = volume**0.2 * rigid[:3, :3]
+    np.testing.assert_allclose(shrunk[:3, :3], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("bone", "along"), [(0, 0.75), (1, 0.25)])
+def test_an_anchored_helper_turns_about_a_point_of_a_bone(bone: int, along: float) -> None:
+    skeleton = chain(2)
+    pose = posed(skeleton, np.array([turn((3, 1, 2), 40.0), turn((1, 0, 0), 90.0)]))
+    free, anchored = (Helper(0, 1, 0.3), Helper(0, 1, 0.3, anchor=bone, along=along))
+    point = skeleton.heads[bone] + along * (skeleton.tails[bone] - skeleton.heads[bone])
+    np.testing.assert_allclose(helper_heads([anchored], skeleton)[0], point, atol=1e-12)
+    plain, turned = helper_transforms([free, anchored], pose, skeleton)
+    np.testing.assert_allclose(turned[:3, :3], plain[:3, :3], rtol=0, atol=1e-12)
+    there = np.append(point, 1.0)
+    np.testing.assert_allclose(turned @ there, pose.matrices[bone] @ there, rtol=0, atol=1e-12)
+
+
+def test_the_scale_of_the_whole_character_does_not_count_as_a_turn() -> None:
     skeleton = chain(2)
     matrices = posed(skeleton, np.array([turn((1, 0, 0), 30.0), turn((0, 1, 0), 90.0)])).matrices
-    helpers = [Helper(0, 1, 0.3, growth=0.3)]
+    helpers = [Helper(0, 1, 0.3, growth=0.3, shrink=0.2, anchor=0, along=0.9)]
     [plain] = helper_transforms(helpers, Pose.from_matrices(matrices, skeleton), skeleton)
     doubled = np.diag([2.0, 2.0, 2.0, 1.0]) @ matrices
     [larger] = helper_transforms(helpers, Pose.from_matrices(doubled, skeleton), skeleton)
@@ -90,7 +113,7 @@ def test_growth_does_not_count_the_scale_of_the_character() -> None:
 
 
 def test_at_rest_helpers_are_at_rest() -> None:
-    helpers = [Helper(0, 1, 0.3, growth=0.3), Helper(0, 2, 0.7)]
+    helpers = [Helper(0, 1, 0.3, growth=0.3, anchor=1, along=0.5), Helper(0, 2, 0.7)]
     found = helper_transforms(helpers, Pose.rest(chain(3)), chain(3))
     np.testing.assert_allclose(found, np.tile(np.eye(4), (2, 1, 1)), rtol=0, atol=1e-12)
     assert helper_transforms([], Pose.rest(chain(3)), chain(3)).shape == (0, 4, 4)

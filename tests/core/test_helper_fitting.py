@@ -79,7 +79,7 @@ def largest(
     )
 
 
-@pytest.mark.parametrize(("helpers", "percent"), [(1, 10.0), (2, 4.3), (3, 2.4), (4, 1.5)])
+@pytest.mark.parametrize(("helpers", "percent"), [(1, 15.0), (2, 8.5), (3, 5.0), (4, 3.5)])
 def test_what_helpers_leave_of_dual_quaternions(
     cylinder: Cylinder, helpers: int, percent: float
 ) -> None:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from ...scene.animation_curves import PlayedAction
 from ...scene.armature import armature_of
+from ...scene.edited_bones import edited_bones
 from ...wording import counted, listed
 from ..issue import FixError
 from .armature_actions import actions_of, objects_with
 from .bone_dependents import require_no_reasons
 from .bone_motion import BoneMotion, curves_by_channel, every_frame, path_of, rotation_channel
 from .parenting_reasons import chain_of, is_led, parenting_reasons
-from .rest_bones import edited_bones
 
 # Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
 # that point against Y come out of Blender up to 6e-5 from square.

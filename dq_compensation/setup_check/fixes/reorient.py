@@ -13,6 +13,7 @@ from ...analysis.limb_axes import LARGEST_ANGLE, LimbAxes, only_child_distances
 from ...analysis.rest_rotation import RestRotation, nearest_axes, to_direction
 from ...scene.animation_curves import PlayedAction, bone_curves, multiply_values
 from ...scene.armature import armature_of
+from ...scene.edited_bones import edited_bones
 from ...scene.object_settings import settings_of
 from ...scene.setup import armature_modifier
 from ...wording import counted, listed
@@ -20,7 +21,6 @@ from ..issue import FixError
 from .armature_actions import actions_of, objects_with
 from .bone_channels import channels_of, is_uneven, keeps_no_sum, turn_curves, turn_pose
 from .bone_dependents import follow, require_no_reasons, turning_reasons
-from .rest_bones import edited_bones
 
 
 def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:

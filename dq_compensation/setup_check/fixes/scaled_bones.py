@@ -10,8 +10,8 @@ from mathutils import Matrix as BlenderMatrix
 from numpy.typing import NDArray
 
 from ...scene.armature import armature_of
+from ...scene.edited_bones import edited_bones
 from .object_transforms import Matrix, is_equal, scaled
-from .rest_bones import edited_bones
 
 # Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
 # turned about as a mirror image is.

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 import bpy
 
-from ...scene.armature import armature_of
-from ..issue import FixError
-from .requirements import require_no_edit_mode
+from ..errors import UserError
+from .armature import armature_of, is_in_edit_mode
 
 
 @contextmanager
@@ -20,9 +19,10 @@ def edited_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEdit
     into Edit Mode in a scene that lives as long as the `with`.
 
     Raises:
-        FixError: it is in Edit Mode already, or Edit Mode refuses it.
+        UserError: it is in Edit Mode already, or Edit Mode refuses it.
     """
-    require_no_edit_mode(armature)
+    if is_in_edit_mode(armature):
+        raise UserError(f"{armature.name} is in Edit Mode. Leave it (Tab) and try again.")
     mode, hidden = armature.mode, armature.hide_viewport
     scene = bpy.data.scenes.new("Bones")
     try:
@@ -35,7 +35,7 @@ def edited_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEdit
         ):
             bpy.ops.object.mode_set(mode="EDIT")
             if not armature_of(armature).is_editmode:
-                raise FixError(f"{armature.name} cannot go into Edit Mode.")
+                raise UserError(f"{armature.name} cannot go into Edit Mode.")
             try:
                 yield armature_of(armature).edit_bones
             finally:

@@ -1,0 +1,206 @@
+"""Bakes the selected characters to helper bones and plain linear skinning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.types import Context, Event
+
+from ..bake.bones_baking import bake_bones
+from ..bake.bones_options import BonesOptions
+from ..bake.bones_source import bones_refusal
+from ..errors import UserError
+from .bake_operators import DIALOG_WIDTH, Bakes, draw_properties, selected_characters
+from .bake_progress import RunsInSteps, Steps
+from .corrective_operators import BONES, selected_bones
+from .reporting import OperatorResult, reports_errors
+from .sentences import broken_lines, draw_lines
+
+_POSES = (
+    (
+        "RANGE",
+        "Range of Motion",
+        "Random poses in which all of the joints bend and twist at once",
+    ),
+    ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
+    ("FRAMES", "Whole Action", "All frames of the armature's action"),
+)
+_ONTO = (
+    (
+        "THIS",
+        "This Object",
+        "The character's armature gets the bones, its mesh the weights",
+    ),
+    (
+        "COPY",
+        "A Copy",
+        "A copy of the character and of its armature gets them. The originals stay as they are and "
+        "are hidden in the viewport",
+    ),
+)
+
+
+class DQC_OT_bake_bones(RunsInSteps, Bakes):
+    """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
+deforms the character like DQ Compensation. Esc stops"""
+
+    bl_idname = "dqc.bake_bones"
+    bl_label = "Bake to Bones"
+    bl_options = {"REGISTER", "UNDO"}
+    object_refusal = staticmethod(bones_refusal)
+
+    bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
+    bone_names: StringProperty(
+        name="Bone Names",
+        description="For scripts: bone names separated by commas, instead of the selected bones",
+        options={"SKIP_SAVE"},
+    )
+    mirror: BoolProperty(
+        name="Left and Right",
+        description="Include the other side's bones, found by their names",
+        default=True,
+    )
+    helpers: IntProperty(
+        name="Helpers",
+        description="Helper bones for each joint; 0: as few as the tolerance needs",
+        default=0,
+        min=0,
+        max=4,
+    )
+    influences: IntProperty(
+        name="Influences",
+        description="How many bones a vertex follows at most: 4 or 8 for most engines; 0: any "
+        "number",
+        default=4,
+        min=0,
+        soft_max=8,
+    )
+    tolerance: FloatProperty(
+        name="Tolerance (mm)",
+        description="A joint that is nearer to the deformation than this gets no more helper bones",
+        default=0.5,
+        min=0.0,
+        soft_max=10.0,
+        precision=3,
+    )
+    poses: EnumProperty(
+        name="Poses", description="The poses that the result is fitted to", items=_POSES
+    )
+    bend: FloatProperty(
+        name="Bend",
+        description="How far the joints bend, degrees",
+        default=90.0,
+        min=1.0,
+        max=170.0,
+    )
+    twist: FloatProperty(
+        name="Twist",
+        description="How far the bones twist both ways, degrees",
+        default=60.0,
+        min=0.0,
+        max=170.0,
+    )
+    onto: EnumProperty(name="Onto", description="What gets the bones and weights", items=_ONTO)
+    keys: BoolProperty(
+        name="Key Helpers",
+        description="Write the motion of the helper bones into the armature's action, for "
+        "exporters that do not sample constraints",
+        default=False,
+    )
+    key_every_frame: BoolProperty(
+        name="All Frames",
+        description="Key every frame. Otherwise only those that interpolation does not give to "
+        "within the tolerance",
+        default=True,
+    )
+    bone_limit: IntProperty(
+        name="Bone Limit",
+        description="The largest number of deforming bones that the engine takes; 0: any number",
+        default=0,
+        min=0,
+        soft_max=1024,
+    )
+    overwrite: BoolProperty(
+        name="Replace Earlier Bake",
+        description="First remove the helper bones of an earlier bake, and give the mesh the "
+        "weights back that it had before",
+        default=True,
+    )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self._interactive = True
+        if not selected_bones(context):
+            self.bones = "ALL"
+        return context.window_manager.invoke_props_dialog(
+            self, width=DIALOG_WIDTH, confirm_text="Bake"
+        )
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(
+            self, ("bones", "mirror", "helpers", "influences", "tolerance", "poses")
+        )
+        if self.poses == "RANGE":
+            column.prop(self, "bend")
+            column.prop(self, "twist")
+        for name in ("onto", "bone_limit", "overwrite", "keys"):
+            column.prop(self, name)
+        row = column.row()
+        row.active = self.keys
+        row.prop(self, "key_every_frame")
+        if self.bones == "SELECTED":
+            count = len(selected_bones(context))
+            bones = "1 bone is" if count == 1 else f"{count} bones are"
+            column.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
+        text = (
+            "Afterwards the character is hidden, and the copy stands at its place."
+            if self.onto == "COPY"
+            else "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its "
+            "Armature modifier is turned off. The weights are kept in the mesh."
+        )
+        draw_lines(column, broken_lines(text, DIALOG_WIDTH - 60), "INFO")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        return self.run(context, self._steps_of(selected_characters(context), context))
+
+    def stopped(self) -> str:
+        return "The check was stopped. The bones are baked"
+
+    def _steps_of(self, objects: list[Any], context: Context) -> Steps:
+        """Bake, list each joint in the Info editor, and return the reports as sentences."""
+        reports = yield from bake_bones(objects, self._options(context))
+        for report in reports:
+            for joint in report.joints:
+                self.report({"INFO"}, joint.sentence())
+        return [report.sentence() for report in reports]
+
+    def _options(self, context: Context) -> BonesOptions:
+        """The chosen options.
+
+        Raises:
+            UserError: no bone is selected.
+        """
+        names = [name.strip() for name in self.bone_names.split(",") if name.strip()]
+        if not names and self.bones == "SELECTED":
+            names = selected_bones(context)
+            if not names:
+                raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
+        return BonesOptions(
+            bones=tuple(names),
+            helpers=self.helpers,
+            influences=self.influences,
+            tolerance=self.tolerance,
+            poses=self.poses,
+            bend=self.bend,
+            twist=self.twist,
+            onto=self.onto,
+            keys=self.keys,
+            key_every_frame=self.key_every_frame,
+            bone_limit=self.bone_limit,
+            mirror=self.mirror,
+            overwrite=self.overwrite,
+        )
+
+
+CLASSES = (DQC_OT_bake_bones,)

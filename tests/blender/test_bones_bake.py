@@ -1,0 +1,364 @@
+"""Helper bones: the baked limb follows ours with nothing but bones and plain linear skinning."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.bake.bones_removal import remove_bones_bake
+from dq_compensation.bake.helper_names import helper_name, split_side
+from dq_compensation.core.helper_bones import Helper, helper_transforms
+from dq_compensation.core.pose import Pose
+from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
+from dq_compensation.scene.bone_names import flipped_name
+from dq_compensation.scene.helper_rig import COLLECTION, HelperBone, add_helpers, helper_names
+from dq_compensation.scene.mesh import read_weights
+from tests.blender.bake_scenes import native, shows_armature_alone
+from tests.blender.enabled_scenes import description, enable, select
+from tests.blender.scene_builders import add_armature, link
+from tests.limb import BONES, build_limb, pose_limb
+
+MM = 1000.0
+
+
+@pytest.fixture
+def limb(addon: None) -> bpy.types.Object:
+    """The limb, enabled."""
+    obj, _ = build_limb()
+    enable(obj)
+    return obj
+
+
+def rig(obj: bpy.types.Object) -> bpy.types.Object:
+    return obj.find_armature()
+
+
+def bake(obj: bpy.types.Object, *others: bpy.types.Object, **options: object) -> bpy.types.Object:
+    """Bake by the operator; returns the mesh object that has the weights."""
+    before = set(bpy.data.objects)
+    select(obj, *others)
+    assert bpy.ops.dqc.bake_bones(**{"bones": "ALL", "helpers": 2, **options}) == {"FINISHED"}
+    added = [each for each in bpy.data.objects if each not in before and each.type == "MESH"]
+    return added[0] if added else obj
+
+
+def bones_description(armature: bpy.types.Object) -> object:
+    """Everything of an armature that a bake could leave behind."""
+    return (
+        [
+            (bone.name, bone.parent and bone.parent.name, bone.use_deform, list(bone.keys()))
+            for bone in armature.data.bones
+        ],
+        [tuple(map(tuple, bone.matrix_local)) for bone in armature.data.bones],
+        [collection.name for collection in armature.data.collections],
+        [len(bone.constraints) for bone in armature.pose.bones],
+        armature.animation_data and armature.animation_data.action,
+    )
+
+
+def everything(obj: bpy.types.Object) -> object:
+    """What a bake could leave behind of a mesh object and its armature."""
+    found = description(obj)
+    names = ("mesh keys", "attributes", "groups", "weights", "positions", "actions", "objects")
+    return {name: found[name] for name in names}, bones_description(rig(obj))
+
+
+def weight_rows(obj: bpy.types.Object) -> NDArray[np.float32]:
+    """Shape (n, groups)."""
+    weights = read_weights(obj.data)
+    return np.stack([weights.of_group(group.index) for group in obj.vertex_groups], axis=1)
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.7])
+def test_constraints_follow_as_numpy_says(empty_file: None, growth: float) -> None:
+    """Whatever moves the parent, the helper itself and the armature; 1e-5 is float32's at 20 m."""
+    armature = add_armature()
+    armature.location, armature.rotation_euler, armature.scale = (20, -10, 3), (1, 2, 3), (2, 2, 2)
+    gauge = "gauge" if growth else ""
+    add_helpers(armature, [HelperBone("helper", "Upper", "Lower", 0.3, growth, gauge)])
+    skeleton = read_skeleton(armature)
+    of = skeleton.names.index
+    rng = np.random.default_rng(3)
+    armature.pose.bones["helper"].rotation_quaternion = (0.5, 0.5, 0.5, 0.5)
+    for _ in range(4):
+        for name in ("Root", "Upper", "Lower"):
+            bone = armature.pose.bones[name]
+            bone.rotation_mode = "XYZ"
+            bone.rotation_euler = rng.uniform(-1.3, 1.3, 3).tolist()
+            bone.location = rng.uniform(-0.2, 0.2, 3).tolist()
+        bpy.context.view_layer.update()
+        evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        matrices = pose_matrices(evaluated, pose_order(armature, skeleton))
+        pose = Pose.from_matrices(matrices, skeleton)
+        helper = Helper(of("Upper"), of("Lower"), 0.3, growth)
+        expected = helper_transforms([helper], pose, skeleton)[0]
+        assert np.abs(matrices[of("helper")] - expected).max() < 1e-5
+
+
+def test_the_plain_modifier_shows_ours(limb: bpy.types.Object) -> None:
+    """A third of the error that linear skinning has; in Blender the result is what was fitted."""
+    pose_limb(rig(limb))
+    live = api.evaluate(limb)
+    plain = np.linalg.norm(api.evaluate(limb, method="LINEAR") - live, axis=1)
+    bake(limb)
+    assert not limb.dq_compensation.enabled
+    assert shows_armature_alone(limb, preserve_volume=False)
+    apart = np.linalg.norm(native(limb) - live, axis=1)
+    assert apart.max() < plain.max() / 3.0
+    assert np.sqrt(np.mean(apart**2)) < np.sqrt(np.mean(plain**2)) / 3.0
+
+
+def test_weights_are_few_and_add_up(limb: bpy.types.Object) -> None:
+    limb.vertex_groups.new(name="Other").add(range(50), 0.3, "REPLACE")
+    bake(limb, influences=3)
+    rows = weight_rows(limb)
+    other = limb.vertex_groups["Other"].index
+    assert np.array_equal(np.flatnonzero(rows[:, other]), np.arange(50))
+    of_bones = np.delete(rows, other, axis=1)
+    assert np.all(of_bones >= 0.0)
+    assert np.abs(of_bones.sum(axis=1) - 1.0).max() < 1e-6
+    assert np.count_nonzero(of_bones, axis=1).max() == 3
+
+
+def test_helpers_are_bones_that_deform_beside_the_others(limb: bpy.types.Object) -> None:
+    armature = rig(limb)
+    before = bones_description(armature)
+    bake(limb)
+    names = helper_names(armature)
+    deforming = [name for name in names if armature.data.bones[name].use_deform]
+    assert deforming == [f"{joint}_helper{n}" for joint in ("Hand", "Lower") for n in (1, 2)]
+    for name in names:
+        bone = armature.data.bones[name]
+        assert bone.parent.name == ("Upper" if name.startswith("Lower") else "Lower")
+        assert not bone.use_connect
+        assert [each.name for each in bone.collections] == [COLLECTION]
+    assert not armature.animation_data or not armature.animation_data.drivers
+    assert [bone.name for bone in armature.data.bones][: len(BONES)] == list(BONES)
+    after = bones_description(armature)
+    assert after[1][: len(BONES)] == before[1]
+
+
+def test_removing_leaves_nothing(limb: bpy.types.Object) -> None:
+    """Weights come back with the order of each vertex's groups, and weights of 0."""
+    armature = rig(limb)
+    limb.vertex_groups["Hand"].add([0, 1], 0.0, "REPLACE")
+    select(limb)
+    bpy.ops.dqc.disable()
+    before = everything(limb)
+    bake(limb)
+    remove_bones_bake([limb])
+    assert everything(limb) == before
+    assert helper_names(armature) == []
+
+
+def test_baking_again_gives_the_same(limb: bpy.types.Object) -> None:
+    bake(limb)
+    once = everything(limb)
+    bake(limb)
+    assert everything(limb) == once
+
+
+def test_undo_takes_it_back_in_one_step(limb: bpy.types.Object) -> None:
+    name = limb.name
+    before = everything(limb)
+    bpy.ops.ed.undo_push(message="before")
+    bake(limb)
+    bpy.ops.ed.undo_push(message="after")
+    bpy.ops.ed.undo()
+    limb = bpy.data.objects[name]
+    assert everything(limb) == before
+    assert limb.dq_compensation.enabled
+
+
+def test_a_copy_leaves_the_original_alone(limb: bpy.types.Object) -> None:
+    armature = rig(limb)
+    pose_limb(armature)
+    armature.pose.bones["Hand"].keyframe_insert("rotation_euler", frame=1)
+    armature.pose.bones["Hand"].keyframe_insert("rotation_euler", frame=5)
+    live = api.evaluate(limb)
+    described = description(limb)
+    names = [bone.name for bone in armature.data.bones]
+    action = armature.animation_data.action
+    paths = len(curves(armature))
+    copy = bake(limb, onto="COPY", keys=True)
+    assert rig(copy) != armature
+    assert copy.parent == rig(copy)
+    assert [bone.name for bone in armature.data.bones] == names
+    assert (armature.animation_data.action, len(curves(armature))) == (action, paths)
+    assert rig(copy).animation_data.action != action
+    for key, value in description(limb).items():
+        assert key in {"objects", "meshes", "actions"} or value == described[key]
+    assert limb.hide_get()
+    for bone in rig(copy).pose.bones:
+        for constraint in bone.constraints:
+            if constraint.type == "ARMATURE":
+                assert {target.target for target in constraint.targets} == {rig(copy)}
+    assert np.abs(native(copy) - live).max() < 0.02
+
+
+def test_keyed_helpers_move_alike_without_constraints(limb: bpy.types.Object) -> None:
+    """1e-6 is float32's. In every second frame nothing is interpolated; all frames are keyed."""
+    armature = rig(limb)
+    for frame, bend in ((1, 0.0), (5, 1.4)):
+        pose_limb(armature, bend)
+        for name in BONES:
+            armature.pose.bones[name].keyframe_insert("rotation_euler", frame=frame)
+    bake(limb, keys=True)
+    helpers = helper_names(armature)
+    for frame in (1, 2, 4, 5):
+        bpy.context.scene.frame_set(frame)
+        constrained = native(limb)
+        for name in helpers:
+            for constraint in armature.pose.bones[name].constraints:
+                constraint.mute = True
+        keyed = native(limb)
+        for name in helpers:
+            for constraint in armature.pose.bones[name].constraints:
+                constraint.mute = False
+        assert np.abs(keyed - constrained).max() < 1e-6
+    remove_bones_bake([limb])
+    assert not [curve for curve in curves(armature) if "helper" in curve.data_path]
+
+
+def test_fewer_keys_where_interpolation_will_do(limb: bpy.types.Object) -> None:
+    armature = rig(limb)
+    for frame, bend in ((1, 0.0), (9, 0.1)):
+        pose_limb(armature, bend)
+        armature.pose.bones["Lower"].keyframe_insert("rotation_euler", frame=frame)
+    bake(limb, keys=True, key_every_frame=False, tolerance=1.0)
+    counts = {
+        len(curve.keyframe_points) for curve in curves(armature) if "helper" in curve.data_path
+    }
+    assert 2 in counts
+    assert max(counts) < 9
+
+
+def test_meshes_on_one_armature_share_helpers(limb: bpy.types.Object) -> None:
+    """The second mesh is elsewhere in its armature; a helper is removed when nobody follows it."""
+    armature = rig(limb)
+    sleeve = link(limb.copy())
+    sleeve.data, sleeve.name = limb.data.copy(), "Sleeve"
+    sleeve.dq_compensation.is_enabled = False
+    sleeve.modifiers.clear()
+    sleeve.modifiers.new("Armature", "ARMATURE").object = armature
+    bpy.context.view_layer.update()
+    enable(limb)
+    select(limb, sleeve)
+    bpy.ops.dqc.enable()
+    bake(limb, sleeve)
+    helpers = helper_names(armature)
+    assert len([name for name in helpers if armature.data.bones[name].use_deform]) == 4
+    assert np.array_equal(weight_rows(limb), weight_rows(sleeve))
+    assert remove_bones_bake([limb]) == 0
+    assert remove_bones_bake([sleeve]) == len(helpers)
+
+
+def test_shape_keys_stay(limb: bpy.types.Object) -> None:
+    limb.shape_key_add(name="Basis", from_mix=False)
+    key = limb.shape_key_add(name="Fat", from_mix=False)
+    key.value = 0.0
+    key.points[3].co.z += 0.5
+    bake(limb)
+    assert [block.name for block in limb.data.shape_keys.key_blocks] == ["Basis", "Fat"]
+    assert limb.data.shape_keys.key_blocks["Fat"].points[3].co.z > 0.3
+
+
+def test_chosen_joints_only(limb: bpy.types.Object) -> None:
+    bake(limb, bone_names="Hand", mirror=False)
+    names = helper_names(rig(limb))
+    assert names
+    assert all(name.startswith("Hand_") for name in names)
+
+
+def test_a_bake_does_not_change_how_other_meshes_are_deformed(limb: bpy.types.Object) -> None:
+    """Helpers are no limbs: what is enabled on the same armature is measured as before."""
+    other = link(limb.copy())
+    other.data = limb.data.copy()
+    pose_limb(rig(limb))
+    before = api.evaluate(other)
+    bake(limb)
+    assert np.array_equal(api.evaluate(other), before)
+
+
+def test_poses_of_an_action_are_what_is_fitted(limb: bpy.types.Object) -> None:
+    armature = rig(limb)
+    for frame, bend in ((1, 0.0), (10, 1.6), (20, 0.2)):
+        pose_limb(armature, bend, 0.3)
+        for name in BONES:
+            armature.pose.bones[name].keyframe_insert("rotation_euler", frame=frame)
+    bpy.context.scene.frame_set(7)
+    live = api.evaluate(limb)
+    for source in ("KEYED", "FRAMES"):
+        bake(limb, poses=source)
+        assert bpy.context.scene.frame_current == 7
+        assert np.linalg.norm(native(limb) - live, axis=1).max() < 0.01
+
+
+def test_renamed_bones_are_found_again(limb: bpy.types.Object) -> None:
+    armature = rig(limb)
+    bpy.ops.dqc.disable()
+    before = weight_rows(limb)
+    bake(limb)
+    armature.data.bones["Lower"].name = "Forearm"
+    helper = next(name for name in helper_names(armature) if name.startswith("Lower_helper"))
+    armature.data.bones[helper].name = "Mine"
+    remove_bones_bake([limb])
+    assert [group.name for group in limb.vertex_groups] == ["Upper", "Forearm", "Hand"]
+    assert np.array_equal(weight_rows(limb), before)
+    assert helper_names(armature) == []
+
+
+@pytest.mark.parametrize(
+    ("bone", "name"),
+    [
+        ("forearm.L", "forearm_helper1.L"),
+        ("DEF-forearm.R.001", "forearm_helper1.R.001"),
+        ("lowerarm_l", "lowerarm_helper1_l"),
+        ("mixamorig:LeftForeArm", "mixamorig:LeftForeArm_helper1"),
+        ("Arm-Right", "Arm_helper1-Right"),
+        ("spine", "spine_helper1"),
+    ],
+)
+def test_names_tell_the_side(bone: str, name: str) -> None:
+    assert helper_name((bone,), "helper1", ()) == name
+    assert helper_name((flipped_name(bone),), "helper1", ()) == flipped_name(name)
+    assert "".join(split_side(bone)) == bone
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "name"),
+    [
+        ("upperleg.L", "spine", "upperleg_spine_helper1.L"),
+        ("spine", "LeftLeg", "LeftLeg_spine_helper1"),
+        ("LeftArm", "LeftShoulder", "LeftArm_Shoulder_helper1"),
+        ("breast.R", "breast.L", "breast_breast_helper1"),
+        ("eye_l", "brow_l", "eye_brow_helper1_l"),
+    ],
+)
+def test_names_of_bones_that_are_not_above_each_other(one: str, other: str, name: str) -> None:
+    assert helper_name((one, other), "helper1", ()) == name
+    flipped = helper_name((flipped_name(one), flipped_name(other)), "helper1", ())
+    assert flipped == flipped_name(name)
+
+
+def test_names_are_free_and_short() -> None:
+    assert helper_name(("arm.L",), "helper1", {"arm_helper1.L"}) == "arm_helper1_1.L"
+    assert len(helper_name(("ä" * 31 + ".L",), "helper2", ()).encode()) <= 63
+
+
+def test_report_is_what_blender_shows(limb: bpy.types.Object, capfd: object) -> None:
+    bake(limb)
+    printed = capfd.readouterr().out  # type: ignore[attr-defined]
+    assert "Lower, 2 helper bones: largest error" in printed
+    assert "in 16 poses that were not fitted" in printed.lower()
+
+
+def curves(armature: bpy.types.Object) -> list[bpy.types.FCurve]:
+    animation = armature.animation_data
+    if hasattr(animation.action, "layers"):
+        strip = animation.action.layers[0].strips[0]
+        return list(strip.channelbag(animation.action_slot).fcurves)
+    return list(animation.action.fcurves)

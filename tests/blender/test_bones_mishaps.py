@@ -1,0 +1,170 @@
+"""Helper bones that cannot be baked: a sentence that names the object, and nothing half done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+import pytest
+
+from dq_compensation.bake.bones_baking import bake_bones
+from dq_compensation.bake.bones_options import BonesOptions
+from dq_compensation.scene.helper_rig import helper_names
+from tests.blender.enabled_scenes import enable, select
+from tests.blender.scene_builders import link
+from tests.blender.test_bones_bake import bake, everything, rig
+from tests.limb import build_bendy_limb, build_limb
+
+
+@pytest.fixture
+def limb(addon: None) -> bpy.types.Object:
+    """The limb, enabled."""
+    obj, _ = build_limb()
+    enable(obj)
+    return obj
+
+
+def refused(obj: bpy.types.Object, words: str, **options: object) -> None:
+    """Nothing has changed, and the reason has these words: as an error, or in the tooltip."""
+    bpy.context.view_layer.update()
+    before = everything(obj)
+    count = len(bpy.data.objects)
+    with pytest.raises(RuntimeError, match=words):
+        bake(obj, **options)
+    assert everything(obj) == before
+    assert len(bpy.data.objects) == count
+
+
+def envelopes(obj: bpy.types.Object) -> None:
+    obj.modifiers["Armature"].use_bone_envelopes = True
+
+
+def modifier_before(obj: bpy.types.Object) -> None:
+    obj.modifiers.new("Wave", "WAVE")
+    obj.modifiers.move(len(obj.modifiers) - 1, 0)
+
+
+def negative(obj: bpy.types.Object) -> None:
+    rig(obj).scale = (-1.0, 1.0, 1.0)
+
+
+def uneven(obj: bpy.types.Object) -> None:
+    rig(obj).scale = (1.0, 2.0, 1.0)
+
+
+def hidden(obj: bpy.types.Object) -> None:
+    obj.hide_viewport = True
+
+
+def rest_position(obj: bpy.types.Object) -> None:
+    rig(obj).data.pose_position = "REST"
+
+
+def shared_mesh(obj: bpy.types.Object) -> None:
+    other = link(obj.copy())
+    other.dq_compensation.is_enabled = False
+
+
+def shared_bones(obj: bpy.types.Object) -> None:
+    link(rig(obj).copy())
+
+
+def locked(obj: bpy.types.Object) -> None:
+    obj.vertex_groups["Lower"].lock_weight = True
+
+
+def one_bone(obj: bpy.types.Object) -> None:
+    for name in ("Lower", "Hand"):
+        obj.vertex_groups.remove(obj.vertex_groups[name])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words", "options"),
+    [
+        (envelopes, "envelopes", {}),
+        (modifier_before, "Wave of Limb acts before", {}),
+        (negative, "Limb Rig has a negative scale", {}),
+        (uneven, "Limb Rig is scaled unevenly", {}),
+        (hidden, "Limb is hidden", {}),
+        (rest_position, "Limb Rig is in Rest Position", {}),
+        (shared_mesh, "2 objects share the mesh", {}),
+        (shared_bones, "2 objects share the bones", {}),
+        (locked, "Lower", {}),
+        (one_bone, "No vertex of Limb follows two", {}),
+        (None, "follows Upper and the deforming bone above", {"bone_names": "Upper"}),
+        (None, "no deforming bone Nothing", {"bone_names": "Nothing"}),
+        (None, "7 deforming bones, 4 of them helpers", {"bone_limit": 5}),
+        (None, "limit of 2", {"bone_limit": 2}),
+        (None, "no action", {"poses": "KEYED"}),
+        (None, "no action", {"keys": True}),
+    ],
+)
+def test_refused(
+    limb: bpy.types.Object,
+    spoil: Callable[[bpy.types.Object], None] | None,
+    words: str,
+    options: dict[str, object],
+) -> None:
+    if spoil is not None:
+        spoil(limb)
+    refused(limb, words, **options)
+
+
+def test_edit_mode_is_refused(limb: bpy.types.Object) -> None:
+    select(rig(limb))
+    bpy.ops.object.mode_set(mode="EDIT")
+    with pytest.raises(RuntimeError, match="Edit Mode"):
+        bpy.ops.dqc.bake_bones(bones="ALL")
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_bendy_bones_are_named(addon: None) -> None:
+    obj, _ = build_bendy_limb(8)
+    refused(obj, "bendy bones of Limb Rig.*Upper, Lower, Hand")
+
+
+def test_an_earlier_bake_is_not_baked_again_unasked(limb: bpy.types.Object) -> None:
+    bake(limb)
+    refused(limb, "Replace Earlier Bake", overwrite=False)
+
+
+def test_what_was_stopped_has_changed_nothing(limb: bpy.types.Object) -> None:
+    before = everything(limb)
+    steps = bake_bones([limb], BonesOptions())
+    shares = []
+    for progress in steps:
+        assert progress.stoppable
+        shares.append(progress.share)
+        if progress.doing.startswith("Checking") and len(shares) % 3 == 0:
+            break
+    steps.close()
+    assert shares == sorted(shares)
+    assert everything(limb) == before
+
+
+def test_a_failure_while_writing_removes_the_copies(limb: bpy.types.Object) -> None:
+    """A locked group is found only when the copy gets its weights."""
+    locked(limb)
+    refused(limb, "Lower", onto="COPY")
+
+
+def test_a_linked_armature_is_baked_onto_a_copy(limb: bpy.types.Object, tmp_path: Path) -> None:
+    path = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    with bpy.data.libraries.load(path, link=True) as (source, target):
+        target.objects = list(source.objects)
+    for obj in bpy.data.objects:
+        if obj.name in {"Limb", "Limb Rig"}:
+            bpy.context.scene.collection.objects.link(obj)
+    linked = bpy.data.objects["Limb"]
+    bpy.context.view_layer.update()
+    select(linked)
+    with pytest.raises(RuntimeError, match="Limb Rig is linked from another file"):
+        bpy.ops.dqc.bake_bones(bones="ALL")
+    copy = bake(linked, onto="COPY")
+    assert copy.library is None
+    assert rig(copy).library is None
+    assert helper_names(rig(copy))
+    assert helper_names(rig(linked)) == []
