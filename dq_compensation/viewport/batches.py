@@ -29,7 +29,7 @@ from .instanced_mesh import InstancedMesh, most_instances, wanted_layout
 from .instanced_surface import placements_texture
 from .kernels import PosePaletteLayout
 from .members import Key, Member, Places, member_of
-from .playing import plays
+from .playing import frame_rate, plays
 from .take_tables import InstanceGroup
 
 # How many arrangements are kept: viewports may show different objects.
@@ -272,7 +272,7 @@ class Batches:
         Returns:
             their batches.
         """
-        fps = scene.render.fps / scene.render.fps_base
+        fps = frame_rate(scene)
         by_key: dict[Key, list[Member]] = {}
         for member in members:
             by_key.setdefault(member.key, []).append(member)
