@@ -210,13 +210,17 @@ def copies_seconds(armature: bpy.types.Object, body: bpy.types.Object) -> dict[s
             begun = time.thread_time()
             (members,), _ = batches.members(cast.meshes, depsgraph)
             found["sort"].append(time.thread_time() - begun)
-            found["pose and skin"].append(python_seconds(partial(show, batches, members), 1))
+            found["pose and skin"].append(
+                python_seconds(partial(show, batches, members, depsgraph), 1)
+            )
     return {name: statistics.median(times[2:]) for name, times in found.items()}
 
 
-def show(batches: Batches, members: list[Member], _number: int) -> None:
+def show(
+    batches: Batches, members: list[Member], depsgraph: bpy.types.Depsgraph, _number: int
+) -> None:
     """Pose and skin copies."""
-    batches.update(members, bpy.context.scene, lambda _member, _error: None)
+    batches.update(members, depsgraph, lambda _member, _error: None)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from ..scene.numpy_evaluator import shape_key_values
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from .gpu_mesh import GpuMesh
-from .playing import frame_rate, playing_of, pose_at
+from .playing import playing_of, pose_at, scene_time
 from .pose_palette import PosePalette
 from .skinning import DeformedMesh
 
@@ -156,8 +156,7 @@ class SharedPose:
         if playing is None:
             matrices = binding.pose_matrices(rig.evaluated_get(depsgraph))
         else:
-            scene = depsgraph.scene
-            matrices = pose_at(playing, scene.frame_current_final, frame_rate(scene))
+            matrices = pose_at(playing, *scene_time(depsgraph))
         if self._matrices is not None and np.array_equal(matrices, self._matrices):
             return
         pose = Pose.from_matrices(matrices, self.skeleton)

@@ -97,24 +97,23 @@ def _draw_batches(
 ) -> list[bpy.types.Object]:
     """Draw copies of characters, and those that play takes; returns the other objects."""
     members, alone = session.batches.members(objects, depsgraph)
-    scene = depsgraph.scene
     for some in members:
         try:
-            for batch in session.batches.update(some, scene, _note_pose):
+            for batch in session.batches.update(some, depsgraph, _note_pose):
                 draw_batch(batch, session.view, context)
         except BindingError:
             # What is drawn alone says what is wrong with it.
-            alone += [member.obj.original for member in some]
+            alone += [member.original for member in some]
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
             for member in some:
-                fail(member.obj.original, error)
+                fail(member.original, error)
             check_soon()
     return alone
 
 
 def _note_pose(member: Member, error: PoseError | None) -> None:
     """Tell the panel whether the picture of a member follows its pose."""
-    status = status_of(member.obj.original)
+    status = status_of(member.original)
     status.pose_problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
 
 

@@ -25,9 +25,12 @@ _fitted: WeakKeyDictionary[Take, dict[str, Take]] = WeakKeyDictionary()
 _pairs: WeakKeyDictionary[Take, WeakKeyDictionary[Take, tuple[Take, Take]]] = WeakKeyDictionary()
 
 
-def frame_rate(scene: bpy.types.Scene) -> float:
-    """Frames per second."""
-    return scene.render.fps / scene.render.fps_base
+def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
+    """The frame of the scene, with its fraction, and the frames per second."""
+    scene = depsgraph.scene
+    if scene is None:
+        raise ValueError("playback: a dependency graph without a scene")
+    return scene.frame_current_final, scene.render.fps / scene.render.fps_base
 
 
 def plays(obj: bpy.types.Object) -> bool:

@@ -72,7 +72,7 @@ class Drawing:
         members, alone = self.batches.members(self.objects, depsgraph)
         found = []
         for some in members:
-            found += self.batches.update(some, depsgraph.scene, self._note)
+            found += self.batches.update(some, depsgraph, self._note)
         return found, alone
 
     def _note(self, member: Member, error: PoseError | None) -> None:

@@ -198,11 +198,10 @@ def test_several_characters_play_in_the_same_two_dispatches(
             pose = Pose.from_matrices(expected_matrices(playing, 9.25), human.skeleton)
             moved, _ = deform(deformation, human.rest.astype(np.float64), None, pose)
             assert np.abs(found[place] - moved).max() <= TOLERANCE * human.size
-        alone = DeformedMesh(mesh)
-        palette = PosePalette(human.skeleton)
-        palette.update(pose)
-        alone.deform(deformation, palette)
-        assert np.abs(normals[-1] - alone.read_normals()).max() < 1e-2
+            alone, palette = DeformedMesh(mesh), PosePalette(human.skeleton)
+            palette.update(pose)
+            alone.deform(deformation, palette)
+            assert np.abs(normals[place] - alone.read_normals()).max() < 1e-2
 
 
 def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
