@@ -12,7 +12,7 @@ the plain Armature modifier is farther from its sampled place than the largest e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,14 +56,16 @@ class ReducedPoses:
     error: float
 
 
-def reduced_poses(
+def reduce_poses(
     poses: NDArray[np.float64],
     parents: NDArray[np.int32],
     boxes: NDArray[np.float64],
     tolerance: float,
     interpolation: Interpolation = "SLERP",
-) -> ReducedPoses:
-    """The keys with which no corner of a box is farther than the tolerance from where it was.
+) -> Generator[float, None, ReducedPoses]:
+    """Find the keys with which no corner of a box is farther than the tolerance from where it was.
+
+    Yields the part that is done.
 
     Args:
         poses: shape (F, N, 4, 4), armature space, one after the other in time.
@@ -75,7 +77,7 @@ def reduced_poses(
     frame_count, node_count = poses.shape[:2]
     keyed = np.zeros((frame_count, node_count), np.bool_)
     local = LocalPoses(*(np.zeros((frame_count, node_count, width)) for width in (3, 4, 3)))
-    played, error = np.empty_like(poses), 0.0
+    played, error, done = np.empty_like(poses), 0.0, 0
     for nodes in levels_of(chain):
         above = None if chain[nodes[0]] < 0 else played[:, chain[nodes]]
         level = _Level.of(poses[:, nodes], above, boxes[nodes], tolerance, interpolation)
@@ -87,6 +89,8 @@ def reduced_poses(
         local.locations[:, nodes] = level.local.locations
         local.rotations[:, nodes] = level.local.rotations
         local.scales[:, nodes] = level.local.scales
+        done += len(nodes)
+        yield done / node_count
     keys, frames, nodes = _packed(keyed)
     found = local[frames, nodes]
     rotations = _facing(found.rotations, keys)
