@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
-from ..analysis.take_reduction import reduce_poses, reduced_values
+from ..analysis.keyed_frames import reduced_values
+from ..analysis.take_reduction import reduce_poses
 from ..bake.frames import frames_of_range
 from ..bake.shape_key_bake import Progress, with_progress
 from ..bake.source import REFUSAL_REST

@@ -9,8 +9,9 @@ import pytest
 from bodies import chain
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.keyed_frames import reduced_values
 from dq_compensation.analysis.skin_boxes import skin_boxes
-from dq_compensation.analysis.take_reduction import ReducedPoses, reduce_poses, reduced_values
+from dq_compensation.analysis.take_reduction import ReducedPoses, reduce_poses
 from dq_compensation.core.dual_quaternion import (
     normalized_quaternions,
     quaternions_from_axis_angle,
