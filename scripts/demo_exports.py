@@ -77,8 +77,9 @@ def take_shots(folder: Path) -> list[Shot]:
     body, rig = build_human(RIG)
     poses = [named_poses(RIG)[key] for key in POSES]
     _key(poses, rig)
-    rest = np.array([vertex.co for vertex in body.data.vertices])
-    faces = np.array([polygon.vertices[:] for polygon in body.data.polygons])
+    rest = _positions(body.data)
+    faces = np.zeros(4 * len(body.data.polygons), np.int32)
+    body.data.polygons.foreach_get("vertices", faces)
     plain, baked = folder / "plain.glb", folder / "baked.glb"
     bpy.ops.export_scene.gltf(filepath=str(plain))
     body.select_set(True)
@@ -93,7 +94,7 @@ def take_shots(folder: Path) -> list[Shot]:
     for number, (pose, camera) in enumerate(zip(poses, cameras, strict=True)):
         shapes = [column[number] for column in columns]
         apart = [1000.0 * np.linalg.norm(shape - shapes[0], axis=1).max() for shape in shapes]
-        drawings = tuple(_drawn(shape, faces, camera) for shape in shapes)
+        drawings = tuple(_drawn(shape, faces.reshape(-1, 4), camera) for shape in shapes)
         shots.append(Shot(pose.title, drawings, tuple(map(float, apart))))
     return shots
 
@@ -181,16 +182,21 @@ def _played(path: Path, rest: Positions) -> list[Positions]:
     (body,) = (obj for obj in bpy.data.objects if obj.type == "MESH" and obj.modifiers)
     # The importer numbers vertices anew.
     tree = KDTree(len(body.data.vertices))
-    for vertex in body.data.vertices:
-        tree.insert(vertex.co, vertex.index)
+    for index, place in enumerate(_positions(body.data)):
+        tree.insert(place, index)
     tree.balance()
-    order = [tree.find(place)[1] for place in rest]
+    order = np.array([tree.find(place)[1] for place in rest])
 
     def shown() -> Positions:
-        mesh = body.evaluated_get(bpy.context.evaluated_depsgraph_get()).data
-        return np.array([vertex.co for vertex in mesh.vertices])[order]
+        return _positions(body.evaluated_get(bpy.context.evaluated_depsgraph_get()).data)[order]
 
     return _per_frame(shown)
+
+
+def _positions(mesh: bpy.types.Mesh) -> Positions:
+    positions = np.zeros(3 * len(mesh.vertices), np.float32)
+    mesh.attributes["position"].data.foreach_get("vector", positions)
+    return positions.reshape(-1, 3).astype(np.float64)
 
 
 def _drawn(shape: Positions, faces: NDArray[np.integer], camera: Camera) -> Drawing:

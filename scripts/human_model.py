@@ -68,7 +68,11 @@ def build_human(rig: Rig = "default") -> tuple[bpy.types.Object, bpy.types.Objec
         the mesh object `Human`, parented to the armature object, with a vertex group for each bone
         and an Armature modifier; and the armature object `Human Rig`.
     """
-    arrays = load_human_arrays(rig)
+    return build_from(load_human_arrays(rig))
+
+
+def build_from(arrays: HumanArrays) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """`build_human` of arrays that are read already."""
     armature_object = _build_armature(arrays)
     mesh_object = _build_mesh(arrays)
     mesh_object.parent = armature_object

@@ -136,8 +136,11 @@ void main()
   }
   vec4 timing = instance_texel(instance, 2);
   vec4 second = instance_texel(instance, 3);
-  // A fade of no frames is a cut.
-  float fade = second.x < 0.0 ? 0.0 : clamp((frame - timing.z) / max(timing.w, 1e-6), 0.0, 1.0);
+  float fade = 0.0;
+  if (second.x >= 0.0) {
+    // A fade of no frames is a cut.
+    fade = timing.w > 0.0 ? clamp((frame - timing.z) / timing.w, 0.0, 1.0) : step(timing.z, frame);
+  }
   Local found;
   if (fade < 1.0) {
     found = sampled(instance_texel(instance, 1), timing.xy, row);

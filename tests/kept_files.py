@@ -20,7 +20,8 @@ from pathlib import Path
 import bpy
 
 from dq_compensation.modifier import own_trees
-from human_model import Rig, build_human
+from human_model import Rig, build_from
+from tests.human_body import human_arrays
 
 Pair = tuple[bpy.types.Object, bpy.types.Object]
 
@@ -36,13 +37,17 @@ def new_file() -> None:
     assert not left, f"the start file was changed: it has {left}"
 
 
-def new_file_with_human(rig: Rig = "default") -> Pair:
+def new_file_with_human(rig: Rig = "default", without: tuple[str, ...] = ()) -> Pair:
     """A file with the human of `models/` and one of its rigs, the armature active.
+
+    Args:
+        without: the parts that are left out, see `human_body`.
 
     Returns:
         the mesh object and the armature object.
     """
-    new_file_from(f"human_{rig}", lambda: build_human(rig))
+    name = "_".join(("human", rig, *without))
+    new_file_from(name, lambda: build_from(human_arrays(rig, without)))
     return bpy.data.objects["Human"], bpy.data.objects["Human Rig"]
 
 

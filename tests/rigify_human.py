@@ -1,4 +1,4 @@
-"""The human on the rig of Blender's bundled Rigify, and poses of its bendy limbs.
+"""The human on the rig of Blender's bundled Rigify, without head and feet, and poses of its limbs.
 
 160 deforming bones, 52 of them bendy: ten segments in each half of a limb, eight in the spine. The
 metarig stands in the body as the rig `default` does; the weights are Blender's automatic ones.
@@ -12,8 +12,9 @@ import numpy as np
 from mathutils import Vector
 from numpy.typing import NDArray
 
-from human_model import HumanArrays, build_human, load_human_arrays
+from human_model import HumanArrays, build_from, load_human_arrays
 from tests.blender.scene_builders import edit_mode
+from tests.human_body import HEAD_AND_FEET, human_arrays
 from tests.kept_files import Pair, new_file_from
 
 SPINE = (
@@ -63,7 +64,7 @@ def build_rigify_human() -> Pair:
     finally:
         addon_utils.disable("rigify", default_set=True)
         bpy.app.handlers.load_post[:] = handlers  # Rigify leaves one behind that fails
-    human, unused = build_human()
+    human, unused = build_from(human_arrays(without=HEAD_AND_FEET))
     human.modifiers.clear()
     human.vertex_groups.clear()
     human.parent = None

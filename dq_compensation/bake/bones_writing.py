@@ -79,12 +79,23 @@ def _named(
     found: list[HelperBone] = []
     for each in skinning.helpers:
         joint = (each.parent, each.child)
-        if each.growth and joint not in gauges:
+        if each.has_gauge and joint not in gauges:
             gauges[joint] = new_name(joint, "gauge")
-        gauge = gauges[joint] if each.growth else ""
+        gauge = gauges[joint] if each.has_gauge else ""
         name = new_name(joint, "helper")
-        parent, child = bones[each.parent], bones[each.child]
-        found.append(HelperBone(name, parent, child, each.share, each.growth, gauge))
+        found.append(
+            HelperBone(
+                name,
+                bones[each.parent],
+                bones[each.child],
+                each.share,
+                each.growth,
+                each.shrink,
+                bones[each.anchor] if each.anchor >= 0 else "",
+                each.along,
+                gauge,
+            )
+        )
     return found
 
 

@@ -140,7 +140,8 @@ def give_shape(
         found = capture(binding, deformer, shape, wanted, weights, before)
     key = write_key(obj, item.key or key_name(item.bone, item.name), found.offsets, overwrite=True)
     key.mute = True
-    item.key = key.name
+    if item.key != key.name:
+        item.key = key.name
     return found
 
 

@@ -15,6 +15,7 @@ from ..scene.modifiers_before import examples_refusal
 from ..scene.object_settings import settings_of
 from ..scene.stored_examples import ExampleItem, example_bone, example_items
 from ..scene.weights_writing import write_group
+from ..session.settings_writing import writing_settings
 
 REFUSAL_LINKED = (
     "{obj} or its mesh is linked from another file. Make the examples there, or make both local "
@@ -106,8 +107,9 @@ def require_distance(
 
 
 def store_item(target: ExamplePose, item: ExampleItem) -> None:
-    """Write an item; the bone's own settings are kept elsewhere."""
-    target.name, target.bone = item.name, item.bone
-    target.direction = item.direction  # type: ignore[assignment]
-    target.rotation = item.rotation  # type: ignore[assignment]
-    target.key, target.factor = item.key, item.factor
+    """Write an item, which the object follows then; the bone's own settings are kept elsewhere."""
+    with writing_settings():
+        target.name, target.bone, target.key = item.name, item.bone, item.key
+        target.direction = item.direction  # type: ignore[assignment]
+        target.rotation = item.rotation  # type: ignore[assignment]
+    target.factor = item.factor

@@ -12,8 +12,7 @@ from ..modifier.palette_object import armature_of_palette, remember_names, renam
 from ..modifier.stack import our_modifier
 from ..scene.named_bones import rename_bones
 from ..scene.setup import find_rig
-
-_renaming = False
+from ..session.settings_writing import writing_settings
 
 
 def follow_renamed_bones(obj: bpy.types.Object) -> None:
@@ -22,7 +21,6 @@ def follow_renamed_bones(obj: bpy.types.Object) -> None:
     Args:
         obj: an enabled one whose palette was written before the bones were renamed.
     """
-    global _renaming
     modifier = our_modifier(obj)
     palette = get_inputs(modifier).get("Palette") if modifier is not None else None
     rig = armature_of_palette(palette) if palette is not None else None
@@ -31,16 +29,8 @@ def follow_renamed_bones(obj: bpy.types.Object) -> None:
     renamed = renamed_bones(palette, rig)
     if not renamed:
         return
-    _renaming = True
-    try:
+    with writing_settings():
         for other in bpy.data.objects:
             if other.type == "MESH" and other.library is None and find_rig(other) == rig:
                 rename_bones(other, renamed)
-    finally:
-        _renaming = False
     remember_names(palette)
-
-
-def is_renaming() -> bool:
-    """Whether settings change because bones have new names: nobody needs to follow that."""
-    return _renaming

@@ -14,9 +14,9 @@ from ..scene.posed_copies import show_again
 from ..scene.setup import deformation_refusal
 from ..session.bindings import bindings
 from ..session.enabled_objects import forget
+from ..session.settings_writing import are_settings_being_written
 from ..session.status import forget_status, status_of
 from ..viewport.capability import drawing_refusal
-from .bone_renaming import is_renaming
 from .following import flush, reconcile_now
 from .native_display import restore
 from .reconcile import State, look, reconcile
@@ -127,7 +127,9 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     return status.binding
 
 
-def settings_changed(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Follow a change of an object's settings at once."""
-    if settings_of(obj).is_enabled and obj.library is None and not is_renaming():
-        reconcile_now(obj, depsgraph)
+def settings_changed(obj: bpy.types.Object) -> None:
+    """Follow a change of an object's settings at once, unless more settings follow."""
+    if are_settings_being_written() or obj.library is not None:
+        return
+    if settings_of(obj).is_enabled:
+        reconcile_now(obj, bpy.context.evaluated_depsgraph_get())

@@ -16,7 +16,7 @@ from ..scene.modifiers_before import (
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import notes
 from ..session.status import status_of
-from ..wording import listed
+from ..wording import counted, listed
 from .replacement import is_fixed
 
 OTHER_IN_RENDERS = (
@@ -30,6 +30,11 @@ OTHER_IN_FRAMES = (
 LEFT_OUT = (
     "Measured leaves out the vertices of {obj} that shape keys move: the Armature modifier deforms "
     "them, with its bendy bones, envelopes or Multi Modifier. Choose the curve Fitted for them."
+)
+PARTLY_MASKED = (
+    "{vertices} of {obj} that the vertex group of the Armature modifier deforms in part are not "
+    "compensated: that modifier deforms them, with its bendy bones, envelopes or Multi Modifier. "
+    "Use weights of 0 and 1 there."
 )
 
 
@@ -52,8 +57,8 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         or not (drawn or native.base_left_on or native.passing),
     )
     found += _notes_on_followed(obj)
-    if native.base_left_on and not drawn and _measured_without_keys(obj, acting):
-        found.append(LEFT_OUT.format(obj=obj.name))
+    if native.base_left_on and not drawn and acting.compensates:
+        found += _notes_on_left_out(obj, acting)
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
@@ -71,11 +76,16 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     return found
 
 
-def _measured_without_keys(obj: bpy.types.Object, acting: Settings) -> bool:
-    """Whether an object has shape keys, and is measured without them."""
-    keys = mesh_of(obj).shape_keys
-    has_keys = keys is not None and len(keys.key_blocks) > 1
-    return has_keys and acting.compensates and acting.curve == "MEASURED"
+def _notes_on_left_out(obj: bpy.types.Object, acting: Settings) -> list[str]:
+    """What is not compensated where the Armature modifier stays on."""
+    found = []
+    keys, binding = mesh_of(obj).shape_keys, status_of(obj).binding
+    if keys is not None and len(keys.key_blocks) > 1 and acting.curve == "MEASURED":
+        found.append(LEFT_OUT.format(obj=obj.name))
+    count = 0 if binding is None else int(binding.partly_masked.sum())
+    if count:
+        found.append(PARTLY_MASKED.format(obj=obj.name, vertices=counted(count, "vertex")))
+    return found
 
 
 def _notes_on_followed(obj: bpy.types.Object) -> list[str]:

@@ -29,7 +29,7 @@ from enum import Enum, auto
 import bpy
 
 from ..errors import BindingError
-from ..modifier.armature_base import put_preserve_volume_back
+from ..modifier.armature_base import let_base_go
 from ..modifier.made_for import PLACE, changed_parts
 from ..modifier.stack import (
     installation_refusal,
@@ -208,7 +208,7 @@ def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
     if obj.library is not None:
         return []
     if found.state is State.MISSING:
-        put_preserve_volume_back(obj)
+        let_base_go(obj)
     elif found.state is not State.BLOCKED and our_modifier(obj) is not None:
         let_pass(obj, passing=found.state is State.PASSING)
     if found.state is not State.BLOCKED:

@@ -12,7 +12,6 @@ from ..errors import BindingError
 from ..modifier.armature_base import (
     arrange,
     is_replaced,
-    keep_preserve_volume,
     put_back,
     show,
     show_replaced,
@@ -82,7 +81,7 @@ def let_pass(obj: bpy.types.Object, *, passing: bool) -> None:
     if armature is None:
         return
     if settings_of(obj).native.base_left_on:
-        keep_preserve_volume(armature, Settings.of(obj))
+        arrange(obj, armature, "ARMATURE", Settings.of(obj))
     else:
         show_replaced(obj, viewport=passing, renders=bool(differing_in_renders(obj)))
 

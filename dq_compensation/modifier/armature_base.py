@@ -65,7 +65,8 @@ def arrange(
     """Set the Armature modifier as a base needs it; remember what the user has set."""
     native = settings_of(obj).native
     left_on = base == "ARMATURE"
-    if not is_replaced(native, armature) or native.base_left_on != left_on:
+    is_kept = is_replaced(native, armature) and native.base_left_on == left_on
+    if not is_kept or native.base_let_go:
         put_back(obj)
         native.replaced_modifier, native.replaced_uid = armature.name, armature.persistent_uid
         native.replaced_show_viewport = shown_in_viewport(obj, armature)
@@ -76,7 +77,7 @@ def arrange(
             native.hidden_base = False
             show(armature, viewport=False, render=False)
     if left_on:
-        keep_preserve_volume(armature, settings)
+        _keep_preserve_volume(armature, settings)
 
 
 def is_replaced(native: NativeState, armature: bpy.types.Modifier) -> bool:
@@ -98,8 +99,8 @@ def put_back(obj: bpy.types.Object) -> None:
     What the user has switched on meanwhile stays on.
     """
     native, armature = settings_of(obj).native, _replaced(obj)
-    if armature is not None and native.base_left_on:
-        _preserve_volume(armature, preserved=native.replaced_preserve_volume)
+    if native.base_left_on:
+        let_base_go(obj)
     elif armature is not None:
         show(
             armature,
@@ -107,7 +108,7 @@ def put_back(obj: bpy.types.Object) -> None:
             native.replaced_show_render or armature.show_render,
         )
     native.replaced_modifier, native.replaced_uid = "", 0
-    native.base_left_on = False
+    native.base_left_on = native.base_let_go = False
     show_replaced(obj, viewport=False, renders=False)
 
 
@@ -131,14 +132,18 @@ def show_replaced(obj: bpy.types.Object, *, viewport: bool, renders: bool) -> No
         show(armature, viewport and native.replaced_show_viewport, in_renders)
 
 
-def put_preserve_volume_back(obj: bpy.types.Object) -> None:
-    """Give an Armature modifier that is left on the Preserve Volume that the user had chosen."""
+def let_base_go(obj: bpy.types.Object) -> None:
+    """Give an Armature modifier that is left on the Preserve Volume that the user had chosen.
+
+    After that it is the user's own: what is chosen then stays.
+    """
     native, armature = settings_of(obj).native, _replaced(obj)
-    if armature is not None and native.base_left_on:
+    if armature is not None and native.base_left_on and not native.base_let_go:
         _preserve_volume(armature, preserved=native.replaced_preserve_volume)
+        native.base_let_go = True
 
 
-def keep_preserve_volume(armature: bpy.types.ArmatureModifier, settings: Settings) -> None:
+def _keep_preserve_volume(armature: bpy.types.ArmatureModifier, settings: Settings) -> None:
     """Set Preserve Volume of an Armature modifier that is left on as the method needs it."""
     _preserve_volume(armature, preserved=settings.acting_method != "LINEAR")
 
@@ -146,7 +151,7 @@ def keep_preserve_volume(armature: bpy.types.ArmatureModifier, settings: Setting
 def preserves_volume(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
     """Preserve Volume as the user has chosen it."""
     native = settings_of(obj).native
-    if native.base_left_on and is_replaced(native, armature):
+    if native.base_left_on and not native.base_let_go and is_replaced(native, armature):
         return native.replaced_preserve_volume
     return armature.use_deform_preserve_volume
 

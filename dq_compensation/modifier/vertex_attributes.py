@@ -53,9 +53,11 @@ def write_attributes(
     values = _of_influences(influences, row_of_bone, slots) if slots else {}
     compensation = deformation.compensation
     if compensation is not None:
-        table, amounts = mesh_of(palette), compensation.amounts
+        table, amounts, on_armature = mesh_of(palette), compensation.amounts, not slots
+        if on_armature and binding.mask is not None:
+            # What arrives is on the way to where the offset would be known.
+            amounts = np.where(binding.partly_masked, 0.0, amounts)
         if isinstance(compensation, MeasuredJoints):
-            on_armature = not slots
             values |= _of_measured(binding, compensation, bone_rows, table, on_armature=on_armature)
             if on_armature and binding.shape_keys is not None:
                 # Their distance at rest depends on the keys.

@@ -36,6 +36,9 @@ from .object_settings import Settings
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples
 
+# A share of the deformation that is this near to none, or to all, counts as that.
+_NEAR = 1e-3
+
 
 @dataclass(frozen=True, eq=False)
 class Binding:
@@ -102,7 +105,8 @@ class Binding:
             names = keys.key_names
             rows = [names.index(item.key) for item in self.example_items if item.key in names]
             shapes = keys.own_offsets[rows]
-        weights = (ours.bones, ours.weights, ours.blending_order)
+        masks = () if self.mask is None else (self.partly_masked,)
+        weights = (ours.bones, ours.weights, ours.blending_order, *masks)
         return content_of(self.rest, weights, shapes, self.moved_by_keys)
 
     @cached_property
@@ -118,6 +122,13 @@ class Binding:
             for offsets in keys.own_offsets:
                 moved |= np.einsum("ij,ij->i", offsets, offsets) > least**2
         return moved
+
+    @cached_property
+    def partly_masked(self) -> NDArray[np.bool_]:
+        """Shape (n,): the vertices on which the Armature modifier acts partly, by its group."""
+        if self.mask is None:
+            return np.zeros(self.vertex_count, np.bool_)
+        return (self.mask > _NEAR) & (self.mask < 1.0 - _NEAR)
 
     @cached_property
     def topology(self) -> Topology:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import bpy
-from mathutils import Matrix
+from mathutils import Vector
 
 from ..core.helper_bones import GAUGE_SHARE
 from .armature import HELPER_PROPERTY, armature_of, is_helper_bone
@@ -25,7 +25,6 @@ _LENGTH = 0.25
 # How far it is from the joint, in the same parts: see `core.helper_bones.helper_heads`.
 _BESIDE = 1e-3
 _AXES = "xyz"
-_GROWTH = "Growth"
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,10 @@ class HelperBone:
     Attributes:
         parent, child: the bones above and below the joint.
         share: the weight of the child in the blend, 0 to 1; the parent has the rest.
-        growth: see `core.helper_bones.Helper`.
+        growth, shrink, along: see `core.helper_bones.Helper`.
+        anchor: the name of the bone that takes the head along; empty without one.
         gauge: the name of the bone that measures how far the two bones are turned; empty without
-            growth. Helpers of one joint share it.
+            growth and shrink. Helpers of one joint share it.
     """
 
     name: str
@@ -45,6 +45,9 @@ class HelperBone:
     child: str
     share: float
     growth: float = 0.0
+    shrink: float = 0.0
+    anchor: str = ""
+    along: float = 0.0
     gauge: str = ""
 
 
@@ -57,18 +60,25 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
     """Add helper bones, at rest at the heads of their children, in a hidden bone collection.
 
     Args:
-        armature: of this file, not in Edit Mode; no bone of it has one of the names.
+        armature: of this file, not in Edit Mode; no bone of it has the name of a helper. Gauges
+            that it has serve.
 
     Raises:
         UserError: it cannot go into Edit Mode; nothing has changed then.
     """
-    gauges = {h.gauge: replace(h, name=h.gauge, share=GAUGE_SHARE) for h in helpers if h.gauge}
+    known = {"", *armature_of(armature).bones.keys()}
+    gauges = {
+        helper.gauge: replace(helper, name=helper.gauge, share=GAUGE_SHARE, anchor="", gauge="")
+        for helper in helpers
+        if helper.gauge not in known
+    }
     with edited_bones(armature) as bones:
         for helper in (*gauges.values(), *helpers):
             child = bones[helper.child]
             bone = bones.new(helper.name)
             bone.tail = (0.0, _LENGTH * child.length, 0.0)
-            bone.matrix = child.matrix @ Matrix.Translation((0.0, _BESIDE * child.length, 0.0))
+            bone.matrix = child.matrix
+            bone.translate(_head(helper, bones) - child.head)
             bone.parent = bones[helper.parent]
             bone.use_connect = False
     collection = _collection(armature)
@@ -83,8 +93,10 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
         pose_bone.rotation_mode = "QUATERNION"
         _keep_at_rest(pose_bone)
         _follow(pose_bone, armature, helper, preserve_volume=bone.use_deform)
-        if bone.use_deform and helper.gauge:
-            _grow(pose_bone, armature, helper)
+        if helper.anchor:
+            _go_with_anchor(pose_bone, armature, helper)
+        if helper.gauge:
+            _scale(pose_bone, armature, helper)
 
 
 def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
@@ -103,10 +115,18 @@ def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
         collections.remove(collection)
 
 
+def _head(helper: HelperBone, bones: bpy.types.ArmatureEditBones) -> Vector:
+    """Where a helper starts; see `core.helper_bones.helper_heads`."""
+    bone = bones[helper.anchor or helper.child]
+    return bone.head + (helper.along if helper.anchor else _BESIDE) * (bone.tail - bone.head)
+
+
 def gauge_of(armature: bpy.types.Object, helper: str) -> str:
     """The name of the gauge of a helper bone; empty without one."""
-    growth: Any = armature.pose.bones[helper].constraints.get(_GROWTH)
-    return growth.subtarget if growth is not None else ""
+    found: list[Any] = [
+        each for each in armature.pose.bones[helper].constraints if each.type == "COPY_SCALE"
+    ]
+    return found[0].subtarget if found else ""
 
 
 def _collection(armature: bpy.types.Object) -> bpy.types.BoneCollection:
@@ -153,14 +173,29 @@ def _follow(
         target.target, target.subtarget, target.weight = armature, name, weight
 
 
-def _grow(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone) -> None:
-    """Let a bone grow while its gauge shrinks."""
-    constraint: Any = bone.constraints.new("COPY_SCALE")
-    constraint.name = _GROWTH
-    constraint.target, constraint.subtarget = armature, helper.gauge
-    constraint.use_make_uniform = constraint.use_offset = True
-    constraint.use_add = False
-    constraint.power = -helper.growth
-    # As the parent sees the gauge.
-    constraint.owner_space, constraint.target_space = "WORLD", "CUSTOM"
-    constraint.space_object, constraint.space_subtarget = armature, helper.parent
+def _go_with_anchor(
+    bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone
+) -> None:
+    """Let the head of a bone stay on the axis of another one."""
+    constraint: Any = bone.constraints.new("COPY_LOCATION")
+    constraint.name = "Anchor"
+    constraint.target, constraint.subtarget = armature, helper.anchor
+    constraint.head_tail = helper.along
+
+
+def _scale(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone) -> None:
+    """Let a bone shrink with its gauge, and grow as that shrinks."""
+    for name, power, uniform in (
+        ("Shrink", helper.shrink, True),
+        ("Growth", -helper.growth, False),
+    ):
+        if not power:
+            continue
+        constraint: Any = bone.constraints.new("COPY_SCALE")
+        constraint.name = name
+        constraint.target, constraint.subtarget = armature, helper.gauge
+        constraint.use_make_uniform, constraint.power = uniform, power
+        constraint.use_offset, constraint.use_add = True, False
+        # As the parent sees the gauge.
+        constraint.owner_space, constraint.target_space = "WORLD", "CUSTOM"
+        constraint.space_object, constraint.space_subtarget = armature, helper.parent

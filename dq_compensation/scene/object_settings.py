@@ -33,6 +33,7 @@ class NativeState(Protocol):
     replaced_show_render: bool
     replaced_preserve_volume: bool
     base_left_on: bool
+    base_let_go: bool
     passing: bool
     passing_in_renders: bool
     parted: bool

@@ -8,6 +8,7 @@ import bpy
 
 from .checks import (
     armature_modifier,
+    baked_bones,
     baked_keys,
     bone_groups,
     bone_hierarchy,
@@ -46,6 +47,7 @@ CHECKS: tuple[Check, ...] = (
     multi_modifier.CHECK,
     shape_keys.CHECK,
     baked_keys.CHECK,
+    baked_bones.CHECK,
     stale_binding.CHECK,
     mirrored_weights.CHECK,
 )

@@ -76,7 +76,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
         obj = selected_characters(context)[0]
         names = [name.strip() for name in self.key_names.split(",") if name.strip()] or None
         taken = examples_from_correctives(obj, names, self.drivers)
-        settings_changed(obj, context.evaluated_depsgraph_get())
+        settings_changed(obj)
         unit = object_millimetres(obj, context.scene)
         self.report({"WARNING" if taken.refused else "INFO"}, _sentence(taken, unit))
         return {"FINISHED"}

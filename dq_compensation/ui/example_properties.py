@@ -13,11 +13,11 @@ from ..scene.object_settings import settings_of
 from ..session.status import tag_redraw
 
 
-def changed(owner: PropertyGroup, context: bpy.types.Context) -> None:
+def changed(owner: PropertyGroup, _context: bpy.types.Context) -> None:
     """Let the object follow a changed property."""
     obj = owner.id_data
     if isinstance(obj, bpy.types.Object):
-        settings_changed(obj, context.evaluated_depsgraph_get())
+        settings_changed(obj)
     tag_redraw()
 
 

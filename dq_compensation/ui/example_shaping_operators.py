@@ -19,6 +19,7 @@ from ..examples.go_to_pose import at_pose, go_to_pose
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings, settings_of
 from ..scene.posed_copies import open_copy_of
+from ..session.settings_writing import writing_settings
 from ..session.status import tag_redraw
 from .example_operator import ExampleOperator, OnOneExample, describe_for_bone
 from .reporting import OperatorResult, Refusing, reports_errors
@@ -62,19 +63,21 @@ the mode applies the shape"""
         settings = settings_of(obj)
         method, base = settings.method, settings.example_base
         had_keys = mesh_of(obj).shape_keys is not None
-        if method == "COMPENSATED" and not len(settings.examples):
-            # The first example is to correct what the artist has seen.
-            settings.example_base = "COMPENSATED"
-        try:
-            index, captured = add_example(obj, bone, context.evaluated_depsgraph_get(), self.name)
-        except UserError:
-            settings.example_base = base
-            raise
-        summary = f"Added {settings.examples[index].name} for {bone}."
-        if not Settings.of(obj).by_example:
-            settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
-            of = settings.example_base.replace("_", " ").title()
-            summary += f" The method of {obj.name} is By Example now, on top of {of}."
+        graph = context.evaluated_depsgraph_get()
+        with writing_settings():
+            if method == "COMPENSATED" and not len(settings.examples):
+                # The first example is to correct what the artist has seen.
+                settings.example_base = "COMPENSATED"
+            try:
+                index, captured = add_example(obj, bone, graph, self.name)
+            except UserError:
+                settings.example_base = base
+                raise
+            summary = f"Added {settings.examples[index].name} for {bone}."
+            if not Settings.of(obj).by_example:
+                settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
+                of = settings.example_base.replace("_", " ").title()
+                summary += f" The method of {obj.name} is By Example now, on top of {of}."
         follow_now(obj)
         if shaped:
             graph = context.evaluated_depsgraph_get()

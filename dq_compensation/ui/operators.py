@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bpy.types import Context, Object, Operator
 
+from ..bake.acting_helpers import acting_helpers_warning
 from ..bake.acting_keys import acting_keys_warning
 from ..errors import UserError
 from ..lifecycle import enabling
@@ -54,13 +55,18 @@ stack, turned off"""
         refused = [reason for obj in wanted if (reason := _linked_refusal(obj))] + refused
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
-        elif twice := [reason for obj in done if (reason := acting_keys_warning(obj)) is not None]:
+        elif twice := [reason for obj in done for reason in _warnings_of(obj) if reason]:
             self.report({"WARNING"}, " ".join(twice))
         elif done:
             self.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")
         else:
             self.report({"INFO"}, "Enabled already")
         return {"FINISHED"} if done else {"CANCELLED"}
+
+
+def _warnings_of(obj: Object) -> tuple[str | None, str | None]:
+    """What an earlier bake has left that acts on an enabled object, too."""
+    return acting_keys_warning(obj), acting_helpers_warning(obj)
 
 
 class DQC_OT_disable(Refusing, Operator):

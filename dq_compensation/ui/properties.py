@@ -130,6 +130,9 @@ class DQCompensationNativeState(PropertyGroup):
         description="Whether it stays on, with Preserve Volume as the method needs it; else it is "
         "hidden"
     )
+    base_let_go: BoolProperty(
+        description="Whether it has got Preserve Volume back, because our modifier is missing"
+    )
     parted: BoolProperty(
         description="Whether our modifier was removed for an undo, and has to come back"
     )

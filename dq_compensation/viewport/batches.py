@@ -20,6 +20,7 @@ from ..core.influences import Influences
 from ..core.pose import Pose
 from ..errors import BindingError, PoseError
 from ..scene.armature import matrices_of_poses
+from ..scene.mesh import mesh_of
 from ..scene.twins import twin_digest
 from ..session.status import status_of
 from .characters import gpu_mesh_of
@@ -29,7 +30,7 @@ from .instanced_mesh import InstancedMesh, most_instances, wanted_layout
 from .instanced_surface import placements_texture
 from .kernels import PosePaletteLayout
 from .members import Key, Member, Places, member_of
-from .playing import plays
+from .playing import plays, scene_time
 from .take_tables import InstanceGroup
 
 # How many arrangements are kept: viewports may show different objects.
@@ -71,7 +72,7 @@ class Batch:
         shape_keys = first.binding.shape_keys
         if keys is None or shape_keys is None or first.obj.show_only_shape_key:
             return
-        mesh_name = first.obj.data.name  # type: ignore[union-attr]
+        mesh_name = mesh_of(first.obj).name
         found = {
             row: group.value_row(mesh_name, name)
             for row, name in enumerate(shape_keys.key_names)
@@ -257,12 +258,12 @@ class Batches:
                 (following if member.playing is None else playing).append(member)
         self._places.keep_only({obj.session_uid for obj, _ in bound})
         keys = Counter(member.key for member in following)
-        alone += [member.obj.original for member in following if keys[member.key] == 1]
+        alone += [member.original for member in following if keys[member.key] == 1]
         following = [member for member in following if keys[member.key] > 1]
         return [some for some in (playing, following) if some], alone
 
     def update(
-        self, members: Iterable[Member], scene: bpy.types.Scene, problem: Problem
+        self, members: Iterable[Member], depsgraph: bpy.types.Depsgraph, problem: Problem
     ) -> list[Batch]:
         """Pose and skin members.
 
@@ -272,7 +273,7 @@ class Batches:
         Returns:
             their batches.
         """
-        fps = scene.render.fps / scene.render.fps_base
+        frame, fps = scene_time(depsgraph)
         by_key: dict[Key, list[Member]] = {}
         for member in members:
             by_key.setdefault(member.key, []).append(member)
@@ -290,7 +291,7 @@ class Batches:
         self._arrangements[signature] = arrangement
         while len(self._arrangements) > _KEPT:
             del self._arrangements[next(iter(self._arrangements))]
-        arrangement.update(keyed, scene.frame_current_final, problem)
+        arrangement.update(keyed, frame, problem)
         return arrangement.batches
 
     def keep_only(self, object_uids: set[int]) -> None:

@@ -22,6 +22,7 @@ from ..scene.numpy_evaluator import shape_key_values
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from .gpu_mesh import GpuMesh
+from .playing import playing_of, pose_at, scene_time
 from .pose_palette import PosePalette
 from .skinning import DeformedMesh
 
@@ -144,14 +145,18 @@ class SharedPose:
             self._known.add(skeleton)
         return True
 
-    def read(self, binding: Binding, armature: bpy.types.Object) -> None:
-        """Take the pose of the evaluated armature object.
+    def read(self, binding: Binding, rig: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+        """Take the pose of an armature object, or that of the take that it plays.
 
         Raises:
             BindingError: it has other bones than the binding.
             PoseError: a bone's matrix is not finite; the last good pose stays.
         """
-        matrices = binding.pose_matrices(armature)
+        playing = playing_of(rig, binding)
+        if playing is None:
+            matrices = binding.pose_matrices(rig.evaluated_get(depsgraph))
+        else:
+            matrices = pose_at(playing, *scene_time(depsgraph))
         if self._matrices is not None and np.array_equal(matrices, self._matrices):
             return
         pose = Pose.from_matrices(matrices, self.skeleton)
@@ -213,11 +218,12 @@ class Characters:
             character = Character.of(binding)
             self._characters[binding.object_uid] = character
         evaluated = obj.evaluated_get(depsgraph)
-        armature = rig_of(obj).evaluated_get(depsgraph)
+        rig = rig_of(obj)
+        armature = rig.evaluated_get(depsgraph)
         settings = settings or Settings.of(evaluated)
         shared = self._shared_pose(binding, settings)
         if self._read is None or shared not in self._read:
-            shared.read(binding, armature)
+            shared.read(binding, rig, depsgraph)
             if self._read is not None:
                 self._read.add(shared)
         character.update(evaluated, armature, settings, shared)

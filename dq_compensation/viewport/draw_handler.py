@@ -67,26 +67,17 @@ def draw() -> None:
     session = _get_session()
     _update_view(session, context.space_data)
     with session.characters.drawing():
-        _draw_objects(session, objects, depsgraph, context)
-        _draw_overlays(session, coloured, depsgraph, context)
-
-
-def _draw_objects(
-    session: _Session,
-    objects: list[bpy.types.Object],
-    depsgraph: bpy.types.Depsgraph,
-    context: bpy.types.Context,
-) -> None:
-    alone = _draw_batches(session, objects, depsgraph, context)
-    for obj in alone:
-        try:
-            character = _up_to_date(session.characters, obj, depsgraph)
-            if character is not None:
-                evaluated = obj.evaluated_get(depsgraph)
-                draw_object(character.deformed, session.view, evaluated, context)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
-            fail(obj, error)
-            check_soon()
+        alone = _draw_batches(session, objects, depsgraph, context)
+        for drawn, draw_one, failed in (
+            (alone, _draw_object, fail),
+            (coloured, _draw_overlay, fail_overlay),
+        ):
+            for obj in drawn:
+                try:
+                    draw_one(session, obj, depsgraph, context)
+                except Exception as error:  # noqa: BLE001 - the others are drawn all the same
+                    failed(obj, error)
+                    check_soon()
 
 
 def _draw_batches(
@@ -97,39 +88,24 @@ def _draw_batches(
 ) -> list[bpy.types.Object]:
     """Draw copies of characters, and those that play takes; returns the other objects."""
     members, alone = session.batches.members(objects, depsgraph)
-    scene = depsgraph.scene
     for some in members:
         try:
-            for batch in session.batches.update(some, scene, _note_pose):
+            for batch in session.batches.update(some, depsgraph, _note_pose):
                 draw_batch(batch, session.view, context)
         except BindingError:
             # What is drawn alone says what is wrong with it.
-            alone += [member.obj.original for member in some]
+            alone += [member.original for member in some]
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
             for member in some:
-                fail(member.obj.original, error)
+                fail(member.original, error)
             check_soon()
     return alone
 
 
 def _note_pose(member: Member, error: PoseError | None) -> None:
     """Tell the panel whether the picture of a member follows its pose."""
-    status = status_of(member.obj.original)
+    status = status_of(member.original)
     status.pose_problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
-
-
-def _draw_overlays(
-    session: _Session,
-    objects: list[bpy.types.Object],
-    depsgraph: bpy.types.Depsgraph,
-    context: bpy.types.Context,
-) -> None:
-    for obj in objects:
-        try:
-            _draw_overlay(session, obj, depsgraph, context)
-        except Exception as error:  # noqa: BLE001 - the character itself is shown all the same
-            fail_overlay(obj, error)
-            check_soon()
 
 
 def draw_over() -> None:
@@ -224,6 +200,18 @@ def _up_to_date(
         return characters.last(status.binding)
     status.pose_problem = None
     return character
+
+
+def _draw_object(
+    session: _Session,
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    context: bpy.types.Context,
+) -> None:
+    """Draw one object."""
+    character = _up_to_date(session.characters, obj, depsgraph)
+    if character is not None:
+        draw_object(character.deformed, session.view, obj.evaluated_get(depsgraph), context)
 
 
 def _draw_overlay(

@@ -18,7 +18,7 @@ from ..core.skeleton import Skeleton
 from . import instance_shaders
 from .gpu_objects import set_ints
 from .kernels import PosePaletteLayout
-from .take_tables import InstanceGroup, Playing, TakeTables, rest_rows
+from .take_tables import BONE_STRIDE, INSTANCE_STRIDE, InstanceGroup, Playing, TakeTables, rest_rows
 from .textures import array_from_texture, dispatch, empty_texture, texture_bytes, texture_from_array
 
 
@@ -147,13 +147,15 @@ class GivenPoses(InstancePoses):
         self, characters: Sequence[tuple[Skeleton, int]], layout: PosePaletteLayout
     ) -> None:
         groups: list[InstanceGroup] = []
-        rows, rest, bones = [], [np.zeros((0, 8, 4))], 0
+        rows: list[NDArray[np.floating]] = []
+        rest: list[NDArray[np.floating]] = [np.zeros((0, BONE_STRIDE, 4))]
+        bones = 0
         first_row = first_instance = 0
         for skeleton, count in characters:
             size = skeleton.row_count
             groups.append(InstanceGroup(first_instance, first_row, count, size))
             starts = first_row + size * np.arange(count)
-            found = np.zeros((count, 5, 4))
+            found = np.zeros((count, INSTANCE_STRIDE, 4))
             found[:, 0] = np.column_stack((starts, *np.full((3, count), [[size], [size], [bones]])))
             rows.append(found.reshape(-1, 4))
             rest.append(rest_rows(skeleton.frames, np.full(size, -1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import bpy
 import numpy as np
@@ -47,6 +48,11 @@ class Member:
     to_armature: NDArray[np.float64]
     key_values: NDArray[np.float32] | None
     muted_keys: tuple[int, ...]
+
+    @property
+    def original(self) -> bpy.types.Object:
+        """The object in the file."""
+        return cast("bpy.types.Object", self.obj.original)
 
     @property
     def signature(self) -> Key:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import bpy
+import numpy as np
+from numpy.typing import NDArray
 
-from ..core.take_fitting import fitted
-from ..core.takes import Take
+from ..core.local_poses import LocalPoses, cross_faded
+from ..core.take_fitting import fitted, with_common_parents
+from ..core.takes import Take, chained, interpolated, take_times
 from ..scene.binding import Binding
 from ..scene.object_settings import settings_of
 from ..scene.setup import find_rig
@@ -17,6 +21,16 @@ from .take_tables import Playing, TakeTiming
 
 # By the take, and the bones that it moves.
 _fitted: WeakKeyDictionary[Take, dict[str, Take]] = WeakKeyDictionary()
+# By two fitted takes.
+_pairs: WeakKeyDictionary[Take, WeakKeyDictionary[Take, tuple[Take, Take]]] = WeakKeyDictionary()
+
+
+def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
+    """The frame of the scene, with its fraction, and the frames per second."""
+    scene = depsgraph.scene
+    if scene is None:
+        raise ValueError("playback: a dependency graph without a scene")
+    return scene.frame_current_final, scene.render.fps / scene.render.fps_base
 
 
 def plays(obj: bpy.types.Object) -> bool:
@@ -37,15 +51,44 @@ def playing_of(armature: bpy.types.Object, binding: Binding) -> Playing | None:
     if first is None:
         return None
 
-    def timing(take: Take) -> TakeTiming:
-        return TakeTiming(
-            fitted_take(take, binding), playback.phase, playback.speed, loop=playback.loop
-        )
-
+    timing = partial(TakeTiming, phase=playback.phase, speed=playback.speed, loop=playback.loop)
     second = take_named(armature, playback.second_take) if playback.second_take else None
     if second is None:
-        return Playing(timing(first))
-    return Playing(timing(first), timing(second), playback.fade_start, playback.fade_frames)
+        return Playing(timing(fitted_take(first, binding)))
+    one, other = _faded(fitted_take(first, binding), fitted_take(second, binding))
+    return Playing(timing(one), timing(other), playback.fade_start, playback.fade_frames)
+
+
+def pose_at(playing: Playing, frame: float, fps: float) -> NDArray[np.float64]:
+    """The pose as `core` has it: shape (R, 4, 4), D of every row.
+
+    Args:
+        frame: of the scene, with its fraction.
+        fps: of the scene.
+    """
+
+    def local(timing: TakeTiming) -> LocalPoses:
+        times = take_times(
+            timing.take, frame, timing.phase, timing.speed, loop=timing.loop, fps=fps
+        )
+        return interpolated(timing.take, np.atleast_1d(times))
+
+    found = local(playing.first)
+    if playing.second is not None:
+        passed = frame - playing.fade_start
+        share = float(passed >= 0.0) if not playing.fade_frames else passed / playing.fade_frames
+        found = cross_faded(found, local(playing.second), np.clip([share], 0.0, 1.0))
+    return chained(playing.first.take, found)[0]
+
+
+def _faded(first: Take, second: Take) -> tuple[Take, Take]:
+    """Two takes that can be cross-faded; the same objects each time."""
+    if np.array_equal(first.parents, second.parents):
+        return first, second
+    known = _pairs.setdefault(first, WeakKeyDictionary())
+    if second not in known:
+        known[second] = with_common_parents(first, second)
+    return known[second]
 
 
 def fitted_take(take: Take, binding: Binding) -> Take:

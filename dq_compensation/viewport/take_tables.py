@@ -156,7 +156,8 @@ class TakeTables:
         self.key_frames = np.concatenate((*frames, [0])).astype(np.float32)
 
     def _pack_bones(self, takes: list[Take]) -> None:
-        rows, first = [np.zeros((0, BONE_STRIDE, 4))], 0
+        rows: list[NDArray[np.floating]] = [np.zeros((0, BONE_STRIDE, 4))]
+        first = 0
         for take in takes:
             self._first_bone[id(take)] = first
             rows.append(rest_rows(take.rest, take.parents))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import bpy
 import numpy as np
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.lifecycle import enabling, reconcile
-from human_model import HumanArrays, Rig, load_human_arrays
+from human_model import HumanArrays, Rig
+from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 from tests.kept_files import new_file, new_file_with_human, trees_built_once
 
 
@@ -71,16 +71,24 @@ class Human:
 
 @pytest.fixture
 def human_with_rig(empty_file: None) -> Callable[[Rig], Human]:
-    """A function that reads a new file with the human on the rig of that name."""
-    return lambda rig: Human(*new_file_with_human(rig), _arrays(rig))
-
-
-@cache
-def _arrays(rig: Rig) -> HumanArrays:
-    return load_human_arrays(rig)
+    """A function that reads a new file with the human on the rig of that name, head to toe."""
+    return lambda rig: Human(*new_file_with_human(rig), human_arrays(rig))
 
 
 @pytest.fixture
-def human(human_with_rig: Callable[[Rig], Human]) -> Human:
+def body_with_rig(empty_file: None) -> Callable[[Rig], Human]:
+    """The same without head, hands and feet, which have most of the vertices."""
+    parts = HEAD_HANDS_AND_FEET
+    return lambda rig: Human(*new_file_with_human(rig, parts), human_arrays(rig, parts))
+
+
+@pytest.fixture
+def whole_human(human_with_rig: Callable[[Rig], Human]) -> Human:
     """The human with its rig of 163 bones, up to 9 influences per vertex."""
     return human_with_rig("default")
+
+
+@pytest.fixture
+def human(body_with_rig: Callable[[Rig], Human]) -> Human:
+    """The same without head, hands and feet."""
+    return body_with_rig("default")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -139,23 +140,43 @@ def without_addon(path: Path, expression: str) -> Any:
         path: of the .blend.
         expression: of Python; `D` is bpy.data, `shown(name)` the evaluated vertices of an object.
     """
+    blender = _blender_without_addon()
+    assert blender.stdin is not None
+    assert blender.stdout is not None
+    blender.stdin.write(json.dumps([str(path), expression]) + "\n")
+    blender.stdin.flush()
+    output: list[str] = []
+    for line in blender.stdout:
+        if line.startswith("FOUND"):
+            return json.loads(line[6:])
+        output.append(line)
+    _blender_without_addon.cache_clear()
+    raise AssertionError("".join(output))
+
+
+@cache
+def _blender_without_addon() -> subprocess.Popen[str]:
+    """A Blender that answers for one file after the other, until this process ends."""
     script = (
         "import bpy, json, os, sys\n"
         "D = bpy.data\n"
         "def shown(name):\n"
         "    graph = bpy.context.evaluated_depsgraph_get()\n"
         "    return [list(v.co) for v in D.objects[name].evaluated_get(graph).data.vertices]\n"
-        f"bpy.ops.wm.open_mainfile(filepath={str(path)!r})\n"
-        "bpy.context.view_layer.update()\n"
-        f"print('FOUND', json.dumps({expression}))\n"
-        "sys.stdout.flush(); os._exit(0)\n"
+        "for line in sys.stdin:\n"
+        "    path, expression = json.loads(line)\n"
+        "    bpy.ops.wm.open_mainfile(filepath=path)\n"
+        "    bpy.context.view_layer.update()\n"
+        "    print('\\nFOUND', json.dumps(eval(expression)), flush=True)\n"
+        "os._exit(0)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
-    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
-    assert line is not None, done.stdout + done.stderr
-    return json.loads(line[6:])
 
 
 def hidden_armature_modifier(obj: bpy.types.Object) -> bool:

@@ -248,6 +248,14 @@ def driven(obj: Object) -> None:
     enable(obj)
 
 
+def refreshed_and_disabled(obj: Object) -> None:
+    select(obj)
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    obj.dq_compensation.method = "LINEAR"
+    assert not armature_of(obj).use_deform_preserve_volume
+    disable(obj)
+
+
 @pytest.mark.parametrize("preserve", [False, True])
 @pytest.mark.parametrize(
     "way_out",
@@ -285,6 +293,21 @@ def test_preserve_volume_is_put_right_again() -> None:
     assert error(obj) <= TOLERANCE
     disable(obj)
     assert not armature_of(obj).use_deform_preserve_volume
+
+
+@pytest.mark.parametrize("then", [disable, refreshed_and_disabled])
+def test_preserve_volume_is_the_user_s_own_while_ours_is_missing(
+    then: Callable[[Object], None],
+) -> None:
+    obj, _rig = enabled_character()
+    ours_removed(obj)
+    check()
+    assert not armature_of(obj).use_deform_preserve_volume
+    armature_of(obj).use_deform_preserve_volume = True
+    check()
+    assert armature_of(obj).use_deform_preserve_volume
+    then(obj)
+    assert armature_of(obj).use_deform_preserve_volume
 
 
 def test_undo_and_redo_keep_what_the_user_had_set() -> None:

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.palette_points import bone_groups
-from tests.blender.enabled_scenes import enable, error
+from tests.blender.enabled_scenes import check, distance, enable, error
+from tests.blender.scene_builders import evaluated_positions
 from tests.blender.test_bendy_bones import automatic, by_handles, curved_at_rest, eased
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, straighten_handles
@@ -100,3 +102,31 @@ def test_bendy_bones_have_no_hooks_where_no_tree_skins() -> None:
     assert any(by_hook for _, by_hook in bone_groups(palette))
     obj.dq_compensation.method = "COMPENSATED"
     assert error(obj) <= 1e-4
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_where_the_armature_modifier_acts_in_part_it_acts_alone(curve: str) -> None:
+    new_file()
+    obj, armature = build_bendy_limb(7, "STRAIGHT")
+    straighten_handles(armature)
+    mask = obj.vertex_groups.new(name="Mask")
+    shares = np.linspace(0.0, 2.0, len(obj.data.vertices)).clip(0.0, 1.0)
+    for vertex, share in enumerate(shares.tolist()):
+        mask.add([vertex], share, "REPLACE")
+    obj.modifiers["Armature"].vertex_group = "Mask"
+    obj.dq_compensation.curve = curve
+    enable(obj)
+    check()
+    found = evaluated_positions(obj)
+    in_part = (shares > 1e-3) & (shares < 1.0 - 1e-3)
+    preserved = api.evaluate(obj, method="DUAL_QUATERNION")
+    expected = np.where(in_part[:, None], preserved, api.evaluate(obj))
+    assert distance(found, expected) <= 1e-4
+    assert distance(preserved[in_part], api.evaluate(obj)[in_part]) > 5e-3
+    said = f"{in_part.sum()} vertices of Limb that the vertex group of the Armature modifier"
+    assert any(note.startswith(said) for note in enabling.notes_of(obj))
+    mask.add(range(len(obj.data.vertices)), 1.0, "REPLACE")
+    obj.data.update()
+    check()
+    assert error(obj) <= 1e-4
+    assert not enabling.notes_of(obj)

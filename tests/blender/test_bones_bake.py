@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.bake.bones_removal import remove_bones_bake
 from dq_compensation.bake.helper_names import helper_name, split_side
-from dq_compensation.core.helper_bones import Helper, helper_transforms
+from dq_compensation.core.helper_bones import Helper, helper_heads, helper_transforms
 from dq_compensation.core.pose import Pose
 from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.bone_names import flipped_name
@@ -72,15 +74,30 @@ def weight_rows(obj: bpy.types.Object) -> NDArray[np.float32]:
     return np.stack([weights.of_group(group.index) for group in obj.vertex_groups], axis=1)
 
 
-@pytest.mark.parametrize("growth", [0.0, 0.7])
-def test_constraints_follow_as_numpy_says(empty_file: None, growth: float) -> None:
+@pytest.mark.parametrize(
+    "motion",
+    [
+        {},
+        {"growth": 0.7},
+        {"shrink": 0.4, "anchor": "Upper", "along": 0.9},
+        {"growth": 0.2, "shrink": 0.1, "anchor": "Lower", "along": 0.2},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_constraints_follow_as_numpy_says(
+    empty_file: None, motion: dict[str, Any], scaled: bool
+) -> None:
     """Whatever moves the parent, the helper itself and the armature; 1e-5 is float32's at 20 m."""
     armature = add_armature()
     armature.location, armature.rotation_euler, armature.scale = (20, -10, 3), (1, 2, 3), (2, 2, 2)
-    gauge = "gauge" if growth else ""
-    add_helpers(armature, [HelperBone("helper", "Upper", "Lower", 0.3, growth, gauge)])
+    gauge = "gauge" if "growth" in motion or "shrink" in motion else ""
+    add_helpers(armature, [HelperBone("helper", "Upper", "Lower", 0.3, gauge=gauge, **motion)])
     skeleton = read_skeleton(armature)
     of = skeleton.names.index
+    anchor = of(motion["anchor"]) if "anchor" in motion else -1
+    helper = Helper(of("Upper"), of("Lower"), 0.3, **{**motion, "anchor": anchor})
+    assert np.abs(skeleton.heads[of("helper")] - helper_heads([helper], skeleton)).max() < 1e-6
     rng = np.random.default_rng(3)
     armature.pose.bones["helper"].rotation_quaternion = (0.5, 0.5, 0.5, 0.5)
     for _ in range(4):
@@ -89,11 +106,11 @@ def test_constraints_follow_as_numpy_says(empty_file: None, growth: float) -> No
             bone.rotation_mode = "XYZ"
             bone.rotation_euler = rng.uniform(-1.3, 1.3, 3).tolist()
             bone.location = rng.uniform(-0.2, 0.2, 3).tolist()
+            bone.scale = (float(rng.uniform(0.8, 1.3)),) * 3 if scaled else (1.0, 1.0, 1.0)
         bpy.context.view_layer.update()
         evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
         matrices = pose_matrices(evaluated, pose_order(armature, skeleton))
         pose = Pose.from_matrices(matrices, skeleton)
-        helper = Helper(of("Upper"), of("Lower"), 0.3, growth)
         expected = helper_transforms([helper], pose, skeleton)[0]
         assert np.abs(matrices[of("helper")] - expected).max() < 1e-5
 

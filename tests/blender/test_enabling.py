@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import bpy
@@ -22,7 +19,7 @@ from dq_compensation.session import enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import camera_rays
 from human_poses import apply_pose, named_poses
-from tests.blender.enabled_scenes import ours, select
+from tests.blender.enabled_scenes import ours, select, without_addon
 from tests.blender.scene_builders import link, new_file
 from tests.limb import build_limb
 
@@ -190,20 +187,11 @@ def test_a_saved_file_shows_the_compensated_character_without_the_addon(
     path = tmp_path / "human.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     assert body.display_type == "BOUNDS", "it is drawn by us again when it is saved"
-    script = (
-        "import bpy, json, os, sys\n"
-        f"bpy.ops.wm.open_mainfile(filepath={str(path)!r})\n"
-        f"body = bpy.data.objects[{body.name!r}]\n"
-        "mesh = body.evaluated_get(bpy.context.evaluated_depsgraph_get()).data\n"
-        "print('FOUND', json.dumps([body.display_type, body.visible_camera,"
-        " body.modifiers[1].show_viewport, [list(v.co) for v in mesh.vertices]]))\n"
-        "sys.stdout.flush(); os._exit(0)\n"
+    name = body.name
+    found = f"[b.display_type, b.visible_camera, b.modifiers[1].show_viewport, shown({name!r})]"
+    display_type, visible_camera, show_viewport, vertices = without_addon(
+        path, f"(lambda b: {found})(D.objects[{name!r}])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
-    )
-    line = next(line for line in done.stdout.splitlines() if line.startswith("FOUND"))
-    display_type, visible_camera, show_viewport, vertices = json.loads(line[6:])
     assert (display_type, visible_camera, show_viewport) == ("TEXTURED", True, True)
     # Of a body that is 1.7 m tall; nodes count in 32 bits.
     np.testing.assert_allclose(np.ravel(vertices), shape, atol=1e-4)

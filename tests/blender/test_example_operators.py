@@ -14,6 +14,7 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.examples import live_values, posed_copy_handlers
 from dq_compensation.examples.active_character import active_bone
+from dq_compensation.lifecycle import reconcile
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.example_capture import support_weights
 from dq_compensation.scene.posed_copies import posed_copy_of
@@ -131,6 +132,22 @@ def test_the_first_example_corrects_what_was_seen(posing: Human) -> None:
     assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
     assert settings.example_base == "COMPENSATED"
     assert apart(posing.evaluated_positions(), before) < TOLERANCE * size_of(posing)
+
+
+def test_adding_brings_the_character_up_to_date_once(
+    posing: Human, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each setting that is written: each would build another node tree."""
+    times: list[bpy.types.Object] = []
+    bring = reconcile._bring_up_to_date
+
+    def counted(obj: bpy.types.Object, *others: object) -> None:
+        times.append(obj)
+        bring(obj, *others)
+
+    monkeypatch.setattr(reconcile, "_bring_up_to_date", counted)
+    assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
+    assert times == [posing.mesh_object]
 
 
 def test_add_in_edit_mode_and_without_a_mode(posing: Human) -> None:
@@ -257,7 +274,7 @@ def test_update_from_a_mesh_asks_for_the_pose_and_the_same_vertices(
     inside = support_weights(bind(obj), BONE) >= 1.0
     assert apart(human.evaluated_positions()[inside], higher[inside]) < 1e-3
     mesh.vertices.add(1)
-    assert "13381 vertices" in report_of("example_update", source=other.name)
+    assert f"{len(wanted) + 1} vertices" in report_of("example_update", source=other.name)
     assert "Choose the mesh" in report_of("example_update")
 
 

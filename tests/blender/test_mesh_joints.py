@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.analysis.mesh_joints import mesh_parents
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
-from dq_compensation.core.deform import Deformation, deform
+from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.modifier.attribute_names import AMOUNT
@@ -117,6 +117,27 @@ def test_elbow_and_knee_are_those_of_the_hierarchy(
     assert np.linalg.norm(without - expected, axis=1).max() > 0.004
 
 
+def test_spherical_joints_need_no_hierarchy(body_with_rig: Callable[[Rig], Human]) -> None:
+    """Bones that turn about a joint agree on it: the centre that fits them best lies there."""
+    human = body_with_rig("game_engine")
+    apply_pose(human.armature_object, random_pose(np.random.default_rng(3), "game_engine"))
+    bpy.context.view_layer.update()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    matrices = bind(human.mesh_object).pose_matrices(human.armature_object.evaluated_get(depsgraph))
+    before, flat = by_hierarchy_and_flat(human)
+    order = [before.skeleton.names.index(name) for name in flat.skeleton.names]
+
+    def shape(binding: Binding, method: Method, posed: NDArray[np.float64]) -> NDArray[np.floating]:
+        pose = Pose.from_matrices(posed, binding.skeleton)
+        of = Deformation(method, binding.influences, sets=binding.sets)
+        return deform(of, binding.rest.astype(np.float64), None, pose)[0]
+
+    expected = shape(before, "SPHERICAL_JOINT", matrices)
+    # In metres. The damping of the centre leaves a hundredth of a millimetre.
+    assert np.abs(shape(flat, "SPHERICAL_JOINT", matrices[order]) - expected).max() < 2e-5
+    assert np.abs(shape(before, "LINEAR", matrices) - expected).max() > 0.01
+
+
 @pytest.mark.parametrize("curve", PUBLISHED_CURVES)
 def test_published_curves_act_as_with_the_hierarchy(
     curve: PublishedCurve, human_with_rig: Callable[[Rig], Human]
@@ -160,9 +181,9 @@ def test_nodes_equal_core_on_a_flat_skeleton(human: Human) -> None:
     assert np.abs(found - expected).max() <= 1e-4 * np.ptp(binding.rest, axis=0).max()
 
 
-def test_the_setting_takes_them_away_and_the_panel_counts_them(human: Human) -> None:
-    flatten(human.armature_object)
-    obj = human.mesh_object
+def test_the_setting_takes_them_away_and_the_panel_counts_them(whole_human: Human) -> None:
+    flatten(whole_human.armature_object)
+    obj = whole_human.mesh_object
     enable(obj)
     hierarchy, mesh = joint_counts(obj)
     assert hierarchy == 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import bpy
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dq_compensation.scene.bind import bind
 from tests.blender.enabled_scenes import check, disable, distance, select
 from tests.blender.example_scenes import small_character
-from tests.blender.scene_builders import edit_mode, evaluated_positions
+from tests.blender.scene_builders import edit_mode, evaluated_positions, link
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -44,6 +46,19 @@ def bones_of(obj: bpy.types.Object) -> tuple[list[str], list[str]]:
     return [item.bone for item in settings.examples], [one.name for one in settings.example_bones]
 
 
+def is_right(obj: bpy.types.Object, bone: str, wanted: NDArray[np.floating]) -> None:
+    """The examples are of that bone, and the character has their shape."""
+    assert bones_of(obj) == ([bone], [bone])
+    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
+
+
+def twin_of(obj: bpy.types.Object) -> bpy.types.Object:
+    """A copy with a mesh of its own."""
+    twin = link(obj.copy())
+    twin.data = obj.data.copy()
+    return twin
+
+
 @pytest.mark.parametrize("rename", MODES)
 @pytest.mark.parametrize("deforms", [True, False])
 def test_the_examples_follow(rename: Rename, deforms: bool) -> None:
@@ -54,16 +69,13 @@ def test_the_examples_follow(rename: Rename, deforms: bool) -> None:
         bpy.context.view_layer.update()
         wanted = evaluated_positions(obj)
     rename(armature, "Lower", "Forearm")
-    bpy.context.view_layer.update()
     check()
-    assert bones_of(obj) == (["Forearm"], ["Forearm"])
+    is_right(obj, "Forearm", wanted)
     assert obj.dq_compensation.support_bone == "Forearm"
     assert obj.dq_compensation.example_bones[0].support == "Support"
     assert bind(obj).examples().problems == ()
-    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
     # And again: what is remembered is up to date.
     rename(armature, "Forearm", "Unterarm")
-    bpy.context.view_layer.update()
     check()
     assert bones_of(obj) == (["Unterarm"], ["Unterarm"])
 
@@ -74,7 +86,6 @@ def test_examples_that_do_not_act_follow_too(method: str) -> None:
     obj.dq_compensation.method = method
     check()
     in_object_mode(armature, "Lower", "Forearm")
-    bpy.context.view_layer.update()
     check()
     assert bones_of(obj) == (["Forearm"], ["Forearm"])
 
@@ -85,11 +96,9 @@ def test_two_bones_that_change_names_are_not_mixed_up(rename: Rename) -> None:
     rename(armature, "Lower", "x")
     rename(armature, "Upper", "Lower")
     rename(armature, "x", "Upper")
-    bpy.context.view_layer.update()
     check()
     check()
-    assert bones_of(obj) == (["Upper"], ["Upper"])
-    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
+    is_right(obj, "Upper", wanted)
 
 
 def test_names_that_two_bones_have_exchanged_at_once() -> None:
@@ -97,26 +106,19 @@ def test_names_that_two_bones_have_exchanged_at_once() -> None:
     with edit_mode(armature):
         for old, new in (("Lower", "x"), ("Upper", "Lower"), ("x", "Upper")):
             armature.data.edit_bones[old].name = new
-    bpy.context.view_layer.update()
     check()
     check()
-    assert bones_of(obj) == (["Upper"], ["Upper"])
-    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
+    is_right(obj, "Upper", wanted)
 
 
 def test_every_mesh_of_the_armature_follows() -> None:
     obj, armature, wanted = small_character()
-    twin = obj.copy()
-    twin.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(twin)
-    bpy.context.view_layer.update()
+    twin = twin_of(obj)
     check()
     in_object_mode(armature, "Lower", "Forearm")
-    bpy.context.view_layer.update()
     check()
     for one in (obj, twin):
-        assert bones_of(one) == (["Forearm"], ["Forearm"])
-        assert distance(evaluated_positions(one), wanted) < TOLERANCE
+        is_right(one, "Forearm", wanted)
 
 
 def test_undo_and_redo_of_a_renaming() -> None:
@@ -127,20 +129,12 @@ def test_undo_and_redo_of_a_renaming() -> None:
     bpy.context.view_layer.update()
     bpy.ops.ed.undo_push(message="Something else")
 
-    def is_right(name: str) -> None:
-        bpy.context.view_layer.update()
+    check()
+    is_right(bpy.data.objects["Body"], "Forearm", wanted)
+    for step, name in (("undo", "Forearm"), ("undo", "Lower"), ("redo", "Forearm")):
+        getattr(bpy.ops.ed, step)()
         check()
-        body = bpy.data.objects["Body"]
-        assert bones_of(body) == ([name], [name])
-        assert distance(evaluated_positions(body), wanted) < TOLERANCE
-
-    is_right("Forearm")
-    bpy.ops.ed.undo()
-    is_right("Forearm")
-    bpy.ops.ed.undo()
-    is_right("Lower")
-    bpy.ops.ed.redo()
-    is_right("Forearm")
+        is_right(bpy.data.objects["Body"], name, wanted)
 
 
 def test_a_removed_bone_is_missed_by_name() -> None:
@@ -148,7 +142,6 @@ def test_a_removed_bone_is_missed_by_name() -> None:
     with edit_mode(armature):
         bones = armature.data.edit_bones
         bones.remove(bones["Lower"])
-    bpy.context.view_layer.update()
     check()
     (problem,) = bind(obj).examples().problems
     assert "belongs to the bone Lower, which is not there" in problem
@@ -156,13 +149,9 @@ def test_a_removed_bone_is_missed_by_name() -> None:
 
 def test_a_mesh_that_is_not_enabled_follows_with_one_that_is() -> None:
     obj, armature, _ = small_character()
-    twin = obj.copy()
-    twin.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(twin)
-    bpy.context.view_layer.update()
+    twin = twin_of(obj)
     check()
     disable(twin)
     in_object_mode(armature, "Lower", "Forearm")
-    bpy.context.view_layer.update()
     check()
     assert bones_of(twin) == (["Forearm"], ["Forearm"])

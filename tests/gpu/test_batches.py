@@ -5,6 +5,7 @@ Tolerance: 1e-4 of the size, for float32 and weights of 16 bits.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from weakref import ref
 
@@ -22,6 +23,7 @@ from dq_compensation.scene.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import instance_poses, instanced_mesh, playing
 from dq_compensation.viewport.batches import Batch, Batches
+from dq_compensation.viewport.characters import Characters
 from dq_compensation.viewport.members import Member
 from dq_compensation.viewport.take_tables import Playing, TakeTiming
 from tests.gpu.test_playback import expected_matrices, make_take
@@ -70,7 +72,7 @@ class Drawing:
         members, alone = self.batches.members(self.objects, depsgraph)
         found = []
         for some in members:
-            found += self.batches.update(some, depsgraph.scene, self._note)
+            found += self.batches.update(some, depsgraph, self._note)
         return found, alone
 
     def _note(self, member: Member, error: PoseError | None) -> None:
@@ -225,7 +227,7 @@ def test_takes_play_while_the_armature_is_excluded(
         rigs.objects.link(armature)
         scene.collection.objects.unlink(armature)
     draw = Drawing([obj for obj, _ in pairs])
-    seen = []
+    seen, characters = [], Characters()
     for frame, subframe in ((12, 0.25), (14, 0.0)):
         scene.frame_set(frame, subframe=subframe)
         layer.layer_collection.children["Rigs"].exclude = frame == 14
@@ -240,6 +242,12 @@ def test_takes_play_while_the_armature_is_excluded(
             there = binding.object_to_armature
             expected = PosedDeformer(binding, Settings.of(obj), pose, there)(binding.rest)
             found = positions(batches)[obj.name]
+            # As the overlay has it.
+            depsgraph = bpy.context.evaluated_depsgraph_get()
+            own = status_of(obj).binding
+            assert own is not None
+            shown = characters.update(obj, own, depsgraph).deformed.read_positions()
+            assert np.abs(shown - found).max() <= TOLERANCE
             size = np.ptp(expected, axis=0).max()
             assert np.linalg.norm(found - expected, axis=1).max() <= TOLERANCE * size
             seen.append(found)
@@ -250,3 +258,40 @@ def test_takes_play_while_the_armature_is_excluded(
     batches, alone = draw()
     assert [len(batch.members) for batch in batches] == [3]
     assert_as_if_alone(batches)
+
+
+def test_takes_of_other_parents_are_cross_faded(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second take has all bones as roots: its poses are the same, its keys are others."""
+    ((obj, armature),) = make_copies(1)
+    binding = status_of(obj).binding
+    assert binding is not None
+    first, second = (make_take(binding.skeleton, seed) for seed in (3, 4))
+    second = replace(second, parents=np.full_like(second.parents, -1))
+    takes = {"a": first, "b": second}
+    monkeypatch.setattr(playing, "take_named", lambda _, name: takes.get(name))
+    playback = settings_of(armature).playback
+    playback.playing, playback.take, playback.second_take = True, "a", "b"
+    playback.fade_start, playback.fade_frames = 5.0, 4.0
+    found = playing.playing_of(armature, binding)
+    assert found == playing.playing_of(armature, binding)
+    assert found is not None
+    assert found.second is not None
+    bpy.context.scene.frame_set(40)
+    draw = Drawing([obj])
+    (batch,), _ = draw()
+    pose = Pose.from_matrices(expected_matrices(Playing(TakeTiming(second)), 40), binding.skeleton)
+    there = binding.object_to_armature
+    expected = PosedDeformer(binding, Settings.of(obj), pose, there)(binding.rest)
+    error = np.linalg.norm(batch.instances.read_positions()[0] - expected, axis=1).max()
+    assert error <= TOLERANCE * np.ptp(expected, axis=0).max()
+
+
+def test_a_take_that_is_gone_leaves_the_pose(addon: None) -> None:
+    ((obj, armature),) = make_copies(1)
+    settings_of(armature).playback.playing = True
+    settings_of(armature).playback.take = "Gone"
+    batches, alone = Drawing([obj])()
+    assert not batches
+    assert alone == [obj]

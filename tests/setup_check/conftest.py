@@ -4,9 +4,20 @@ from tests.blender.conftest import (
     Human,
     _trees_built_once,
     addon,
+    body_with_rig,
     empty_file,
     human,
     human_with_rig,
+    whole_human,
 )
 
-__all__ = ["Human", "_trees_built_once", "addon", "empty_file", "human", "human_with_rig"]
+__all__ = [
+    "Human",
+    "_trees_built_once",
+    "addon",
+    "body_with_rig",
+    "empty_file",
+    "human",
+    "human_with_rig",
+    "whole_human",
+]

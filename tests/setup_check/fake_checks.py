@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import bpy
 import numpy as np
 
 from dq_compensation.setup_check.issue import Check, Fix, FixError, Issue
 from dq_compensation.setup_check.subject import Subject
+from tests.blender.enabled_scenes import select
+from tests.blender.scene_builders import add_armature, add_grid, skin
+
+
+def dented_body() -> bpy.types.Object:
+    """A selected small character with three dents, in the current scene."""
+    obj = add_grid()
+    skin(obj, add_armature())
+    obj["dents"] = 3
+    select(obj)
+    bpy.context.view_layer.update()
+    return obj
 
 
 @dataclass

@@ -166,10 +166,10 @@ def test_turned_bones_move_the_mesh_as_before(
     )
 
 
-def test_turned_bones_point_to_their_children(human: Human) -> None:
-    turn_bones(human.armature_object, "WORLD")
-    fix(CHECK, human.mesh_object, "reorient_bones")
-    skeleton = read_skeleton(human.armature_object)
+def test_turned_bones_point_to_their_children(whole_human: Human) -> None:
+    turn_bones(whole_human.armature_object, "WORLD")
+    fix(CHECK, whole_human.mesh_object, "reorient_bones")
+    skeleton = read_skeleton(whole_human.armature_object)
     for name in ("upperarm01.L", "lowerleg01.R", "finger2-1.L"):
         bone = skeleton.names.index(name)
         child = int(np.flatnonzero(skeleton.parents == bone)[0])

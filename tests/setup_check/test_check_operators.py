@@ -11,8 +11,8 @@ import pytest
 from dq_compensation.setup_check import catalogue, findings, fixing
 from dq_compensation.setup_check.issue import Check
 from tests.blender.enabled_scenes import disable, enable, error, select
-from tests.blender.scene_builders import add_armature, add_grid, skin
-from tests.setup_check.fake_checks import Dents
+from tests.blender.scene_builders import add_grid, skin
+from tests.setup_check.fake_checks import Dents, dented_body
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -31,12 +31,7 @@ def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
 
 @pytest.fixture
 def body(dents: Dents) -> bpy.types.Object:
-    obj = add_grid()
-    skin(obj, add_armature())
-    obj["dents"] = 3
-    select(obj)
-    bpy.context.view_layer.update()
-    return obj
+    return dented_body()
 
 
 def fix(obj: bpy.types.Object, name: str = "flatten", key: str = "dents") -> set[str]:

@@ -11,8 +11,8 @@ import pytest
 from dq_compensation.setup_check import catalogue, findings
 from dq_compensation.ui.sentences import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
-from tests.blender.scene_builders import add_armature, add_grid, skin
-from tests.setup_check.fake_checks import Dents
+from tests.blender.scene_builders import add_grid
+from tests.setup_check.fake_checks import Dents, dented_body
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -65,12 +65,7 @@ def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
 
 @pytest.fixture
 def body(dents: Dents) -> bpy.types.Object:
-    obj = add_grid()
-    skin(obj, add_armature())
-    obj["dents"] = 3
-    select(obj)
-    bpy.context.view_layer.update()
-    return obj
+    return dented_body()
 
 
 def test_without_a_character_it_says_what_to_select(dents: Dents) -> None:

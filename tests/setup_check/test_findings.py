@@ -16,8 +16,8 @@ from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check as lifecycle_check
 from tests.blender.enabled_scenes import enable, select
-from tests.blender.scene_builders import add_armature, add_grid, edit_mode, skin
-from tests.setup_check.fake_checks import Dents
+from tests.blender.scene_builders import add_grid, edit_mode
+from tests.setup_check.fake_checks import Dents, dented_body
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -31,11 +31,7 @@ def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
 
 @pytest.fixture
 def body(dents: Dents) -> bpy.types.Object:
-    obj = add_grid()
-    skin(obj, add_armature())
-    obj["dents"] = 3
-    select(obj)
-    bpy.context.view_layer.update()
+    obj = dented_body()
     assert bpy.ops.dqc.check() == {"FINISHED"}
     assert not known(obj).outdated
     return obj

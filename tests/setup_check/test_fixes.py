@@ -25,6 +25,8 @@ pytestmark = pytest.mark.usefixtures("addon")
 
 # A stale binding shows another shape than what there is: bringing it up to date is the fix.
 _CHANGES_THE_LOOK_BY_NATURE = frozenset({"stale_binding"})
+# What is planted in a hand, or seen by how a hand moves along.
+ON_WHOLE = frozenset({"bone_hierarchy/flat_finger", "shape_keys/posed"})
 _POSE_CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "scale")
 
 
@@ -37,8 +39,11 @@ def _no_check_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 @pytest.fixture
-def posed(human: Human) -> Human:
+def posed(request: pytest.FixtureRequest) -> Human:
     """The human with its elbow bent, so that a change of the look shows."""
+    parameters = getattr(request.node, "callspec", None)
+    planted = parameters.params.get("planted") if parameters is not None else None
+    human: Human = request.getfixturevalue("whole_human" if planted in ON_WHOLE else "human")
     apply_pose(human.armature_object, named_poses("default")["elbow"].rotations)
     select(human.mesh_object)
     bpy.context.view_layer.update()

@@ -31,20 +31,20 @@ def test_a_clean_human_has_no_finding(human: Human) -> None:
     ],
 )
 def test_what_is_wrong_with_keys_is_found_and_fixed(
-    human: Human, variant: str, key: str, severity: str, offender: str
+    whole_human: Human, variant: str, key: str, severity: str, offender: str
 ) -> None:
-    PLANTED[f"shape_keys/{variant}"](human)
-    before = world_positions(human.mesh_object)
-    found = find(CHECK, human)
+    PLANTED[f"shape_keys/{variant}"](whole_human)
+    before = world_positions(whole_human.mesh_object)
+    found = find(CHECK, whole_human)
     assert set(found) == {key}
     assert found[key].severity == severity
     assert offender in found[key].message
     if not found[key].fixes:
         return
-    fix(CHECK, human, key)
-    assert not find(CHECK, human)
+    fix(CHECK, whole_human, key)
+    assert not find(CHECK, whole_human)
     if not found[key].fixes[0].question:
-        assert moved(before, world_positions(human.mesh_object)) < TOLERANCE
+        assert moved(before, world_positions(whole_human.mesh_object)) < TOLERANCE
 
 
 @pytest.mark.parametrize("time", [-3.0, 0.0, 4.0, 10.0, 17.0, 25.0])

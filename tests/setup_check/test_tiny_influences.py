@@ -30,22 +30,22 @@ def test_what_the_human_has(human_with_rig: Callable[[Rig], Human], rig: Rig) ->
 
 
 @pytest.mark.parametrize("preserve_volume", [False, True])
-def test_cleaning_is_not_seen(human: Human, preserve_volume: bool) -> None:
+def test_cleaning_is_not_seen(whole_human: Human, preserve_volume: bool) -> None:
     """1e-5 of the size with the leg raised by 30 degrees; further up it asks (1.2e-5 at 90)."""
-    obj = human.mesh_object
+    obj = whole_human.mesh_object
     obj.modifiers["Armature"].use_deform_preserve_volume = preserve_volume
-    sprinkled(human)
-    bone = human.armature_object.pose.bones["upperleg01.L"]
+    sprinkled(whole_human)
+    bone = whole_human.armature_object.pose.bones["upperleg01.L"]
     bone.rotation_quaternion = (0.966, -0.259, 0.0, 0.0)
-    look = human.evaluated_positions()
+    look = whole_human.evaluated_positions()
     before = dense_weights(obj)
     (issue,) = CHECK.find(subject_of(obj))
     assert issue.severity == "INFORMATION"
     assert issue.fixes[0].question == ""
     CHECK.fixes["clean"](subject_of(obj), issue)
     assert CHECK.find(subject_of(obj)) == []
-    moved = np.linalg.norm(human.evaluated_positions() - look, axis=1).max()
-    assert moved <= 1e-5 * np.ptp(human.arrays.vertices, axis=0).max()
+    moved = np.linalg.norm(whole_human.evaluated_positions() - look, axis=1).max()
+    assert moved <= 1e-5 * np.ptp(whole_human.arrays.vertices, axis=0).max()
     after = dense_weights(obj)
     assert after[(before > 0.0) & (before < 0.9999e-4)].max() == 0.0
     np.testing.assert_allclose(after.sum(axis=1), 1.0, atol=1e-6)
@@ -64,11 +64,11 @@ def test_what_would_be_seen_is_asked(human: Human) -> None:
     assert issue.fixes[0].question == ""  # at rest nothing moves
 
 
-def test_weights_of_exactly_0_count(human: Human) -> None:
-    obj = human.mesh_object
+def test_weights_of_exactly_0_count(whole_human: Human) -> None:
+    obj = whole_human.mesh_object
     obj.vertex_groups["head"].add([0], 0.0, "REPLACE")
     before = CHECK.find(subject_of(obj))[0]
-    pose_at_random(human.armature_object)
+    pose_at_random(whole_human.armature_object)
     assert before.message.startswith(f"{COUNTS['default'] + 1} influences")
     CHECK.fixes["clean"](subject_of(obj), CHECK.find(subject_of(obj))[0])
     assert CHECK.find(subject_of(obj)) == []

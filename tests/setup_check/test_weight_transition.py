@@ -238,9 +238,9 @@ def test_knees_that_were_made_narrow_are_found_and_fixed(human: Human) -> None:
     assert measured(obj, "lowerleg01.R")[0] == pytest.approx(0.63, abs=0.1)
 
 
-def test_joints_of_the_human_far_from_their_skin_are_named(human: Human) -> None:
+def test_joints_of_the_human_far_from_their_skin_are_named(whole_human: Human) -> None:
     """Only those of the little toes: a centimetre from where the weights change."""
-    assert set(found_in(human.mesh_object)["outside"].bones) == {"toe5-3.L", "toe5-3.R"}
+    assert set(found_in(whole_human.mesh_object)["outside"].bones) == {"toe5-3.L", "toe5-3.R"}
 
 
 def test_locked_groups_and_shared_meshes() -> None:

@@ -1,0 +1,111 @@
+"""Check: helper bones of a bake beside DQ Compensation, which corrects twice; and lost ones.
+
+They were baked for the plain Armature modifier. An object that gets them is disabled; this finds
+one that was enabled again. Bones get lost where a rig is generated anew, as by Rigify.
+"""
+
+from __future__ import annotations
+
+from ...bake.acting_helpers import acting_helpers, missing_helpers
+from ...bake.bones_removal import remove_bones_bake
+from ...lifecycle import enabling
+from ...scene.helper_rig import add_helpers
+from ...scene.kept_weights import restore_refusal
+from ...scene.object_settings import settings_of
+from ...wording import counted, listed
+from ..fixes.requirements import require_armature, require_editable, require_editable_bones
+from ..issue import Check, Fix, FixError, Issue
+from ..subject import Subject
+
+_NAME = "baked_bones"
+
+
+def find(subject: Subject) -> list[Issue]:
+    """The helper bones that move an enabled object, and those that are gone."""
+    return [*_acting(subject), *_missing(subject)]
+
+
+def _acting(subject: Subject) -> list[Issue]:
+    obj = subject.obj
+    names = acting_helpers(obj) if settings_of(obj).enabled else []
+    if not names:
+        return []
+    message = (
+        f"{counted(len(names), 'baked helper bone')} of {obj.name} act beside DQ Compensation, "
+        f"which they stand in for, so that it is corrected twice: {listed(names)}."
+    )
+    disable = Fix(
+        "disable",
+        "Disable DQ Compensation",
+        "Let the plain Armature modifier and the helper bones deform it, as after the bake",
+        f"{obj.name} is deformed by its Armature modifier, and looks different.",
+    )
+    fixes = (_removal(subject), disable)
+    return [Issue(_NAME, "twice", "ERROR", message, tuple(names), fixes=fixes)]
+
+
+def _missing(subject: Subject) -> list[Issue]:
+    obj, armature = subject.obj, subject.armature
+    helpers = missing_helpers(obj)
+    if not helpers or armature is None:
+        return []
+    message = (
+        f"{obj.name} has weights for {counted(len(helpers), 'helper bone')} that {armature.name} "
+        f"does not have any more: {listed([helper.name for helper in helpers])}."
+    )
+    add = Fix(
+        "add_helpers",
+        "Add Helpers Again",
+        "Give the armature the helper bones that it had after the bake, with their constraints",
+        f"{armature.name} gets {counted(len(helpers), 'bone')}, and {obj.name} looks different.",
+    )
+    return [Issue(_NAME, "missing", "ERROR", message, fixes=(add, _removal(subject)))]
+
+
+def _removal(subject: Subject) -> Fix:
+    name = subject.obj.name
+    return Fix(
+        "remove_helpers",
+        "Remove Baked Helpers",
+        "Give the mesh the weights that it had before the bake, and remove helper bones that no "
+        "other mesh follows",
+        f"{name} gets the weights from before the bake, and looks different. Where it is exported, "
+        "it has to be baked again.",
+    )
+
+
+def _remove_helpers(subject: Subject, _issue: Issue) -> str:
+    obj = subject.obj
+    require_editable(obj)
+    require_editable_bones(subject)
+    if reason := restore_refusal(obj):
+        raise FixError(reason)
+    count = remove_bones_bake([obj])
+    return f"{obj.name} has its former weights. Removed {counted(count, 'helper bone')}."
+
+
+def _add_helpers(subject: Subject, _issue: Issue) -> str:
+    armature, helpers = require_armature(subject), missing_helpers(subject.obj)
+    bones = require_editable_bones(subject).bones
+    needed = {name: None for each in helpers for name in (each.parent, each.child)}
+    gone = [name for name in needed if name not in bones]
+    if gone:
+        raise FixError(
+            f"{armature.name} has no bones {listed(gone)}, which the helpers followed. Choose "
+            "Remove Baked Helpers, and bake again."
+        )
+    add_helpers(armature, helpers)
+    return f"Added {counted(len(helpers), 'helper bone')} to {armature.name}."
+
+
+def _disable(subject: Subject, _issue: Issue) -> str:
+    require_editable(subject.obj)
+    enabling.disable(subject.obj)
+    return f"The Armature modifier and its helper bones deform {subject.obj.name} again."
+
+
+CHECK = Check(
+    _NAME,
+    find,
+    {"remove_helpers": _remove_helpers, "add_helpers": _add_helpers, "disable": _disable},
+)
