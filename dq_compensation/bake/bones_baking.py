@@ -15,9 +15,13 @@ from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limi
 from .bones_keys import keyed_action
 from .bones_options import BonesOptions
 from .bones_report import BonesReport
+from .bones_rest import bake_rest, require_rest
 from .bones_source import RigSource, writing_bones_refusal
 from .bones_writing import write_bones
 from .shape_key_bake import Progress
+
+# The part of the time that the bones take; the rest is for the correctives.
+_BONES = 0.5
 
 
 def bake_bones(
@@ -46,8 +50,19 @@ def bake_bones(
         require_within_limit(source, 1, options)
         if options.keys:
             keyed_action(source.armature)
+        if options.with_correctives:
+            require_rest(source, options)
     fitted: list[Fitted] = []
     for number, (source, found) in enumerate(zip(sources, pairs, strict=True)):
-        span = (number / len(sources), 1.0 / len(sources))
+        part = _BONES if options.with_correctives else 1.0
+        span = (part * number / len(sources), part / len(sources))
         fitted.append((yield from fit_bones(source, found, options, span)))
-    return [write_bones(each, options) for each in fitted]
+    reports = [write_bones(each, options) for each in fitted]
+    if not options.with_correctives:
+        return reports
+    finished: list[BonesReport] = []
+    length = (1.0 - _BONES) / len(reports)
+    for number, report in enumerate(reports):
+        start = _BONES + number * length
+        finished.append((yield from bake_rest(report, options, start, length)))
+    return finished

@@ -19,6 +19,7 @@ class BonesOptions:
         tolerance: millimetres; for helpers 0, and for the keys that are left out.
         poses: which poses are fitted; `bend` and `twist`, degrees, are for RANGE.
         keys: whether the helpers are keyed in the action: not, in all its frames, or where needed.
+        with_correctives: whether the rest is baked to driven shape keys.
         bone_limit: the largest number of deforming bones; 0: any number.
         mirror: whether the other side's bones count as well.
         overwrite: whether an earlier bake is taken back first.
@@ -35,5 +36,6 @@ class BonesOptions:
     keys: bool = False
     key_every_frame: bool = True
     bone_limit: int = 0
+    with_correctives: bool = False
     mirror: bool = True
     overwrite: bool = True

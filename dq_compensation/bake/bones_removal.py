@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import bpy
 
@@ -45,7 +46,7 @@ def remove_bones_bake(objects: Sequence[bpy.types.Object]) -> int:
             if (group := obj.vertex_groups.get(name)) is not None:
                 obj.vertex_groups.remove(group)
         restore_weights(obj)
-        _remove_correctives(obj, record.get("keys", ()))
+        _remove_correctives(obj, record)
     unused = unused_helpers(armature)
     remove_channels(armature, unused)
     remove_helpers(armature, unused)
@@ -79,11 +80,15 @@ def remove_channels(armature: bpy.types.Object, bones: Collection[str]) -> None:
                 played.groups.remove(group)
 
 
-def _remove_correctives(obj: bpy.types.Object, names: Sequence[str]) -> None:
-    """Remove those of these shape keys that are there."""
+def _remove_correctives(obj: bpy.types.Object, record: dict[str, Any]) -> None:
+    """Remove the shape keys that a bake has listed, and the basis where it came with them."""
     key = mesh_of(obj).shape_keys
-    names = [name for name in names if key is not None and name in key.key_blocks]
+    if key is None:
+        return
+    names = [name for name in record.get("keys", ()) if name in key.key_blocks]
     for name in names:
         release_key(obj, name)
     remove_curves(obj, names)
     remove_keys(obj, names)
+    if record.get("made_basis") and len(key.key_blocks) == 1:
+        obj.shape_key_clear()

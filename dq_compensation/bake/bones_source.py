@@ -90,7 +90,7 @@ class RigSource:
         Raises:
             UserError: one of them cannot be baked.
         """
-        bindings = tuple(_original_binding(obj, depsgraph) for obj in objects)
+        bindings = tuple(original_binding(obj, depsgraph) for obj in objects)
         rests = [transformed_points(b.object_to_armature, b.rest) for b in bindings]
         influences = _together([binding.influences for binding in bindings])
         rest = np.concatenate(rests).astype(np.float64)
@@ -188,7 +188,7 @@ def _is_linked(block: bpy.types.ID) -> bool:
     return block.library is not None or block.override_library is not None
 
 
-def _original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
+def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """The binding of an object without its mask, with the weights that an earlier bake has kept."""
     obj = cast("bpy.types.Object", obj.original)
     binding = replace(bind(obj, depsgraph, follow=False), mask=None)

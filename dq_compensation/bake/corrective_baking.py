@@ -92,8 +92,18 @@ def bake_correctives(
     """
     depsgraph = bpy.context.evaluated_depsgraph_get()
     sources = [Source.of(obj, depsgraph, options.target) for obj in objects]
-    joints = [_joints(source, options) for source in sources]
-    _require_bakeable(sources, joints, options)
+    return (yield from bake_correctives_of(sources, options))
+
+
+def bake_correctives_of(
+    sources: Sequence[Source], options: CorrectiveOptions
+) -> Generator[Progress, None, list[CorrectiveReport]]:
+    """Bake correctives of characters that are read already; see `bake_correctives`.
+
+    Raises:
+        UserError: one of them cannot be baked; nothing has changed then.
+    """
+    joints = require_correctives(sources, options)
     bakes = [
         _corrective_bake(source, found, options)
         for source, found in zip(sources, joints, strict=True)
@@ -155,12 +165,15 @@ def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]
     )
 
 
-def _require_bakeable(
-    sources: Sequence[Source],
-    joints: Sequence[Sequence[CorrectiveJoint]],
-    options: CorrectiveOptions,
-) -> None:
-    """Raise `UserError` where one of the objects cannot be baked like this."""
+def require_correctives(
+    sources: Sequence[Source], options: CorrectiveOptions
+) -> list[list[CorrectiveJoint]]:
+    """The joints of characters that get correctives.
+
+    Raises:
+        UserError: one of the characters cannot be baked like this.
+    """
+    joints = [_joints(source, options) for source in sources]
     count = size = 0
     for source, found in zip(sources, joints, strict=True):
         overwrite = options.overwrite
@@ -175,3 +188,4 @@ def _require_bakeable(
         size += _COPIES_IN_MEMORY * needed_bytes(source.vertex_count, poses)
     if size > MUCH_MEMORY and not options.much_memory:
         raise UserError(REFUSAL_MEMORY.format(count=count, size=size / 1e9))
+    return joints

@@ -15,6 +15,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
@@ -174,16 +175,32 @@ class Source:
         """
         shape, posed, matrices, to_armature = self._posed(depsgraph, matrices)
         inside = transformed_points(to_armature, shape)
+        influences, matrices = self.native(shape, to_armature, matrices)
         found = rest_offsets(
             transformed_points(to_armature, posed),
             inside,
-            self.binding.skinning_of(shape, to_armature),
+            influences,
             Pose.from_matrices(matrices, self.binding.skeleton),
             self.target,
             mask=self.binding.mask,
         )
         offsets = (found.offsets @ np.linalg.inv(to_armature[:3, :3].T)).astype(np.float32)
         return PoseOffsets(offsets, found.errors > REACHED * extent(inside))
+
+    def native(
+        self,
+        shape: NDArray[np.float32],
+        to_armature: NDArray[np.float64],
+        matrices: NDArray[np.float64],
+    ) -> tuple[Influences, NDArray[np.float64]]:
+        """The influences and the pose by which Blender's own modifier deforms the result.
+
+        Args:
+            shape: shape (n, 3), object space.
+            to_armature: shape (4, 4), A^-1 O.
+            matrices: shape (B, 4, 4), D_b of the skeleton's bones.
+        """
+        return self.binding.skinning_of(shape, to_armature), matrices
 
     def _posed(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None

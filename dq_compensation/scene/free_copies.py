@@ -14,7 +14,7 @@ import bpy
 
 from ..analysis.corrective_joints import Quaternion
 from ..core.rest_offsets import Target
-from .armature import armature_of
+from .armature import armature_of, is_helper_bone
 from .mesh import mesh_of
 from .object_settings import settings_of
 from .setup import armature_modifier, rig_of
@@ -86,7 +86,7 @@ def free_copies(
 
 
 def free_armature(armature: bpy.types.Object, *, keep_modes: bool = False) -> bpy.types.Object:
-    """A copy of an armature at rest, that nothing moves but its own pose.
+    """A copy of an armature at rest, that nothing moves but its own pose; helper bones follow it.
 
     Args:
         keep_modes: let the bones keep their rotation modes; else they are quaternions.
@@ -98,7 +98,7 @@ def free_armature(armature: bpy.types.Object, *, keep_modes: bool = False) -> bp
     rig.data.animation_data_clear()
     rig.hide_viewport = False
     for bone in rig.pose.bones:
-        for constraint in list(bone.constraints):
+        for constraint in () if is_helper_bone(bone.bone) else list(bone.constraints):
             bone.constraints.remove(constraint)
         if not keep_modes:
             bone.rotation_mode = "QUATERNION"

@@ -73,6 +73,11 @@ def keep_weights(obj: bpy.types.Object, groups: Sequence[str], **record: object)
     mesh[KEPT_PROPERTY] = json.dumps({"groups": list(groups), "places": places, **record})
 
 
+def add_to_record(obj: bpy.types.Object, **record: object) -> None:
+    """List more in the record of an object that has one."""
+    mesh_of(obj)[KEPT_PROPERTY] = json.dumps({**(kept_record(obj) or {}), **record})
+
+
 def kept_entries(
     obj: bpy.types.Object,
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.float32]]:

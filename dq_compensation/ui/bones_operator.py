@@ -114,6 +114,11 @@ deforms the character like DQ Compensation. Esc stops"""
         "within the tolerance",
         default=True,
     )
+    with_correctives: BoolProperty(
+        name="With Correctives",
+        description="Bake what the bones leave off to shape keys that follow the bones, by drivers",
+        default=False,
+    )
     bone_limit: IntProperty(
         name="Bone Limit",
         description="The largest number of deforming bones that the engine takes; 0: any number",
@@ -143,7 +148,7 @@ deforms the character like DQ Compensation. Esc stops"""
         if self.poses == "RANGE":
             column.prop(self, "bend")
             column.prop(self, "twist")
-        for name in ("onto", "bone_limit", "overwrite", "keys"):
+        for name in ("onto", "bone_limit", "overwrite", "with_correctives", "keys"):
             column.prop(self, name)
         row = column.row()
         row.active = self.keys
@@ -165,7 +170,7 @@ deforms the character like DQ Compensation. Esc stops"""
         return self.run(context, self._steps_of(selected_characters(context), context))
 
     def stopped(self) -> str:
-        return "The check was stopped. The bones are baked"
+        return "Stopped. The bones are baked, correctives may be missing"
 
     def _steps_of(self, objects: list[Any], context: Context) -> Steps:
         """Bake, list each joint in the Info editor, and return the reports as sentences."""
@@ -198,6 +203,7 @@ deforms the character like DQ Compensation. Esc stops"""
             keys=self.keys,
             key_every_frame=self.key_every_frame,
             bone_limit=self.bone_limit,
+            with_correctives=self.with_correctives,
             mirror=self.mirror,
             overwrite=self.overwrite,
         )

@@ -17,6 +17,7 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.bone_names import flipped_name
 from dq_compensation.scene.helper_rig import COLLECTION, HelperBone, add_helpers, helper_names
+from dq_compensation.scene.kept_weights import kept_record
 from dq_compensation.scene.mesh import read_weights
 from tests.blender.bake_scenes import native, shows_armature_alone
 from tests.blender.enabled_scenes import description, enable, select
@@ -281,6 +282,29 @@ def test_shape_keys_stay(limb: bpy.types.Object) -> None:
     bake(limb)
     assert [block.name for block in limb.data.shape_keys.key_blocks] == ["Basis", "Fat"]
     assert limb.data.shape_keys.key_blocks["Fat"].points[3].co.z > 0.3
+
+
+def test_correctives_add_what_the_bones_leave_off(limb: bpy.types.Object) -> None:
+    """In a pose of the keys nothing is left, and both are taken back; 1e-5 of half a metre."""
+    armature = rig(limb)
+    described = everything(limb)
+    armature.pose.bones["Lower"].rotation_mode = "XYZ"
+    armature.pose.bones["Lower"].rotation_euler = (np.radians(90.0), 0.0, 0.0)
+    bpy.context.view_layer.update()
+    live = api.evaluate(limb)
+    options = {"helpers": 1, "tolerance": 0.1}
+    bake(limb, **options)
+    without = np.abs(native(limb) - live).max()
+    bake(limb, with_correctives=True, **options)
+    names = [block.name for block in limb.data.shape_keys.key_blocks]
+    assert "Lower 90" in names
+    assert kept_record(limb)["keys"] == names[1:]
+    assert without > 1e-3
+    assert np.abs(native(limb) - live).max() < 1e-5
+    remove_bones_bake([limb])
+    assert limb.data.shape_keys is None
+    enable(limb)
+    assert everything(limb) == described
 
 
 def test_chosen_joints_only(limb: bpy.types.Object) -> None:
