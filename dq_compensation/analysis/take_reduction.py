@@ -12,7 +12,7 @@ the plain Armature modifier is farther from its sampled place than the largest e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..core.local_poses import Interpolation, LocalPoses, blended_poses
 from ..core.takes import Keys, levels_of
 from ..core.vectors import dots
+from .keyed_frames import SMALLEST, Places, keyed_frames, packed_keys, places_of
 from .skin_boxes import box_reach
 
 # A node whose motion relative to its parent is a shear by more than this part of the skin's size
@@ -28,15 +29,6 @@ from .skin_boxes import box_reach
 _SHEARED = 1e-5
 # A frame that shrinks a length to less than this part has no inverse that is worth anything.
 _FLATTENED = 1e-4
-# A tolerance of 0 keeps every frame of what moves by more than rounding.
-_SMALLEST = 1e-12
-
-
-# The keys before and behind each frame, and the share of the latter: three arrays of shape (F, T).
-_Around = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
-# For some tracks and the keys around each frame: how far each frame is from where it should be, as
-# a part of its tolerance, shape (F, T).
-_Errors = Callable[[NDArray[np.intp], _Around], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +48,16 @@ class ReducedPoses:
     error: float
 
 
-def reduced_poses(
+def reduce_poses(
     poses: NDArray[np.float64],
     parents: NDArray[np.int32],
     boxes: NDArray[np.float64],
     tolerance: float,
     interpolation: Interpolation = "SLERP",
-) -> ReducedPoses:
-    """The keys with which no corner of a box is farther than the tolerance from where it was.
+) -> Generator[float, None, ReducedPoses]:
+    """Find the keys with which no corner of a box is farther than the tolerance from where it was.
+
+    Yields the part that is done.
 
     Args:
         poses: shape (F, N, 4, 4), armature space, one after the other in time.
@@ -75,47 +69,25 @@ def reduced_poses(
     frame_count, node_count = poses.shape[:2]
     keyed = np.zeros((frame_count, node_count), np.bool_)
     local = LocalPoses(*(np.zeros((frame_count, node_count, width)) for width in (3, 4, 3)))
-    played, error = np.empty_like(poses), 0.0
+    played, error, done = np.empty_like(poses), 0.0, 0
     for nodes in levels_of(chain):
         above = None if chain[nodes[0]] < 0 else played[:, chain[nodes]]
         level = _Level.of(poses[:, nodes], above, boxes[nodes], tolerance, interpolation)
-        found = _keyed_frames(frame_count, len(nodes), level.errors)
+        found = keyed_frames(frame_count, len(nodes), level.errors)
         keyed[:, nodes] = found
-        played[:, nodes] = level.played(np.arange(len(nodes)), _around(found))
+        everywhere = places_of(found, np.ones_like(found))
+        played[:, nodes] = level.played(everywhere).reshape(level.wanted.shape)
         off = box_reach(played[:, nodes] - level.wanted, boxes[nodes])
         error = max(error, float(off.max(initial=0.0)))
         local.locations[:, nodes] = level.local.locations
         local.rotations[:, nodes] = level.local.rotations
         local.scales[:, nodes] = level.local.scales
-    keys, frames, nodes = _packed(keyed)
+        done += len(nodes)
+        yield done / node_count
+    keys, frames, nodes = packed_keys(keyed)
     found = local[frames, nodes]
     rotations = _facing(found.rotations, keys)
     return ReducedPoses(chain, keys, LocalPoses(found.locations, rotations, found.scales), error)
-
-
-def reduced_values(
-    values: NDArray[np.floating], tolerances: NDArray[np.floating]
-) -> tuple[Keys, NDArray[np.float32]]:
-    """The keys of values that are linear in between.
-
-    Args:
-        values: shape (F, V).
-        tolerances: shape (V,); how far each value may be off.
-
-    Returns:
-        the keys of V tracks, and the value of each, shape (K,).
-    """
-    limits = np.maximum(tolerances, _SMALLEST)
-
-    def errors(tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
-        before, behind, shares = around
-        start = values[before, tracks]
-        between = start + shares * (values[behind, tracks] - start)
-        return np.abs(between - values[:, tracks]) / limits[tracks]
-
-    frame_count, value_count = values.shape
-    keys, frames, tracks = _packed(_keyed_frames(frame_count, value_count, errors))
-    return keys, values[frames, tracks].astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,66 +121,17 @@ class _Level:
         local = LocalPoses.from_matrices(relative)
         return cls(wanted, above, local, boxes, tolerance, interpolation)
 
-    def played(self, tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
-        """The poses of some nodes with keys around each frame, shape (F, t, 4, 4)."""
-        before, behind, shares = around
-        first, second = self.local[before, tracks], self.local[behind, tracks]
+    def played(self, places: Places) -> NDArray[np.float64]:
+        """The poses at some places, shape (m, 4, 4)."""
+        frames, nodes, before, behind, shares = places
+        first, second = self.local[before, nodes], self.local[behind, nodes]
         found = blended_poses(first, second, shares, self.interpolation).matrices()
-        return found if self.above is None else self.above[:, tracks] @ found
+        return found if self.above is None else self.above[frames, nodes] @ found
 
-    def errors(self, tracks: NDArray[np.intp], around: _Around) -> NDArray[np.float64]:
-        """How far the boxes of some nodes are off, as a part of what they may be."""
-        off = self.played(tracks, around) - self.wanted[:, tracks]
-        return box_reach(off, self.boxes[tracks]) / max(self.tolerance, _SMALLEST)
-
-
-def _keyed_frames(frame_count: int, track_count: int, errors: _Errors) -> NDArray[np.bool_]:
-    """The frames that get keys, shape (F, T): few that keep every error at 1 or below.
-
-    A track that stays near its first frame has no other key. Each round adds the worst frame
-    between any two keys.
-    """
-    keyed = np.zeros((frame_count, track_count), np.bool_)
-    keyed[:1] = True
-    tracks = np.arange(track_count)
-    off = errors(tracks, _around(keyed)) > 1.0
-    tracks = tracks[off.any(axis=0)]
-    keyed[-1:, tracks] = True
-    while len(tracks):
-        found = errors(tracks, _around(keyed[:, tracks]))
-        found[keyed[:, tracks]] = 0.0  # a shear is off at its keys, too, and more keys do not help
-        going = np.flatnonzero((found > 1.0).any(axis=0))
-        tracks = tracks[going]
-        keyed[:, tracks] |= _worst_between(keyed[:, tracks], found[:, going])
-    return keyed
-
-
-def _worst_between(keyed: NDArray[np.bool_], errors: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The frame with the largest error between each two keys where it is above 1, shape (F, T)."""
-    on_one_line = errors.T.ravel()
-    starts = np.flatnonzero(keyed.T.ravel())
-    if not len(starts):
-        return np.zeros_like(keyed)
-    largest = np.maximum.reduceat(on_one_line, starts)
-    largest = np.repeat(largest, np.diff(starts, append=len(on_one_line)))
-    return ((on_one_line == largest) & (largest > 1.0)).reshape(errors.T.shape).T
-
-
-def _around(keyed: NDArray[np.bool_]) -> _Around:
-    """The keys around each frame of each track, (F, T); behind the last one it is the last."""
-    count = len(keyed)
-    frames = np.arange(count)[:, None]
-    before = np.maximum.accumulate(np.where(keyed, frames, 0))
-    behind = np.minimum.accumulate(np.where(keyed, frames, count)[::-1])[::-1]
-    behind = np.where(behind == count, before, behind)
-    return before, behind, (frames - before) / np.maximum(behind - before, 1)
-
-
-def _packed(keyed: NDArray[np.bool_]) -> tuple[Keys, NDArray[np.intp], NDArray[np.intp]]:
-    """The keys of each track after the other, and the frame and track of each."""
-    tracks, frames = np.nonzero(keyed.T)
-    offsets = np.concatenate(([0], np.cumsum(keyed.sum(axis=0)))).astype(np.int32)
-    return Keys(offsets, frames.astype(np.uint16)), frames, tracks
+    def errors(self, places: Places) -> NDArray[np.float64]:
+        """How far the boxes are off at some places, as a part of what they may be."""
+        off = self.played(places) - self.wanted[places.frames, places.tracks]
+        return box_reach(off, self.boxes[places.tracks]) / max(self.tolerance, SMALLEST)
 
 
 def _facing(rotations: NDArray[np.floating], keys: Keys) -> NDArray[np.floating]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
-from ..analysis.take_reduction import reduced_poses, reduced_values
+from ..analysis.keyed_frames import reduced_values
+from ..analysis.take_reduction import reduce_poses
 from ..bake.frames import frames_of_range
 from ..bake.shape_key_bake import Progress, with_progress
 from ..bake.source import REFUSAL_REST
@@ -125,12 +126,12 @@ def cache_take(
     scene, meshes = context.scene, deformed_meshes(armature, context.view_layer)
     source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
     sampled = yield from with_progress(
-        sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.9
+        sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
     )
     unit = object_millimetres(armature, scene)
-    yield Progress(0.9, "Reducing keys")
     rate = scene.render.fps / scene.render.fps_base
-    take, error = make_take(source, sampled, options, options.tolerance / unit, rate)
+    steps = make_take(source, sampled, options, options.tolerance / unit, rate)
+    take, error = yield from with_progress(steps, f"Reducing keys of {options.name}", 0.5, 0.5)
     if len(frames) > 1 and _is_still(take):
         raise UserError(
             REFUSAL_STILL.format(armature=armature.name, first=options.first, last=options.last)
@@ -147,16 +148,19 @@ def make_take(
     options: TakeOptions,
     tolerance: float,
     fps: float,
-) -> tuple[Take, float]:
-    """The take of what was sampled, and how far its skin is off at most.
+) -> Generator[float, None, tuple[Take, float]]:
+    """Make a take of what was sampled; yields the part that is done.
 
     Args:
         tolerance: in armature units; a quarter of it is for shape keys, where some move.
         fps: of the scene.
+
+    Returns:
+        the take, and how far its skin is off at most, armature units.
     """
     moving = np.ptp(sampled.values, axis=0) > 0.0 if len(sampled.values) else np.zeros(0, np.bool_)
     for_bones = tolerance * (_FOR_BONES if moving.any() else 1.0)
-    poses = reduced_poses(
+    poses = yield from reduce_poses(
         sampled.poses, source.parents, source.boxes, for_bones, options.interpolation
     )
     for_value = (tolerance - for_bones) / max(np.count_nonzero(moving), 1)

@@ -17,6 +17,7 @@ from dq_compensation.core.take_fitting import fitted
 from dq_compensation.core.takes import Keys, Take, TakeValues, chained, interpolated
 from dq_compensation.errors import UserError
 from dq_compensation.playback import take_checks
+from dq_compensation.playback.caching import TakeOptions, cache_take
 from dq_compensation.playback.take_copying import differences
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import settings_of
@@ -414,3 +415,15 @@ def test_another_rig_gets_takes_by_the_names_of_its_bones() -> None:
     with pytest.raises(RuntimeError, match="Other Rig has no bone of the take Swing"):
         bpy.ops.dqc.take_copy()
     assert not takes_of(rig)
+
+
+def test_stopped_it_changes_nothing(limb: tuple) -> None:
+    _, armature = limb
+    meshes, frame = len(bpy.data.meshes), bpy.context.scene.frame_current
+    steps = cache_take(armature, TakeOptions("Swing", 1, LAST), bpy.context)
+    shares = [next(steps).share for _ in range(LAST + 2)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5 < shares[-1]  # every frame is sampled, some bones are reduced
+    steps.close()
+    assert not takes_of(armature)
+    assert (len(bpy.data.meshes), bpy.context.scene.frame_current) == (meshes, frame)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from bodies import chain
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.keyed_frames import reduced_values
 from dq_compensation.analysis.skin_boxes import skin_boxes
-from dq_compensation.analysis.take_reduction import ReducedPoses, reduced_poses, reduced_values
+from dq_compensation.analysis.take_reduction import ReducedPoses, reduce_poses
 from dq_compensation.core.dual_quaternion import (
     normalized_quaternions,
     quaternions_from_axis_angle,
@@ -58,6 +61,18 @@ def moving(rng: np.random.Generator, skeleton: Skeleton) -> NDArray[np.float64]:
     locations += waves(rng, (count, 3), 0.05)
     local = LocalPoses(locations, rotations, scales)
     return chained_poses(local.matrices(), levels_of(skeleton.parents), skeleton.parents)
+
+
+def reduced_poses(*args: Any) -> ReducedPoses:
+    """Run `reduce_poses` to its end."""
+    steps, shares = reduce_poses(*args), []
+    try:
+        while True:
+            shares.append(next(steps))
+    except StopIteration as end:
+        assert shares == sorted(shares)
+        assert shares[-1] == 1.0
+        return end.value
 
 
 def take_of(
