@@ -325,6 +325,7 @@ class Batches:
 
     def _parts(self, members: list[Member]) -> Iterable[Sequence[Member]]:
         """The members of one key, in as many parts as textures need."""
-        topology = members[0].binding.topology
-        most = most_instances(members[0].binding.vertex_count, topology.group_count)
+        binding = members[0].binding
+        of_mesh = (binding.vertex_count, binding.topology.group_count)
+        most = most_instances(*of_mesh, binding.skeleton.bone_count)
         return [members[start : start + most] for start in range(0, len(members), most)]

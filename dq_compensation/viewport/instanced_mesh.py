@@ -26,6 +26,7 @@ from ..core.skeleton import Skeleton
 from . import instance_shaders
 from .gpu_mesh import GpuMesh
 from .gpu_objects import set_ints
+from .influence_packing import MAX_TEXELS
 from .instance_poses import InstancePoses
 from .instanced_keys import InstancedKeys
 from .kernels import (
@@ -51,14 +52,16 @@ from .vertex_textures import VertexTextures
 _MAX_TEXTURE_ROWS = 16_384
 
 
-def most_instances(vertex_count: int, group_count: int) -> int:
-    """How many instances of a mesh one texture holds.
+def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
+    """How many instances of a mesh the textures hold.
 
     Args:
         group_count: of its normal groups.
+        bone_count: of its skeleton; joints of the mesh at most double those of the hierarchy.
     """
     rows = max(row_count(vertex_count), row_count(group_count))
-    return min(_MAX_TEXTURE_ROWS // rows, MAX_INSTANCES)
+    joints = max(2 * bone_count * JOINTS_LAYOUT.stride, 1)
+    return min(_MAX_TEXTURE_ROWS // rows, MAX_TEXELS // joints, MAX_INSTANCES)
 
 
 def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
@@ -89,7 +92,7 @@ class InstancedMesh:
     """
 
     def __init__(self, mesh: GpuMesh, skeleton: Skeleton, count: int) -> None:
-        most = most_instances(mesh.vertex_count, mesh.group_count)
+        most = most_instances(mesh.vertex_count, mesh.group_count, skeleton.bone_count)
         if count > most:
             raise ValueError(f"{count} instances of a mesh where {most} fit")
         self.mesh, self.skeleton, self.count = mesh, skeleton, count

@@ -332,6 +332,16 @@ def test_bendy_bones(addon: None, shape: Any, curve: str) -> None:
     assert error <= TOLERANCE * np.ptp(expected, axis=0).max()
 
 
+def test_more_instances_than_textures_hold_are_refused(humans: dict[str, Any]) -> None:
+    human = humans["cmu_mb"]
+    mesh = GpuMesh(human.rest, human.influences)
+    with pytest.raises(ValueError, match="2000 instances of a mesh where 1170 fit"):
+        InstancedMesh(mesh, human.skeleton, 2000)
+    take = make_take(human.skeleton, 0)
+    with pytest.raises(ValueError, match="a limit of 65535 instances"):
+        TakeTables([[Playing(TakeTiming(take))] * 65536])
+
+
 def test_takes_that_cannot_be_faded_are_refused(humans: dict[str, Any]) -> None:
     skeleton = humans["cmu_mb"].skeleton
     first = make_take(skeleton, 0)
