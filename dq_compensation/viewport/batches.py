@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ..core.influences import Influences
 from ..core.pose import Pose
-from ..errors import BindingError, PoseError
+from ..errors import PoseError
 from ..scene.armature import matrices_of_poses
+from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.twins import twin_digest
 from ..session.status import status_of
@@ -154,6 +155,7 @@ class Arrangement:
                 self._batch_of.append(batch)
             self._group_of.append(places[rigs])
             layout |= batch.layout
+        self._told = False
         # As read last, and with the last good poses in the place of broken ones.
         self._read: NDArray[np.floating] | None = None
         self._matrices: NDArray[np.floating] | None = None
@@ -178,6 +180,8 @@ class Arrangement:
             batch.members = list(members)
         if isinstance(self.poses, Playback):
             posed = self.poses.play(frame)
+            if not self._told:
+                self._tell(problem, {})
         else:
             posed = self._upload_poses(self.poses, problem)
         for batch, group in zip(self.batches, self._group_of, strict=True):
@@ -193,11 +197,16 @@ class Arrangement:
         self._read, matrices, errors = matrices, matrices.copy(), {}
         if not np.isfinite(matrices).all():
             errors = self._hold_broken(matrices, members)
-        for member in (member for batch in self.batches for member in batch.members):
-            problem(member, errors.get(member.binding.armature_uid))
+        self._tell(problem, errors)
         poses.upload(matrices)
         self._matrices = matrices
         return True
+
+    def _tell(self, problem: Problem, errors: dict[int, PoseError]) -> None:
+        """Report the errors of poses, by armature."""
+        for member in (member for batch in self.batches for member in batch.members):
+            problem(member, errors.get(member.binding.armature_uid))
+        self._told = True
 
     def _hold_broken(
         self, matrices: NDArray[np.floating], members: Sequence[Member]
@@ -223,6 +232,15 @@ def _read_poses(members: Sequence[Member]) -> NDArray[np.floating]:
     return np.stack([each.binding.pose_matrices(each.armature) for each in members])
 
 
+def _twins(bindings: Sequence[Binding]) -> set[Binding]:
+    """Those that have an equal one among them."""
+    # Digests take a look at every vertex: only where sizes say that there can be another one.
+    sizes = Counter((each.vertex_count, each.skeleton.bone_count) for each in bindings)
+    alike = [b for b in bindings if sizes[b.vertex_count, b.skeleton.bone_count] > 1]
+    counts = Counter(map(twin_digest, alike))
+    return {binding for binding in alike if counts[twin_digest(binding)] > 1}
+
+
 class Batches:
     """The arrangements of what viewports show."""
 
@@ -241,18 +259,17 @@ class Batches:
             alone.
         """
         bound = [(obj, status_of(obj).binding) for obj in objects]
-        counts = Counter(twin_digest(of) for _, of in bound if of is not None)
+        twins = _twins([binding for _, binding in bound if binding is not None])
         playing: list[Member] = []
         following: list[Member] = []
         alone = []
         for obj, binding in bound:
-            if binding is None or not (counts[twin_digest(binding)] > 1 or plays(obj)):
+            if binding is None or not (binding in twins or plays(obj)):
                 alone.append(obj)
                 continue
             try:
                 member = member_of(obj, binding, depsgraph, self._places)
-            except BindingError:
-                # What is drawn alone says what is wrong with it.
+            except Exception:  # noqa: BLE001 - it comes again when it is drawn alone, and is told
                 alone.append(obj)
             else:
                 (following if member.playing is None else playing).append(member)

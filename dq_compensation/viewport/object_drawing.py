@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import bpy
 import numpy as np
+from gpu.types import GPUTexture
 
 from .batches import Batch
 from .instanced_surface import draw_instances, draw_wires_of_instances
@@ -41,17 +42,39 @@ def draw_object(
 
 def draw_batch(batch: Batch, view: ViewUniforms, context: bpy.types.Context) -> None:
     """Draw the objects of a batch: those that follow one another and look the same at once."""
-    instances, placements, shading = batch.instances, batch.placements(), _shading(context)
-    objects = [member.obj for member in batch.members]
+    placements = batch.placements()
+
+    def draw_part(first: int, count: int) -> None:
+        _draw_part(batch, placements, (first, count), view, context)
+
+    if surface_alpha(context.space_data, context.mode) == 1.0:
+        draw_part(0, len(batch.members))
+        return
+    # Seen through, each hides its own back and not those behind it.
+    for place in range(len(batch.members)):
+        draw_part(place, 1)
+
+
+def _draw_part(
+    batch: Batch,
+    placements: GPUTexture,
+    part: tuple[int, int],
+    view: ViewUniforms,
+    context: bpy.types.Context,
+) -> None:
+    """Draw some of the objects of a batch: `part` is the first and their number."""
+    instances, shading = batch.instances, _shading(context)
+    start, number = part
+    objects = [member.obj for member in batch.members[start : start + number]]
 
     def surface(alpha: float) -> None:
         looks = (tuple(surface_materials(obj, shading, alpha)) for obj in objects)
-        for look, first, count in _runs(looks):
+        for look, first, count in _runs(looks, start):
             draw_instances(instances, view, placements, look, first=first, count=count)
 
     def wire() -> None:
         colours = (_wire_colour(o, context) if _has_wire(o, context) else None for o in objects)
-        for colour, first, count in _runs(colours):
+        for colour, first, count in _runs(colours, start):
             if colour is not None:
                 drawn = (*colour, 1.0)
                 draw_wires_of_instances(instances, view, placements, drawn, first, count)
@@ -82,9 +105,12 @@ def _draw(
         wire()
 
 
-def _runs(looks: Iterable[Look]) -> Iterator[tuple[Look, int, int]]:
-    """Equal neighbours: what they have in common, the place of the first and their number."""
-    first = 0
+def _runs(looks: Iterable[Look], first: int) -> Iterator[tuple[Look, int, int]]:
+    """Equal neighbours: what they have in common, the place of the first and their number.
+
+    Args:
+        first: the place of the first look.
+    """
     for look, equal in groupby(looks):
         count = sum(1 for _ in equal)
         yield look, first, count

@@ -6,12 +6,15 @@ Tolerance: 1e-4 of the size, for float32 and weights of 16 bits.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from weakref import ref
 
 import bpy
+import gpu
 import numpy as np
 import pytest
+from mathutils import Matrix
 from numpy.typing import NDArray
 
 from dq_compensation import api
@@ -21,7 +24,7 @@ from dq_compensation.scene.bind import bind
 from dq_compensation.scene.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import instance_poses, instanced_mesh, playing
+from dq_compensation.viewport import draw_handler, instance_poses, instanced_mesh, playing
 from dq_compensation.viewport.batches import Batch, Batches
 from dq_compensation.viewport.characters import Characters
 from dq_compensation.viewport.members import Member
@@ -30,6 +33,8 @@ from tests.gpu.test_playback import expected_matrices, make_take
 from tests.limb import build_limb
 
 TOLERANCE = 1e-4
+# Seen from above.
+ABOVE = ((1, 0, 0, -1.2), (0, 1, 0, 0), (0, 0, 1, -2), (0, 0, 0, 1))
 Pair = tuple[bpy.types.Object, bpy.types.Object]
 
 
@@ -295,3 +300,86 @@ def test_a_take_that_is_gone_leaves_the_pose(addon: None) -> None:
     batches, alone = Drawing([obj])()
     assert not batches
     assert alone == [obj]
+
+
+# Colours, shading, wires on surfaces, X-ray.
+LOOKS = [
+    ("RANDOM", "SOLID", False, False),
+    ("SINGLE", "SOLID", True, False),
+    ("MATERIAL", "SOLID", False, True),
+    ("SINGLE", "WIREFRAME", False, False),
+]
+
+
+@pytest.mark.parametrize(("colours", "shading", "wires", "xray"), LOOKS)
+def test_a_batch_looks_like_objects_drawn_alone(
+    addon: None,
+    monkeypatch: pytest.MonkeyPatch,
+    colours: str,
+    shading: str,
+    wires: bool,
+    xray: bool,
+) -> None:
+    pairs = make_copies(3)
+    objects = [obj for obj, _ in pairs]
+    pairs[2][1].location.x, pairs[1][1].location.x = 0.8, 0.4
+    bpy.context.view_layer.objects.active = objects[0]
+    for obj in objects:
+        obj.select_set(obj == objects[1])
+    bpy.context.view_layer.update()
+    of_view: Any = next(
+        area.spaces[0].shading
+        for screen in bpy.data.screens
+        for area in screen.areas
+        if area.type == "VIEW_3D"
+    )
+    monkeypatch.setattr(of_view, "type", shading)
+    monkeypatch.setattr(of_view, "color_type", colours)
+    monkeypatch.setattr(of_view, "show_xray", xray)
+    overlay = SimpleNamespace(show_overlays=True, show_wireframes=wires, show_xray_bone=False)
+    context = SimpleNamespace(
+        space_data=SimpleNamespace(shading=of_view, overlay=overlay),
+        mode="OBJECT",
+        view_layer=bpy.context.view_layer,
+        scene=bpy.context.scene,
+        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
+    )
+    monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
+    monkeypatch.setattr(draw_handler, "enabled_objects", lambda: objects)
+    monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: True)
+    monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
+    monkeypatch.setattr(draw_handler, "_keep_only_drawn", lambda *_: None)
+    monkeypatch.setattr(draw_handler, "follows_viewports", lambda _: True)
+    batches: list[Batch] = []
+    draw_batch = draw_handler.draw_batch
+
+    def counted(batch: Batch, *arguments: Any) -> None:
+        batches.append(batch)
+        draw_batch(batch, *arguments)
+
+    monkeypatch.setattr(draw_handler, "draw_batch", counted)
+    together = _viewport()
+    assert len(batches) == 1
+    monkeypatch.setattr(Batches, "members", lambda *_: ([], objects))
+    alone = _viewport()
+    assert len(batches) == 1
+    assert [status_of(obj).failure for obj in objects] == [None] * 3
+    drawn = np.count_nonzero(alone[..., 3])
+    assert drawn > 500
+    # Float32 moves single pixels at silhouettes.
+    assert np.count_nonzero(np.abs(together - alone).max(axis=2) > 0.03) <= 0.005 * drawn
+
+
+def _viewport() -> NDArray[np.float32]:
+    size = 128
+    offscreen: Any = gpu.types.GPUOffScreen(size, size, format="RGBA32F")
+    with offscreen.bind(), gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
+        frame = gpu.state.active_framebuffer_get()
+        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
+        gpu.matrix.load_matrix(Matrix(ABOVE))
+        gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.6, 0.6, -0.1, 1.0)))
+        draw_handler.draw()
+        pixels = frame.read_color(0, 0, size, size, 4, 0, "FLOAT")
+    offscreen.free()
+    pixels.dimensions = size * size * 4
+    return np.array(pixels, np.float32).reshape(size, size, 4)

@@ -39,7 +39,12 @@ from dq_compensation.core.takes import (
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
-from dq_compensation.viewport import instance_poses
+from dq_compensation.viewport import (
+    instance_poses,
+    instanced_keys,
+    instanced_mesh,
+    vertex_textures,
+)
 from dq_compensation.viewport.gpu_mesh import GpuMesh
 from dq_compensation.viewport.instance_poses import GivenPoses, Playback
 from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
@@ -202,6 +207,36 @@ def test_several_characters_play_in_the_same_two_dispatches(
             palette.update(pose)
             alone.deform(deformation, palette)
             assert np.abs(normals[place] - alone.read_normals()).max() < 1e-2
+
+
+def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    human = humans["cmu_mb"]
+    rest = human.rest.astype(np.float64)
+    instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
+    offsets = np.ones((2, len(rest), 3), np.float32)
+    mesh = GpuMesh(
+        human.rest,
+        human.influences,
+        sets=human.sets,
+        topology=human.topology,
+        shape_offsets=offsets,
+    )
+    for deformation in deformations(human, rest).values():
+        playback = Playback([instances], wanted_layout(deformation))
+        crowd = InstancedMesh(mesh, human.skeleton, len(instances))
+
+        def frame(number: float, to: Any = (deformation, playback, crowd)) -> None:
+            to[1].play(number)
+            to[2].deform(to[0], to[1], to[1].groups[0])
+
+        frame(1.0)
+        on_gpu = crowd.gpu_bytes()
+        with monkeypatch.context() as patched:
+            for module in (instance_poses, instanced_mesh, instanced_keys, vertex_textures):
+                for name in ("texture_from_array", "empty_texture"):
+                    patched.setattr(module, name, pytest.fail, raising=False)
+            frame(2.5)
+        assert crowd.gpu_bytes() == on_gpu
 
 
 def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
