@@ -1,9 +1,9 @@
 """Fits plain linear skinning with helper bones to positions in many poses.
 
-First each pair of bones that move the same skin gets as many helpers as it needs. Then each vertex
-gets the weights, on its own bones and on the helpers between them, that leave the least squares of
-its distances in all poses. The motion of helpers is fixed (`core.helper_bones`), so each vertex is
-a small convex problem of its own.
+First each pair of bones that move the same skin gets as many helpers as it needs, of the kind that
+fits best. Then each vertex gets the weights, on its own bones and on the helpers between them, that
+leave the least squares of its distances in all poses. The motion of helpers is fixed, so each
+vertex is a small convex problem of its own.
 """
 
 from __future__ import annotations
@@ -18,26 +18,17 @@ from ..core.helper_bones import Helper, HelperSkinning, helper_transforms
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
-from .convex_weights import sparse_convex_weights
+from .helper_kinds import LEAST_WEIGHT, MOST_HELPERS, Fitting, chord_errors, helpers_of_pair
+from .helper_weights import fitted_weights
 
-MOST_HELPERS = 4
-# The shares of the child, by the number of helpers of a pair.
-SHARES: dict[int, tuple[float, ...]] = {
-    1: (0.5,),
-    2: (0.32, 0.68),
-    3: (0.24, 0.5, 0.76),
-    4: (0.19, 0.4, 0.6, 0.81),
-}
-
-# Weights below this do not make a vertex one of a pair; pairs with fewer vertices get no helper.
-LEAST_WEIGHT = 0.02
+# Pairs with fewer vertices get no helper.
 LEAST_VERTICES = 8
-
-# What a weight that is 1 off costs, in tolerances: where poses do not decide, weights stay near
-# those of the bones.
+# What a weight that is 1 off costs, in tolerances.
 _PULL = 0.02
 # So many numbers of a chunk of vertices are worked on at a time.
 _CHUNK = 2_000_000
+# How much of the work it is to choose the helpers.
+_CHOOSING = 0.4
 
 
 @dataclass(frozen=True)
@@ -83,47 +74,6 @@ def _dense(influences: Influences, bone_count: int) -> NDArray[np.float32]:
     return weights
 
 
-def helpers_of_pairs(
-    weights: NDArray[np.floating],
-    rest: NDArray[np.floating],
-    poses: Sequence[Pose],
-    skeleton: Skeleton,
-    pairs: NDArray[np.integer],
-    options: FitOptions,
-) -> list[Helper]:
-    """The helpers that pairs need.
-
-    Linear blending of two bones goes along the chord of an arc. In the middle it misses the arc by
-    e; with h helpers the chords are shorter and it misses by about e / (h + 1)^2.
-
-    Args:
-        weights: shape (n, B), of the bones.
-        pairs: shape (J, 2).
-
-    Returns:
-        those of a pair together.
-    """
-    middles = [Helper(int(parent), int(child), 0.5) for parent, child in pairs]
-    missed = np.zeros(len(pairs))
-    of_helpers = [helper_transforms(middles, pose, skeleton)[:, :3] for pose in poses]
-    for place, (parent, child) in enumerate(pairs):
-        one, other = weights[:, parent], weights[:, child]
-        rows = np.flatnonzero((one > LEAST_WEIGHT) & (other > LEAST_WEIGHT))
-        share = 4.0 * one[rows] * other[rows] / (one[rows] + other[rows])
-        away = np.zeros(len(rows))
-        for pose, helpers in zip(poses, of_helpers, strict=True):
-            chord = pose.matrices[[parent, child], :3].mean(axis=0) - helpers[place]
-            moved = rest[rows] @ chord[:, :3].T + chord[:, 3]
-            away = np.maximum(away, np.einsum("ni,ni->n", moved, moved))
-        missed[place] = np.max(share * np.sqrt(away), initial=0.0)
-    needed = np.ceil(np.sqrt(missed / options.tolerance) - 1.0).clip(0, MOST_HELPERS).astype(int)
-    found: list[Helper] = []
-    for (parent, child), count in zip(pairs.tolist(), needed.tolist(), strict=True):
-        number = options.helpers if options.helpers and count else count
-        found += [Helper(parent, child, share) for share in SHARES.get(number, ())]
-    return found
-
-
 def fit_helpers(
     influences: Influences,
     skeleton: Skeleton,
@@ -135,6 +85,10 @@ def fit_helpers(
     options: FitOptions,
 ) -> Generator[float, None, HelperSkinning]:
     """Fit helpers and weights.
+
+    Linear blending of two bones goes along the chord of an arc. In the middle it misses the arc by
+    e; with h helpers the chords are shorter and it misses by about e / (h + 1)^2. That says how
+    many helpers a pair needs.
 
     Args:
         influences: of the skeleton's bones.
@@ -150,74 +104,66 @@ def fit_helpers(
         the helpers that some vertex uses, and all weights.
     """
     bones = _dense(influences, skeleton.bone_count).astype(np.float64)
-    helpers = helpers_of_pairs(bones, rest, poses, skeleton, pairs, options)
+    pull = _PULL * options.tolerance
+    fitting = Fitting(skeleton, bones, rest, poses, live, options.most_influences, pull)
+    needed = np.ceil(np.sqrt(chord_errors(fitting, pairs) / options.tolerance) - 1.0)
+    counts = needed.clip(0, MOST_HELPERS).astype(int)
+    helpers: list[Helper] = []
+    for place, ((parent, child), count) in enumerate(
+        zip(pairs.tolist(), counts.tolist(), strict=True)
+    ):
+        if count:
+            helpers += helpers_of_pair(fitting, parent, child, options.helpers or count)
+        yield _CHOOSING * place / len(pairs)
+    done = yield from _fit_weights(fitting, helpers)
+    return _without_unused(helpers, *done, skeleton.bone_count)
+
+
+def _fit_weights(
+    fitting: Fitting, helpers: Sequence[Helper]
+) -> Generator[float, None, tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """Indices and weights of `HelperSkinning`, for all helpers."""
+    bones, count = fitting.weights, fitting.skeleton.bone_count
     matrices = np.stack(
         [
-            np.concatenate((pose.matrices, helper_transforms(helpers, pose, skeleton)))[:, :3]
-            for pose in poses
+            np.concatenate((pose.matrices, helper_transforms(helpers, pose, fitting.skeleton)))
+            for pose in fitting.poses
         ]
-    )
+    )[:, :, :3]
     parents = [helper.parent for helper in helpers]
     children = [helper.child for helper in helpers]
     between = (bones[:, parents] > 0.0) & (bones[:, children] > 0.0)
     candidates = np.concatenate((bones > 0.0, between), axis=1)
-    counts = np.count_nonzero(candidates, axis=1)
-    most = options.most_influences or int(counts.max(initial=1))
-    indices = np.zeros((len(rest), most), np.int32)
-    weights = np.zeros((len(rest), most))
+    numbers = np.count_nonzero(candidates, axis=1)
+    most = fitting.most or int(numbers.max(initial=1))
+    indices = np.zeros((len(bones), most), np.int32)
+    weights = np.zeros((len(bones), most))
     done = 0
-    for count in np.unique(counts[counts > 0]).tolist():
-        of_count = np.flatnonzero(counts == count)
-        chosen = np.nonzero(candidates[of_count])[1].reshape(len(of_count), count)
-        size = max(1, _CHUNK // (count * max(count, 12)))
-        for start in range(0, len(of_count), size):
-            rows, ids = of_count[start : start + size], chosen[start : start + size]
-            gram = _gram(matrices, ids, rest[rows], live[:, rows])
-            own = np.where(ids < skeleton.bone_count, ids, 0)
-            before = np.where(ids < skeleton.bone_count, bones[rows[:, None], own], 0.0)
-            gram += (_PULL * options.tolerance) ** 2 * _pull(before)
-            found = sparse_convex_weights(gram, np.ones(ids.shape, np.bool_), most)
-            width = min(most, count)
+    for number in np.unique(numbers[numbers > 0]).tolist():
+        of_number = np.flatnonzero(numbers == number)
+        chosen = np.nonzero(candidates[of_number])[1].reshape(len(of_number), number)
+        size = max(1, _CHUNK // (number * max(number, 12)))
+        for start in range(0, len(of_number), size):
+            rows, ids = of_number[start : start + size], chosen[start : start + size]
+            own = ids < count
+            before = np.where(own, bones[rows[:, None], np.where(own, ids, 0)], 0.0)
+            found, _ = fitted_weights(
+                matrices,
+                ids,
+                fitting.rest[rows],
+                fitting.live[:, rows],
+                before=before,
+                pull=fitting.pull,
+                most=most,
+            )
+            width = min(most, number)
             order = np.argsort(-found, axis=1, kind="stable")[:, :width]
             weights[rows, :width] = np.take_along_axis(found, order, axis=1)
             indices[rows, :width] = np.take_along_axis(ids, order, axis=1)
             done += len(rows)
-            yield done / len(rest)
+            yield _CHOOSING + (1.0 - _CHOOSING) * done / len(bones)
     indices[weights == 0.0] = 0
-    return _without_unused(helpers, indices, weights, skeleton.bone_count)
-
-
-def _gram(
-    matrices: NDArray[np.floating],
-    ids: NDArray[np.integer],
-    rest: NDArray[np.floating],
-    live: NDArray[np.floating],
-) -> NDArray[np.float64]:
-    """G of `convex_weights`, the mean over poses, shape (m, k, k).
-
-    Args:
-        matrices: shape (P, B + H, 3, 4).
-        ids: shape (m, k), the candidates of each vertex.
-        rest, live: shapes (m, 3), (P, m, 3).
-    """
-    gram = np.zeros((len(ids), ids.shape[1], ids.shape[1]))
-    points = np.concatenate((rest, np.ones((len(rest), 1))), axis=1)[:, :, None]
-    for each, wanted in zip(matrices, live, strict=True):
-        away = (each.reshape(-1, 4)[_rows_of(ids)] @ points).reshape(len(ids), -1, 3)
-        away -= wanted[:, None]
-        gram += away @ away.transpose(0, 2, 1)
-    return gram / max(len(matrices), 1)
-
-
-def _rows_of(ids: NDArray[np.integer]) -> NDArray[np.integer]:
-    """The three rows of each matrix among rows of all matrices: shape (m, 3 k)."""
-    return (3 * ids[:, :, None] + np.arange(3)).reshape(len(ids), -1)
-
-
-def _pull(before: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The matrix of |w - before|^2 for weights with the sum 1: shape (m, k, k)."""
-    away = np.eye(before.shape[1]) - before[:, None, :]
-    return away @ away.transpose(0, 2, 1)
+    return indices, weights
 
 
 def _without_unused(

@@ -6,12 +6,13 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 import pytest
-from bodies import Cylinder, chain, posed, random_influences, random_rotations
+from bodies import Cylinder, chain, posed, random_influences, random_rotations, turn
 from numpy.typing import NDArray
 
 from dq_compensation.analysis.helper_fitting import FitOptions, fit_helpers, shared_pairs
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import Method
+from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.helper_bones import HelperSkinning, helper_transforms, skinned
 from dq_compensation.core.influences import Influences
@@ -79,14 +80,33 @@ def largest(
     )
 
 
-@pytest.mark.parametrize(("helpers", "percent"), [(1, 15.0), (2, 8.5), (3, 5.0), (4, 3.5)])
+@pytest.mark.parametrize(("helpers", "percent"), [(1, 5.5), (2, 1.6), (3, 0.8), (4, 0.5)])
 def test_what_helpers_leave_of_dual_quaternions(
     cylinder: Cylinder, helpers: int, percent: float
 ) -> None:
-    """Linear blending alone leaves 50 %."""
+    """Linear blending alone leaves 50 %, rigid helpers 14.5, 8.3, 4.5 and 3.2 %."""
     found = fitted(cylinder, "DUAL_QUATERNION", helpers=helpers)
     assert len(found.helpers) == helpers
     assert largest(found, cylinder, "DUAL_QUATERNION") < percent
+
+
+@pytest.mark.parametrize(("helpers", "percent"), [(1, 8.1), (2, 6.5), (3, 3.2), (4, 2.5)])
+def test_what_helpers_leave_of_measured_compensation(
+    cylinder: Cylinder, helpers: int, percent: float
+) -> None:
+    """Rigid helpers leave 8 %, however many: the skin goes back in a bend, but not in a twist."""
+    found = fitted(cylinder, "COMPENSATED", "MEASURED", helpers)
+    assert len(found.helpers) == helpers
+    assert largest(found, cylinder, "COMPENSATED", "MEASURED") < percent
+
+
+@pytest.mark.parametrize(("method", "percent"), [("DUAL_QUATERNION", 2.8), ("COMPENSATED", 10.5)])
+def test_bend_and_twist_at_once(cylinder: Cylinder, method: Method, percent: float) -> None:
+    """Both were not fitted together. Linear blending leaves 46 %."""
+    found = fitted(cylinder, method, "MEASURED", helpers=3)
+    both = concatenate_quaternions(turn((0, 1, 0), 90.0), turn((0, 0, 1), 80.0))
+    pose = posed(cylinder.skeleton, np.array([turn((1, 0, 0), 0.0), both]))
+    assert largest(found, cylinder, method, "MEASURED", [pose]) < percent
 
 
 def test_as_many_helpers_as_the_tolerance_needs() -> None:
