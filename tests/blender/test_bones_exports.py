@@ -108,7 +108,7 @@ def travelled(
         enable(obj)
         select(obj)
         live = _per_frame(frames, lambda: _in_world(obj, api.evaluate(obj)))
-        assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=3) == {"FINISHED"}
+        assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=2) == {"FINISHED"}
     finally:
         dq_compensation.unregister()
     baked = _per_frame(frames, lambda: _in_world(obj, evaluated_positions(obj)))
