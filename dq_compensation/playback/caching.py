@@ -34,6 +34,7 @@ REFUSAL_LINKED = (
     "{armature} is linked, and takes are kept with it. Make a library override of it, or cache the "
     "take in its own file."
 )
+REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
 REFUSAL_NO_MESH = "{armature} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
 REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
 REFUSAL_HIDDEN = (
@@ -123,6 +124,13 @@ def cache_take(
         raise UserError(reason)
     if not options.name:
         raise UserError("The take has no name. Type one.")
+    former = find_take(armature, options.name)
+    if former is not None and former.stored is not None and former.stored.library is not None:
+        raise UserError(
+            REFUSAL_LINKED_TAKE.format(
+                take=options.name, armature=armature.name, instead="Choose another name."
+            )
+        )
     scene, meshes = context.scene, deformed_meshes(armature, context.view_layer)
     source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
     sampled = yield from with_progress(
@@ -216,7 +224,13 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
         raise UserError(f"{armature.name} has no take {name}.")
     index = names.index(name)
     stored = settings.takes[index].stored
-    settings.takes.remove(index)
+    try:
+        settings.takes.remove(index)
+    except TypeError as error:  # of a library override
+        reason = REFUSAL_LINKED_TAKE.format(
+            take=name, armature=armature.name, instead="Remove it there."
+        )
+        raise UserError(reason) from error
     remove_unused_take(stored)
     settings.active_take = max(min(settings.active_take, len(settings.takes) - 1), 0)
 

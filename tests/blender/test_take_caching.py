@@ -366,23 +366,41 @@ def test_one_frame_is_a_take(limb: tuple) -> None:
     assert distances(obj, take, [9]).max() < EXACT
 
 
-@pytest.mark.usefixtures("limb")
-def test_a_linked_armature_keeps_its_takes_and_gets_none(tmp_path: Path) -> None:
+def test_a_linked_armature_keeps_its_takes_and_an_override_gets_more(
+    limb: tuple, tmp_path: Path
+) -> None:
     cache()
-    path = str(tmp_path / "limb.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
+    collection = bpy.data.collections.new("Character")
+    for obj in limb:
+        collection.objects.link(obj)
+    linked, shot = str(tmp_path / "limb.blend"), str(tmp_path / "shot.blend")
+    bpy.data.libraries.write(linked, {collection})
     new_file()
-    with bpy.data.libraries.load(path, link=True) as (_, wanted):
-        wanted.objects = ["Limb", "Limb Rig"]
-    for obj in wanted.objects:
-        bpy.context.collection.objects.link(obj)
-    rig = bpy.data.objects["Limb Rig"]
-    bpy.context.view_layer.objects.active = rig
+    scene, view_layer = bpy.context.scene, bpy.context.view_layer
+    with bpy.data.libraries.load(linked, link=True) as (_, wanted):
+        wanted.collections = ["Character"]
+    scene.collection.children.link(wanted.collections[0])
+    view_layer.objects.active = wanted.collections[0].objects["Limb Rig"]
     assert not bpy.ops.dqc.take_cache.poll()
-    assert read_take(takes_of(rig)[0]).node_count == 3
-    own = rig.override_create(remap_local_usages=True)
-    bpy.context.view_layer.objects.active = own
-    assert settings_of(own).takes[0].name == "Swing"
+    assert read_take(takes_of(view_layer.objects.active)[0]).node_count == 3
+    wanted.collections[0].override_hierarchy_create(scene, view_layer, do_fully_editable=True)
+
+    def override() -> bpy.types.Object:
+        (rig,) = (o for o in bpy.data.objects if o.type == "ARMATURE" and o.library is None)
+        bpy.context.view_layer.objects.active = rig
+        return rig
+
+    override()
+    assert bpy.ops.dqc.take_cache(take_name="Own", first=1, last=9) == {"FINISHED"}
+    with pytest.raises(RuntimeError, match=r"Swing belongs to the linked file.*another name"):
+        bpy.ops.dqc.take_cache(take_name="Swing", first=1, last=9)
+    bpy.ops.wm.save_as_mainfile(filepath=shot)
+    bpy.ops.wm.open_mainfile(filepath=shot)
+    assert [item.name for item in takes_of(override())] == ["Swing", "Own"]
+    with pytest.raises(RuntimeError, match=r"Swing belongs to the linked file.*Remove it there"):
+        bpy.ops.dqc.take_remove(take_name="Swing")
+    assert bpy.ops.dqc.take_remove(take_name="Own") == {"FINISHED"}
+    assert [item.name for item in takes_of(override())] == ["Swing"]
 
 
 @pytest.mark.usefixtures("limb")
