@@ -88,6 +88,11 @@ class TakeValues:
     keys: Keys
     values: NDArray[np.float32]
 
+    @cached_property
+    def mesh_names(self) -> frozenset[str]:
+        """The meshes that have a track."""
+        return frozenset(mesh for mesh, _ in self.names)
+
     @classmethod
     def none(cls) -> TakeValues:
         """Of meshes without shape keys."""

@@ -36,11 +36,13 @@ def armatures_with_takes() -> list[bpy.types.Object]:
 def check_takes() -> None:
     """Compare every take of the file with what it was sampled from."""
     global _watched
-    _watched = set()
+    _watched, stored = set(), set()
     for armature in armatures_with_takes():
         check_takes_of(armature)
         followed = (armature, armature.data, *constraint_targets(armature))
         _watched.update(each.session_uid for each in followed if each is not None)
+        stored.update(item.stored.session_uid for item in takes_of(armature) if item.stored)
+    forget_takes(stored)
 
 
 def check_takes_of(armature: bpy.types.Object) -> None:
@@ -58,7 +60,7 @@ def watch_takes() -> None:
 
 
 def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if _watched == set() or is_playing():
+    if is_playing():
         return
     if _watched is None or any(_concerns_motion(update.id) for update in depsgraph.updates):
         _delayed_check.request()
@@ -67,8 +69,16 @@ def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph
 def _concerns_motion(touched: bpy.types.ID | None) -> bool:
     if touched is None:
         return False
-    is_animation = isinstance(touched, (bpy.types.Action, bpy.types.Key))
-    return is_animation or touched.original.session_uid in (_watched or ())
+    if isinstance(touched, (bpy.types.Action, bpy.types.Key)):
+        return bool(_watched)
+    if touched.original.session_uid in (_watched or ()):
+        return True
+    # One that was appended or linked.
+    return (
+        isinstance(touched, bpy.types.Object)
+        and touched.type == "ARMATURE"
+        and len(settings_of(touched).takes) > 0
+    )
 
 
 def _on_any_change(*_args: object) -> None:

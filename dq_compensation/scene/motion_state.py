@@ -36,7 +36,18 @@ _CHANNELS = (
     ("rotation_euler", 3),
     ("rotation_axis_angle", 4),
     ("scale", 3),
+    *((f"bbone_scale{end}", 3) for end in ("in", "out")),
+    *((f"bbone_{name}{end}", 1) for name in ("roll", "ease") for end in ("in", "out")),
+    *((f"bbone_curve{end}{axis}", 1) for end in ("in", "out") for axis in "xz"),
+    *((f"ik_{name}_{axis}", 1) for name in ("min", "max", "stiffness") for axis in "xyz"),
+    *((name, 1) for name in ("ik_stretch", "ik_rotation_weight", "ik_linear_weight")),
 )
+_IK_SWITCHES = (
+    *(f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit") for axis in "xyz"),
+    "use_ik_rotation_control",
+    "use_ik_linear_control",
+)
+_INHERITS = ("use_inherit_rotation", "use_local_location", "use_relative_parent")
 
 
 def motion_digests(armature: bpy.types.Object) -> Digests:
@@ -54,7 +65,7 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
     }
     keys = [key for _, mesh in sorted(meshes.items()) if (key := mesh.shape_keys) is not None]
     return {
-        "bones": bones_digest(armature),
+        "bones": digest(bones_digest(armature), *_inherited(armature)),
         "action": digest(*_actions(played_actions(armature)), armature_of(armature).pose_position),
         "NLA strips": digest(*_strips(armature)),
         "drivers": digest(*_drivers(armature), *_drivers(armature_of(armature))),
@@ -78,9 +89,17 @@ def constraint_targets(armature: bpy.types.Object) -> list[bpy.types.Object]:
     return [found[name] for name in sorted(found)]
 
 
+def _inherited(armature: bpy.types.Object) -> Iterator[object]:
+    """What bones take over from their parents."""
+    bones: Any = armature_of(armature).bones
+    yield read_property(bones, "inherit_scale", np.int32)
+    for name in _INHERITS:
+        yield read_property(bones, name, np.bool_)
+
+
 def _actions(played: list[PlayedAction]) -> Iterator[object]:
     for each in played:
-        yield each.action.name, each.source, each.strips
+        yield each.source, each.strips
         for curve in each.curves:
             yield from _curve(curve)
 
@@ -148,6 +167,8 @@ def _targets(armature: bpy.types.Object) -> Iterator[object]:
 def _unkeyed(armature: bpy.types.Object, animated: frozenset[str]) -> Iterator[object]:
     bones: Any = armature.pose.bones
     yield read_property(bones, "rotation_mode", np.int32)
+    for name in _IK_SWITCHES:
+        yield read_property(bones, name, np.bool_)
     paths = [bone.path_from_id() for bone in bones]
     for channel, width in _CHANNELS:
         still = np.array([f"{path}.{channel}" not in animated for path in paths], np.bool_)

@@ -9,6 +9,8 @@ from ..errors import UserError
 from ..scene.stored_takes import is_take, stored_take
 from ..scene.take_settings import TakeItem, find_take
 
+LOST = "The take {name} has lost its keys. Cache it again, or remove it."
+
 # By the session_uid of the data-block, whose bytes never change.
 _takes: dict[int, Take] = {}
 _changed: dict[int, tuple[str, ...]] = {}
@@ -22,7 +24,7 @@ def read_take(item: TakeItem) -> Take:
     """
     mesh = item.stored
     if mesh is None or not is_take(mesh):
-        raise UserError(f"The take {item.name} has lost its keys. Cache it again, or remove it.")
+        raise UserError(LOST.format(name=item.name))
     if mesh.session_uid not in _takes:
         _takes[mesh.session_uid] = stored_take(mesh)
     return _takes[mesh.session_uid]
@@ -48,7 +50,12 @@ def note_changed(item: TakeItem, parts: tuple[str, ...]) -> None:
         _changed[item.stored.session_uid] = parts
 
 
-def forget_takes() -> None:
-    """Forget everything, as when another file is loaded."""
-    _takes.clear()
-    _changed.clear()
+def forget_takes(kept: set[int] | None = None) -> None:
+    """Forget takes, as when another file is loaded.
+
+    Args:
+        kept: the session_uid of the data-blocks that are not forgotten; by default none.
+    """
+    for known in (_takes, _changed):
+        for uid in known.keys() - (kept or set()):
+            del known[uid]

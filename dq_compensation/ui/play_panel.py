@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Panel
+from bpy.types import Context, Object, Panel, ViewLayer
 
+from ..errors import UserError
 from ..scene.object_settings import settings_of
 from ..scene.take_settings import find_take
+from ..scene.targets import deformed_meshes
+from ..session.known_takes import read_take
+from ..wording import listed
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
 NO_TAKE = "{armature} has no take {name}. Choose one in the list."
 CHOOSE = "Choose a take."
-GPU_ONLY = "Takes play in the GPU display. Set Display to GPU."
+GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
+DISABLED = "Takes play on enabled objects. Enable {objects}."
+RENDERS = "Renders follow the armature, not the take."
 
 
 class VIEW3D_PT_dq_compensation_play(Panel):
@@ -42,16 +48,16 @@ class VIEW3D_PT_dq_compensation_play(Panel):
         playback = settings.playback
         layout.use_property_split = True
         layout.use_property_decorate = False
-        obj = context.active_object
-        if obj is not None and obj.type == "MESH" and settings_of(obj).display != "GPU":
-            draw_sentence(layout, context, GPU_ONLY, "INFO")
+        for text in followers_of_pose(armature, context.view_layer):
+            draw_sentence(layout, context, text, "INFO")
+        if playback.playing:
+            draw_sentence(layout, context, RENDERS, "INFO")
         layout.prop_search(playback, "take", settings, "takes", icon="ACTION")
         if playback.playing and not playback.take:
             draw_sentence(layout, context, CHOOSE, "ERROR")
         for name in filter(None, (playback.take, playback.second_take)):
-            if find_take(armature, name) is None:
-                text = NO_TAKE.format(armature=armature.name, name=name)
-                draw_sentence(layout, context, text, "ERROR")
+            if problem := take_problem(armature, name):
+                draw_sentence(layout, context, problem, "ERROR")
         column = layout.column(align=True)
         for name in ("loop", "phase", "speed"):
             column.prop(playback, name)
@@ -60,6 +66,29 @@ class VIEW3D_PT_dq_compensation_play(Panel):
             column = layout.column(align=True)
             column.prop(playback, "fade_start")
             column.prop(playback, "fade_frames")
+
+
+def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
+    """Sentences about the meshes of a view layer on which no take of their armature plays."""
+    meshes = deformed_meshes(armature, view_layer)
+    disabled = [obj.name for obj in meshes if not settings_of(obj).enabled]
+    modified = [
+        obj.name for obj in meshes if settings_of(obj).enabled and settings_of(obj).display != "GPU"
+    ]
+    told = ((DISABLED, disabled), (GPU_ONLY, modified))
+    return [text.format(objects=listed(names)) for text, names in told if names]
+
+
+def take_problem(armature: Object, name: str) -> str | None:
+    """Why an armature object does not play a take, or None."""
+    item = find_take(armature, name)
+    if item is None:
+        return NO_TAKE.format(armature=armature.name, name=name)
+    try:
+        read_take(item)
+    except UserError as error:
+        return str(error)
+    return None
 
 
 CLASSES = (VIEW3D_PT_dq_compensation_play,)

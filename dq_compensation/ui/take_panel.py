@@ -10,13 +10,12 @@ from ..playback.caching import take_size
 from ..scene.object_settings import settings_of
 from ..scene.stored_takes import is_take
 from ..scene.take_settings import TakeItem, active_take
-from ..session.known_takes import changed_since
+from ..session.known_takes import LOST, changed_since
 from ..wording import counted, listed
 from .bake_progress import draw_running
 from .sentences import draw_sentence
 from .take_operators import other_armatures, target_armature
 
-LOST = "The take {name} has lost its keys. Cache it again, or remove it."
 OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
 
 

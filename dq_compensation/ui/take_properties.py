@@ -38,10 +38,22 @@ def _redraw(_owner: PropertyGroup, _context: bpy.types.Context) -> None:
     tag_redraw()
 
 
+# Of playback: library overrides can change it. Nothing of it can be animated: what plays is
+# arranged on the GPU once, not in every frame.
+_PLAYED: dict[str, Any] = {
+    "update": _redraw,
+    "options": set(),
+    "override": {"LIBRARY_OVERRIDABLE"},
+}
+
+
 def _renamed(item: Any, _context: bpy.types.Context) -> None:
     """Takes are found by their names: each has one of its own, and playback follows it."""
     owner = item.id_data
     if isinstance(owner, bpy.types.Object):
+        if not item.name and item.former_name:
+            item.name = item.former_name
+            return  # which calls this again
         others = [each.name for each in takes_of(owner) if each != item]
         name = item.name
         if name in others:
@@ -84,38 +96,38 @@ class DQCompensationPlayback(PropertyGroup):
     playing: BoolProperty(
         name="Play Take",
         description="The GPU display plays the take. Blender need not evaluate the armature",
-        update=_redraw,
+        **_PLAYED,
     )
-    take: StringProperty(name="Take", description="The take that plays", update=_redraw)
+    take: StringProperty(name="Take", description="The take that plays", **_PLAYED)
     loop: BoolProperty(
         name="Loop",
         description="Begin again after the last frame. The last frame is played as the first",
         default=True,
-        update=_redraw,
+        **_PLAYED,
     )
-    phase: FloatProperty(name="Phase", description="Frames that the take is ahead", update=_redraw)
+    phase: FloatProperty(name="Phase", description="Frames that the take is ahead", **_PLAYED)
     speed: FloatProperty(
         name="Speed",
         description="1 is the speed of the take; negative values play it backwards",
         default=1.0,
         soft_min=-4.0,
         soft_max=4.0,
-        update=_redraw,
+        **_PLAYED,
     )
     second_take: StringProperty(
-        name="Second Take", description="The take that follows. Empty: none", update=_redraw
+        name="Second Take", description="The take that follows. Empty: none", **_PLAYED
     )
     fade_start: FloatProperty(
         name="Fade Start",
         description="The frame of the scene in which the second take begins to take over",
-        update=_redraw,
+        **_PLAYED,
     )
     fade_frames: FloatProperty(
         name="Fade Frames",
         description="The frames over which the second take takes over",
         default=10.0,
         min=0.0,
-        update=_redraw,
+        **_PLAYED,
     )
 
 

@@ -21,7 +21,6 @@ from ..core.pose import Pose
 from ..errors import PoseError
 from ..scene.armature import matrices_of_poses
 from ..scene.binding import Binding
-from ..scene.mesh import mesh_of
 from ..scene.twins import twin_digest
 from ..session.status import status_of
 from .characters import gpu_mesh_of
@@ -73,11 +72,9 @@ class Batch:
         shape_keys = first.binding.shape_keys
         if keys is None or shape_keys is None or first.obj.show_only_shape_key:
             return
-        mesh_name = mesh_of(first.obj).name
         found = {
-            row: group.value_row(mesh_name, name)
-            for row, name in enumerate(shape_keys.key_names)
-            if row != shape_keys.basis_key and row not in first.muted_keys
+            row: group.value_row(first.value_mesh, shape_keys.key_names[row])
+            for row in first.followed_keys
         }
         tracks = {row: track for row, track in found.items() if track is not None}
         examples = first.binding.acting_examples(first.settings)

@@ -17,7 +17,7 @@ from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from ..scene.twins import twin_digest
-from .playing import playing_of
+from .playing import followed_keys, playing_of
 from .take_tables import Playing
 
 # A^-1 O of copies may differ by this share of the mesh's size; see `scene.armature.same_place`.
@@ -36,7 +36,7 @@ class Member:
         playing: the takes that it plays; None: it follows its armature.
         to_armature: shape (4, 4), A^-1 O.
         key_values: shape (K,), of the shape keys; None without any.
-        muted_keys: those that do not follow a take.
+        followed_keys: those that follow a take, and `value_mesh` the mesh whose values they are.
     """
 
     obj: bpy.types.Object
@@ -47,7 +47,8 @@ class Member:
     playing: Playing | None
     to_armature: NDArray[np.float64]
     key_values: NDArray[np.float32] | None
-    muted_keys: tuple[int, ...]
+    followed_keys: tuple[int, ...]
+    value_mesh: str
 
     @property
     def original(self) -> bpy.types.Object:
@@ -109,10 +110,12 @@ def member_of(
     to_armature, place = places.of(evaluated, armature, binding)
     # Neither methods that do not compensate nor straight bones look at the places of vertices.
     placed = settings.compensates or binding.skeleton.bendy is not None
-    keys, values, muted = binding.shape_keys, None, ()
+    keys, values, followed, value_mesh = binding.shape_keys, None, (), ""
     if keys is not None:
         values = keys.values(evaluated)
-        muted = _muted_keys(evaluated) if playing is not None else ()
+        if playing is not None:
+            followed = followed_keys(keys, evaluated)
+            value_mesh = playing.value_mesh(mesh_of(evaluated).name)
     key = (
         twin_digest(binding),
         settings.acting_method,
@@ -125,12 +128,18 @@ def member_of(
         playing is not None,
         place if placed else b"",
         keys is not None and evaluated.show_only_shape_key,
-        muted,
+        followed,
+        value_mesh,
     )
-    return Member(evaluated, armature, binding, settings, key, playing, to_armature, values, muted)
-
-
-def _muted_keys(obj: bpy.types.Object) -> tuple[int, ...]:
-    keys = mesh_of(obj).shape_keys
-    blocks = keys.key_blocks if keys is not None else ()
-    return tuple(row for row, block in enumerate(blocks) if block.mute)
+    return Member(
+        evaluated,
+        armature,
+        binding,
+        settings,
+        key,
+        playing,
+        to_armature,
+        values,
+        followed,
+        value_mesh,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ INSTANCE_STRIDE, BONE_STRIDE = 5, 8
 MAX_INSTANCES = 65_535
 """What one dimension of a dispatch may count to on every driver."""
 _REPEATS, _BY_DUAL_QUATERNIONS = 1, 2
+# What Blender appends to the name of a copy.
+_COPY_NUMBER = re.compile(r"\.\d{3,}$")
 # Axes at rest that are off the length 1, or off right angles, by more than rounding.
 _NOT_UNIT = 1e-3
 
@@ -49,6 +52,16 @@ class Playing:
     second: TakeTiming | None = None
     fade_start: float = 0.0
     fade_frames: float = 0.0
+
+    @property
+    def timings(self) -> tuple[TakeTiming, ...]:
+        """Of one take or two."""
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+    def value_mesh(self, mesh_name: str) -> str:
+        """The mesh of the takes whose shape keys a mesh follows: a copy those of its original."""
+        known = any(mesh_name in each.take.values.mesh_names for each in self.timings)
+        return mesh_name if known else _COPY_NUMBER.sub("", mesh_name)
 
 
 @dataclass(frozen=True)
@@ -104,8 +117,7 @@ class TakeTables:
             id(timing.take): timing.take
             for instances in characters
             for playing in instances
-            for timing in (playing.first, playing.second)
-            if timing is not None
+            for timing in playing.timings
         }
         self.scaled = any(map(_has_scale, takes.values()))
         self._first_key: dict[int, int] = {}

@@ -394,8 +394,16 @@ def test_a_linked_armature_keeps_its_takes_and_an_override_gets_more(
     assert bpy.ops.dqc.take_cache(take_name="Own", first=1, last=9) == {"FINISHED"}
     with pytest.raises(RuntimeError, match=r"Swing belongs to the linked file.*another name"):
         bpy.ops.dqc.take_cache(take_name="Swing", first=1, last=9)
+    playback: Any = settings_of(override()).playback
+    played = {"playing": True, "take": "Own", "loop": False, "phase": 3.0, "speed": -1.0}
+    played |= {"second_take": "Swing", "fade_start": 2.0, "fade_frames": 4.0}
+    for name, value in played.items():
+        assert not playback.is_property_readonly(name)
+        setattr(playback, name, value)
     bpy.ops.wm.save_as_mainfile(filepath=shot)
     bpy.ops.wm.open_mainfile(filepath=shot)
+    playback = settings_of(override()).playback
+    assert {name: getattr(playback, name) for name in played} == played
     assert [item.name for item in takes_of(override())] == ["Swing", "Own"]
     with pytest.raises(RuntimeError, match=r"Swing belongs to the linked file.*Remove it there"):
         bpy.ops.dqc.take_remove(take_name="Swing")
