@@ -72,6 +72,7 @@ NEWEST_ONLY = (
     "tests/gpu/test_playback.py::test_frames_allocate_nothing*",
     "tests/gpu/test_playback.py::test_takes_that_cannot*",
     "tests/gpu/test_batches.py::test_a_batch_looks_like*SOLID-False*",
+    "tests/gpu/test_batches.py::test_copies_follow_their_example*",
     "tests/gpu/test_instanced_surface.py*1*",
     # Weights that are computed in NumPy.
     "tests/blender/test_compensation_weights.py::test_the_start_from_the_transitions*",

@@ -33,7 +33,7 @@ def human(addon: None) -> Human:
     return Human(*build_human("default"), load_human_arrays("default"))
 
 
-def _add_examples(human: Human, *, twists: bool = False) -> None:
+def add_examples(human: Human, *, twists: bool = False) -> None:
     """Two or three poses of the elbow, one of the shoulder; at rest afterwards."""
     authoring.bone_settings(human.mesh_object, BONE).twists = twists
     for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y"))[: 3 if twists else 2]:
@@ -52,7 +52,7 @@ def _add_examples(human: Human, *, twists: bool = False) -> None:
 def test_equals_numpy_in_and_between_the_examples(human: Human, base: str, twists: bool) -> None:
     obj = human.mesh_object
     settings_for(human, base)
-    _add_examples(human, twists=twists)
+    add_examples(human, twists=twists)
     obj.dq_compensation.examples[0].factor = 0.5
     size = size_of(human)
     for elbow, axis, shoulder in (
@@ -76,7 +76,7 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     human: Human, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings_for(human, "SPHERICAL_JOINT")
-    _add_examples(human)
+    add_examples(human)
     characters, binding = Characters(), bind(human.mesh_object)
     depsgraph = bpy.context.evaluated_depsgraph_get
 
@@ -103,7 +103,7 @@ def test_the_shape_is_made_anew_only_when_an_example_acts_differently(
     human: Human, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings_for(human, "SPHERICAL_JOINT")
-    _add_examples(human)
+    add_examples(human)
     characters, binding = Characters(), bind(human.mesh_object)
     turn(human, BONE, 60.0)
     depsgraph = bpy.context.evaluated_depsgraph_get
