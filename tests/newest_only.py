@@ -79,6 +79,8 @@ NEWEST_ONLY = (
     "tests/blender/test_compensation_weights.py::test_mirroring_copies_one_side*",
     "tests/blender/test_compensation_weights.py::test_topology_mirrors*",
     # Values of drivers and keys over many poses.
+    "tests/blender/test_bones_report.py*",
+    "tests/blender/test_helper_names.py*",
     "tests/blender/test_bake_correctives.py::test_values_do_not_jump*",
     "tests/blender/test_bake_correctives.py::test_the_baked_human_follows*elbow*",
     "tests/blender/test_bake_correctives.py::test_the_baked_human_follows*knee*",
@@ -110,5 +112,7 @@ NOT_BETWEEN = (
     "tests/blender/test_mesh_joints.py*",
     "tests/blender/test_modifier_deformation.py*",
     "tests/blender/test_shapes_and_supports.py*",
+    "tests/blender/test_rigify_human.py*",
+    "tests/gpu/test_bendy_bones.py::test_the_rigify_human*",
     "tests/blender/test_armature_base.py::test_a_rigify_human*",
 )

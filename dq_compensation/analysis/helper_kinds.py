@@ -95,7 +95,7 @@ class Fitting:
         skeleton: its bones.
         weights: shape (n, B), of the bones, before.
         rest: shape (n, 3), armature space.
-        poses: P of them.
+        poses: P of them, at least one.
         live: shape (P, n, 3), armature space; where the vertices should be in these poses.
         most: influences of a vertex; 0 for any number.
         pull: metres; see `fitted_weights`.

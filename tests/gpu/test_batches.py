@@ -31,9 +31,8 @@ from dq_compensation.viewport.members import Member
 from dq_compensation.viewport.take_tables import Playing, TakeTiming
 from human_model import build_human, load_human_arrays
 from tests.blender.conftest import Human
-from tests.blender.example_scenes import ELBOW, settings_for, turn
+from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
 from tests.blender.test_take_caching import LAST, animate
-from tests.gpu.test_example_poses import add_examples
 from tests.gpu.test_playback import expected_matrices, make_take
 from tests.limb import build_limb
 
