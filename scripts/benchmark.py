@@ -26,6 +26,7 @@ ALL_VERSIONS = (NEWEST, "4.5", "4.2")
 BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmark_bake.py", ALL_VERSIONS, ()),
     ("benchmark_bind.py", ALL_VERSIONS, ()),
+    ("benchmark_bones.py", (NEWEST,), ()),
     ("benchmark_characters.py", ALL_VERSIONS, ("human", "body", "pieces", "grid")),
     ("benchmark_checks.py", ALL_VERSIONS, ()),
     ("benchmark_gpu.py", (NEWEST,), ()),

@@ -72,12 +72,15 @@ NEWEST_ONLY = (
     "tests/gpu/test_playback.py::test_frames_allocate_nothing*",
     "tests/gpu/test_playback.py::test_takes_that_cannot*",
     "tests/gpu/test_batches.py::test_a_batch_looks_like*SOLID-False*",
+    "tests/gpu/test_batches.py::test_copies_follow_their_example*",
     "tests/gpu/test_instanced_surface.py*1*",
     # Weights that are computed in NumPy.
     "tests/blender/test_compensation_weights.py::test_the_start_from_the_transitions*",
     "tests/blender/test_compensation_weights.py::test_mirroring_copies_one_side*",
     "tests/blender/test_compensation_weights.py::test_topology_mirrors*",
     # Values of drivers and keys over many poses.
+    "tests/blender/test_bones_report.py*",
+    "tests/blender/test_helper_names.py*",
     "tests/blender/test_bake_correctives.py::test_values_do_not_jump*",
     "tests/blender/test_bake_correctives.py::test_the_baked_human_follows*elbow*",
     "tests/blender/test_bake_correctives.py::test_the_baked_human_follows*knee*",
@@ -109,5 +112,7 @@ NOT_BETWEEN = (
     "tests/blender/test_mesh_joints.py*",
     "tests/blender/test_modifier_deformation.py*",
     "tests/blender/test_shapes_and_supports.py*",
+    "tests/blender/test_rigify_human.py*",
+    "tests/gpu/test_bendy_bones.py::test_the_rigify_human*",
     "tests/blender/test_armature_base.py::test_a_rigify_human*",
 )

@@ -38,8 +38,8 @@ class FitOptions:
     Attributes:
         helpers: of each pair that needs any, 1 to 4; 0: as few as the tolerance needs.
         most_influences: of a vertex, helpers included; 0: any number.
-        tolerance: metres, of the armature's space; pairs whose linear blending is off by less get
-            no helper.
+        tolerance: metres, of the armature's space, root mean square over the poses; pairs whose
+            linear blending is off by less get no helper.
     """
 
     helpers: int = 0
@@ -93,7 +93,7 @@ def fit_helpers(
     Args:
         influences: of the skeleton's bones.
         rest: shape (n, 3), armature space.
-        poses: P of them.
+        poses: P of them, at least one.
         live: shape (P, n, 3), armature space; where the vertices should be in these poses.
         pairs: shape (J, 2), the pairs of bones that may get helpers; see `shared_pairs`.
 
@@ -126,7 +126,9 @@ def _fit_weights(
     bones, count = fitting.weights, fitting.skeleton.bone_count
     matrices = np.stack(
         [
-            np.concatenate((pose.matrices, helper_transforms(helpers, pose, fitting.skeleton)))
+            np.concatenate(
+                (pose.matrices[:count], helper_transforms(helpers, pose, fitting.skeleton))
+            )
             for pose in fitting.poses
         ]
     )[:, :, :3]

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 import bpy
 
+from ..scene.kept_weights import kept_record
 from ..scene.mesh import mesh_of
 from ..wording import counted
 from .verification import Deviation
 
-# The last report of each object by its session_uid, and the keys that it is about.
-_reports: dict[int, tuple[str, tuple[str, ...]]] = {}
+# The last report of each object by its session_uid, the keys that it is about, and whether it is
+# about helper bones.
+_reports: dict[int, tuple[str, tuple[str, ...], bool]] = {}
 
 
 @dataclass(frozen=True)
@@ -147,14 +149,23 @@ def _comparison(where: str, before: Deviation, after: Deviation) -> str:
 
 
 def last_report(obj: bpy.types.Object) -> str | None:
-    """The last report about an object, as long as the keys that it is about are there."""
-    text, names = _reports.get(obj.session_uid, ("", ()))
+    """The last report about an object, as long as what it is about is there."""
+    text, names, of_bones = _reports.get(obj.session_uid, ("", (), False))
+    if of_bones and kept_record(obj) is None:
+        return None
     key = mesh_of(obj).shape_keys
     if names and (key is None or names[0] not in key.key_blocks):
         return None
     return text or None
 
 
-def remember(obj: bpy.types.Object, text: str, names: tuple[str, ...] = ()) -> None:
-    """Keep the report about an object, and about these shape keys, for `last_report`."""
-    _reports[obj.session_uid] = (text, names)
+def remember(
+    obj: bpy.types.Object, text: str, names: tuple[str, ...] = (), *, of_bones: bool = False
+) -> None:
+    """Keep the report about an object for `last_report`.
+
+    Args:
+        names: of the shape keys that it is about.
+        of_bones: whether it is about helper bones.
+    """
+    _reports[obj.session_uid] = (text, names, of_bones)

@@ -27,7 +27,7 @@ PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
 FRAMES: all of its frames."""
 
 # How many poses are fitted, and how many more are checked, at most.
-FITTED, CHECKED = 48, 16
+FITTED, CHECKED = 64, 16
 
 # A joint that is bent at rest bends back by no more than this part of its range, and to the sides
 # by no more than the other one where it is a hinge.
@@ -36,7 +36,7 @@ _SEED = 12
 # The part of the bones that is turned in a pose.
 _ACTIVE = 0.5
 # A limb so many times as long as the median distance of the joint's vertices turns fully.
-_SLENDER = 1.4
+_SLENDER = 0.6
 
 REFUSAL_FEW_FRAMES = (
     "The action {action} of {armature} has fewer than two frames. Choose Range of Motion instead."
@@ -90,9 +90,10 @@ def ranges_of_motion(
     skeleton: Skeleton,
     pairs: NDArray[np.integer],
 ) -> dict[int, float]:
-    """How far joints can be turned: as far as their limbs are long for their thickness.
+    """How far joints can be turned, by how long their limbs are for their thickness.
 
-    An elbow turns fully, a bone of the spine, in a thick trunk, only a little.
+    An elbow turns fully, a bone of the spine, in a thick trunk, only a little. Squared, it comes
+    near to the anatomical ranges of a human.
 
     Args:
         rest: shape (n, 3), armature space.
@@ -112,7 +113,7 @@ def ranges_of_motion(
         apart = np.linalg.norm(rest[shared] - skeleton.heads[bone], axis=1)
         thickness = np.median(apart) if len(apart) else np.inf
         if skeleton.parents[bone] >= 0:
-            found[bone] = float(min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)))
+            found[bone] = float(min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2)
     return found
 
 

@@ -56,7 +56,7 @@ def bake_rest(
     report = replace(report, correctives=" ".join(each.sentence() for each in found))
     for obj, each, alone in zip(objects, found, without_keys, strict=True):
         add_to_record(obj, keys=list(each.key_names), made_basis=alone)
-        remember(obj, report.sentence())
+        remember(obj, report.sentence(), of_bones=True)
     return report
 
 

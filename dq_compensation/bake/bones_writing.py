@@ -55,7 +55,7 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
         show_rig_copy(source.armature, armature)
     report = replace(report, onto_names=tuple(obj.name for obj in objects))
     for obj in objects:
-        remember(obj, report.sentence())
+        remember(obj, report.sentence(), of_bones=True)
     return report
 
 

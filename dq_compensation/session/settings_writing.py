@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 _writing = False
 
 
 @contextmanager
-def writing_settings() -> Iterator[None]:
+def writing_settings() -> Generator[None]:
     """Write several settings. The caller lets the object follow them, or nobody needs to."""
     global _writing
     before, _writing = _writing, True

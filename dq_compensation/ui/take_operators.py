@@ -5,7 +5,6 @@ from __future__ import annotations
 from bpy.props import EnumProperty, FloatProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.frames import frames_of_range
 from ..errors import UserError
 from ..playback.caching import TakeOptions, cache_take, remove_take, take_refusal, takes_refusal
 from ..playback.take_checks import watch_takes
@@ -101,7 +100,6 @@ and shape keys. The take plays without the armature. Esc stops"""
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         armature = self.armature(context)
-        frames_of_range(*self.range(context), 1)
         name = self.take_name or default_name(armature)
         options = TakeOptions(name, *self.range(context), self.tolerance, self.interpolation)
         return self.run(context, _watched(cache_take(armature, options, context)))

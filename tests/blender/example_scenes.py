@@ -17,6 +17,18 @@ from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import character
 
 ELBOW = {"default": "lowerarm01.L", "game_engine": "lowerarm_l", "cmu_mb": "LeftForeArm"}
+SHOULDER = "upperarm01.L"
+# At the poses of `add_examples`, between them and beyond: degrees of the elbow, about which axis,
+# and of the shoulder.
+IN_AND_BETWEEN = (
+    (0.0, "X", 0.0),
+    (50.0, "X", 60.0),
+    (75.0, "X", 20.0),
+    (100.0, "X", -70.0),
+    (120.0, "X", -70.0),
+    (40.0, "Y", 10.0),
+    (60.0, "Z", 60.0),
+)
 
 
 def turn(human: Human, bone: str, degrees: float, axis: str = "X") -> None:
@@ -63,6 +75,21 @@ def add_example(human: Human, bone: str, name: str, wanted: NDArray) -> float:
     found = authoring.give_shape(human.mesh_object, index, captured, wanted)
     bpy.context.view_layer.update()
     return found.error
+
+
+def add_examples(human: Human, *, twists: bool = False) -> None:
+    """Two or three poses of the elbow, one of the shoulder; at rest afterwards."""
+    bone = ELBOW["default"]
+    authoring.bone_settings(human.mesh_object, bone).twists = twists
+    for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y"))[: 3 if twists else 2]:
+        turn(human, bone, degrees, axis)
+        wanted, _ = bulged(human, bone, 0.0002 * degrees)
+        add_example(human, bone, f"{axis}{degrees:.0f}", wanted)
+    turn(human, bone, 0.0)
+    turn(human, SHOULDER, 60.0, "Z")
+    wanted, _ = bulged(human, SHOULDER, 0.01)
+    add_example(human, SHOULDER, "raised", wanted)
+    turn(human, SHOULDER, 0.0)
 
 
 def size_of(human: Human) -> float:

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.bake.bones_removal import remove_bones_bake
-from dq_compensation.bake.helper_names import helper_name, split_side
 from dq_compensation.core.helper_bones import Helper, helper_heads, helper_transforms
 from dq_compensation.core.pose import Pose
 from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
-from dq_compensation.scene.bone_names import flipped_name
 from dq_compensation.scene.helper_rig import COLLECTION, HelperBone, add_helpers, helper_names
 from dq_compensation.scene.kept_weights import kept_record
 from dq_compensation.scene.mesh import read_weights
@@ -23,8 +21,6 @@ from tests.blender.bake_scenes import native, shows_armature_alone
 from tests.blender.enabled_scenes import description, enable, select
 from tests.blender.scene_builders import add_armature, link
 from tests.limb import BONES, build_limb, pose_limb
-
-MM = 1000.0
 
 
 @pytest.fixture
@@ -350,51 +346,6 @@ def test_renamed_bones_are_found_again(limb: bpy.types.Object) -> None:
     assert [group.name for group in limb.vertex_groups] == ["Upper", "Forearm", "Hand"]
     assert np.array_equal(weight_rows(limb), before)
     assert helper_names(armature) == []
-
-
-@pytest.mark.parametrize(
-    ("bone", "name"),
-    [
-        ("forearm.L", "forearm_helper1.L"),
-        ("DEF-forearm.R.001", "forearm_helper1.R.001"),
-        ("lowerarm_l", "lowerarm_helper1_l"),
-        ("mixamorig:LeftForeArm", "mixamorig:LeftForeArm_helper1"),
-        ("Arm-Right", "Arm_helper1-Right"),
-        ("spine", "spine_helper1"),
-    ],
-)
-def test_names_tell_the_side(bone: str, name: str) -> None:
-    assert helper_name((bone,), "helper1", ()) == name
-    assert helper_name((flipped_name(bone),), "helper1", ()) == flipped_name(name)
-    assert "".join(split_side(bone)) == bone
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "name"),
-    [
-        ("upperleg.L", "spine", "upperleg_spine_helper1.L"),
-        ("spine", "LeftLeg", "LeftLeg_spine_helper1"),
-        ("LeftArm", "LeftShoulder", "LeftArm_Shoulder_helper1"),
-        ("breast.R", "breast.L", "breast_breast_helper1"),
-        ("eye_l", "brow_l", "eye_brow_helper1_l"),
-    ],
-)
-def test_names_of_bones_that_are_not_above_each_other(one: str, other: str, name: str) -> None:
-    assert helper_name((one, other), "helper1", ()) == name
-    flipped = helper_name((flipped_name(one), flipped_name(other)), "helper1", ())
-    assert flipped == flipped_name(name)
-
-
-def test_names_are_free_and_short() -> None:
-    assert helper_name(("arm.L",), "helper1", {"arm_helper1.L"}) == "arm_helper1_1.L"
-    assert len(helper_name(("ä" * 31 + ".L",), "helper2", ()).encode()) <= 63
-
-
-def test_report_is_what_blender_shows(limb: bpy.types.Object, capfd: object) -> None:
-    bake(limb)
-    printed = capfd.readouterr().out  # type: ignore[attr-defined]
-    assert "Lower, 2 helper bones: largest error" in printed
-    assert "in 16 poses that were not fitted" in printed.lower()
 
 
 def curves(armature: bpy.types.Object) -> list[bpy.types.FCurve]:

@@ -22,7 +22,10 @@ from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable
 from tests.blender.example_scenes import (
     ELBOW,
+    IN_AND_BETWEEN,
+    SHOULDER,
     add_example,
+    add_examples,
     bulged,
     largest,
     settings_for,
@@ -278,29 +281,12 @@ def test_the_modifier_shows_what_numpy_computes(
 ) -> None:
     bone, obj = ELBOW["default"], human.mesh_object
     settings_for(human, base)
-    for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y")):
-        if axis == "Y" and not twists:
-            continue
-        authoring.bone_settings(obj, bone).twists = twists
-        turn(human, bone, degrees, axis)
-        wanted, _ = bulged(human, bone, 0.0002 * degrees)
-        add_example(human, bone, f"{axis}{degrees:.0f}", wanted)
-    turn(human, bone, 0.0)
-    turn(human, "upperarm01.L", 60.0, "Z")
-    wanted, _ = bulged(human, "upperarm01.L", 0.01)
-    add_example(human, "upperarm01.L", "raised", wanted)
+    add_examples(human, twists=twists)
     obj.dq_compensation.examples[0].factor = 0.5
     enable(obj)
-    for elbow, axis, shoulder in (
-        (0.0, "X", 0.0),
-        (50.0, "X", 60.0),
-        (75.0, "X", 20.0),
-        (120.0, "X", -70.0),
-        (40.0, "Y", 10.0),
-        (60.0, "Z", 60.0),
-    ):
+    for elbow, axis, shoulder in IN_AND_BETWEEN:
         turn(human, bone, elbow, axis)
-        turn(human, "upperarm01.L", shoulder, "Z")
+        turn(human, SHOULDER, shoulder, "Z")
         computed = api.evaluate(obj)
         # As of the other methods: single precision in nodes, a ten-thousandth of the size.
         assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)

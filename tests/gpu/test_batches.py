@@ -29,6 +29,10 @@ from dq_compensation.viewport.batches import Batch, Batches
 from dq_compensation.viewport.characters import Characters
 from dq_compensation.viewport.members import Member
 from dq_compensation.viewport.take_tables import Playing, TakeTiming
+from human_model import build_human, load_human_arrays
+from tests.blender.conftest import Human
+from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
+from tests.blender.test_take_caching import LAST, animate
 from tests.gpu.test_playback import expected_matrices, make_take
 from tests.limb import build_limb
 
@@ -383,3 +387,53 @@ def _viewport() -> NDArray[np.float32]:
     offscreen.free()
     pixels.dimensions = size * size * 4
     return np.array(pixels, np.float32).reshape(size, size, 4)
+
+
+def test_copies_follow_their_example_poses(addon: None) -> None:
+    human = Human(*build_human("default"), load_human_arrays("default"))
+    settings_for(human, "COMPENSATED")
+    add_examples(human)
+    first, rig = human.mesh_object, human.armature_object
+    twin, other = first.copy(), rig.copy()
+    for each in (twin, other):
+        bpy.context.scene.collection.objects.link(each)
+    twin.parent = next(m for m in twin.modifiers if m.type == "ARMATURE").object = other
+    turn(human, ELBOW["default"], 70.0)
+    for obj in (first, twin):
+        status_of(obj).binding = bind(obj)
+    batches, alone = Drawing([first, twin])()
+    assert not alone
+    assert [len(batch.members) for batch in batches] == [2]
+    assert_as_if_alone(batches)
+    found = positions(batches)
+    assert np.abs(found[first.name] - found[twin.name]).max() > 0.05
+
+
+@pytest.mark.skipif(bpy.app.version < (5, 0, 0), reason="operators do not run within a render")
+def test_a_cached_take_plays_as_blender_has_evaluated_it(addon: None) -> None:
+    """With a scaled hand and a shape key that is animated; between keys, to the tolerance."""
+    obj, armature = build_limb()
+    animate(armature)
+    obj.shape_key_add(name="Basis")
+    key = obj.shape_key_add(name="Wide")
+    points = np.empty(3 * len(key.points), np.float32)
+    key.points.foreach_get("co", points)
+    key.points.foreach_set("co", 1.2 * points)
+    for frame, value in ((1, 0.0), (LAST, 1.0)):
+        key.value = value
+        key.keyframe_insert("value", frame=frame)
+    tolerance = 0.2
+    options = {"first": 1, "last": LAST, "tolerance": tolerance}
+    assert bpy.ops.dqc.take_cache(take_name="Swing", **options) == {"FINISHED"}
+    status_of(obj).binding = bind(obj)
+    playback = settings_of(armature).playback
+    playback.take, playback.loop = "Swing", False
+    draw = Drawing([obj])
+    for frame in (1, 10, 18, 25, 33, LAST):
+        bpy.context.scene.frame_set(frame)
+        playback.playing = False
+        expected = api.evaluate(obj)
+        playback.playing = True
+        (batch,), _ = draw()
+        far = np.linalg.norm(batch.instances.read_positions()[0] - expected, axis=1).max()
+        assert far <= 1e-3 * tolerance + TOLERANCE * np.ptp(expected, axis=0).max(), frame

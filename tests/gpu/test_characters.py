@@ -16,8 +16,9 @@ from dq_compensation.errors import BindingError, PoseError
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
 from dq_compensation.viewport.characters import Characters
-from human_model import build_human
+from human_model import build_from
 from human_poses import apply_pose, random_pose
+from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
@@ -27,7 +28,7 @@ Scene = tuple[bpy.types.Object, bpy.types.Object]
 
 @pytest.fixture
 def posed_human(addon: None) -> Scene:
-    body, rig = build_human("default")
+    body, rig = build_from(human_arrays(without=HEAD_HANDS_AND_FEET))
     apply_pose(rig, random_pose(np.random.default_rng(7), "default"))
     bpy.context.view_layer.update()
     return body, rig

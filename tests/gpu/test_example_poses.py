@@ -7,44 +7,32 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.examples import authoring
 from dq_compensation.scene.bind import bind
 from dq_compensation.viewport import gpu_mesh, pose_palette, skinning
 from dq_compensation.viewport.characters import Characters
-from human_model import build_human, load_human_arrays
+from human_model import build_from
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import (
     ELBOW,
-    add_example,
-    bulged,
+    IN_AND_BETWEEN,
+    SHOULDER,
+    add_examples,
     largest,
     settings_for,
     size_of,
     turn,
 )
+from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
-BONE, SHOULDER = ELBOW["default"], "upperarm01.L"
+BONE = ELBOW["default"]
 
 
 @pytest.fixture
 def human(addon: None) -> Human:
-    return Human(*build_human("default"), load_human_arrays("default"))
-
-
-def _add_examples(human: Human, *, twists: bool = False) -> None:
-    """Two or three poses of the elbow, one of the shoulder; at rest afterwards."""
-    authoring.bone_settings(human.mesh_object, BONE).twists = twists
-    for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y"))[: 3 if twists else 2]:
-        turn(human, BONE, degrees, axis)
-        wanted, _ = bulged(human, BONE, 0.0002 * degrees)
-        add_example(human, BONE, f"{axis}{degrees:.0f}", wanted)
-    turn(human, BONE, 0.0)
-    turn(human, SHOULDER, 60.0, "Z")
-    wanted, _ = bulged(human, SHOULDER, 0.01)
-    add_example(human, SHOULDER, "raised", wanted)
-    turn(human, SHOULDER, 0.0)
+    arrays = human_arrays(without=HEAD_HANDS_AND_FEET)
+    return Human(*build_from(arrays), arrays)
 
 
 @pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
@@ -52,17 +40,10 @@ def _add_examples(human: Human, *, twists: bool = False) -> None:
 def test_equals_numpy_in_and_between_the_examples(human: Human, base: str, twists: bool) -> None:
     obj = human.mesh_object
     settings_for(human, base)
-    _add_examples(human, twists=twists)
+    add_examples(human, twists=twists)
     obj.dq_compensation.examples[0].factor = 0.5
     size = size_of(human)
-    for elbow, axis, shoulder in (
-        (0.0, "X", 0.0),
-        (50.0, "X", 60.0),
-        (75.0, "X", 20.0),
-        (100.0, "X", -70.0),
-        (40.0, "Y", 10.0),
-        (60.0, "Z", 60.0),
-    ):
+    for elbow, axis, shoulder in IN_AND_BETWEEN:
         turn(human, BONE, elbow, axis)
         turn(human, SHOULDER, shoulder, "Z")
         found = api.evaluate(obj, evaluator="GPU")
@@ -76,7 +57,7 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     human: Human, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings_for(human, "SPHERICAL_JOINT")
-    _add_examples(human)
+    add_examples(human)
     characters, binding = Characters(), bind(human.mesh_object)
     depsgraph = bpy.context.evaluated_depsgraph_get
 
@@ -103,7 +84,7 @@ def test_the_shape_is_made_anew_only_when_an_example_acts_differently(
     human: Human, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings_for(human, "SPHERICAL_JOINT")
-    _add_examples(human)
+    add_examples(human)
     characters, binding = Characters(), bind(human.mesh_object)
     turn(human, BONE, 60.0)
     depsgraph = bpy.context.evaluated_depsgraph_get

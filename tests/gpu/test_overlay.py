@@ -37,8 +37,9 @@ from dq_compensation.viewport.surface import (
     drawing_state,
 )
 from dq_compensation.viewport.textures import texture_from_array
-from human_model import build_human
+from human_model import build_from
 from human_poses import apply_pose, named_poses
+from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 
 Scene = tuple[bpy.types.Object, bpy.types.Object]
 
@@ -49,7 +50,7 @@ SIZE = 64
 
 @pytest.fixture
 def bent_human(addon: None) -> Scene:
-    body, rig = build_human("default")
+    body, rig = build_from(human_arrays(without=HEAD_HANDS_AND_FEET))
     apply_pose(rig, named_poses("default")["elbow"].rotations)
     bpy.context.view_layer.update()
     return body, rig

@@ -1,0 +1,71 @@
+"""The report of a bake to bones: where it is shown, and its figures against Blender's own."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+from dq_compensation.bake.bake_reports import last_report
+from dq_compensation.bake.bones_baking import bake_bones
+from dq_compensation.bake.bones_fitting import pairs_to_help
+from dq_compensation.bake.bones_options import BonesOptions
+from dq_compensation.bake.bones_poses import motion_range, ranges_of_motion
+from dq_compensation.bake.bones_removal import remove_bones_bake
+from dq_compensation.bake.bones_source import RigSource
+from tests.blender.bake_scenes import native
+from tests.blender.enabled_scenes import enable
+from tests.blender.test_bones_bake import bake, rig
+from tests.limb import build_limb
+
+MM = 1000.0
+
+
+@pytest.fixture
+def limb(addon: None) -> bpy.types.Object:
+    """The limb, enabled."""
+    obj, _ = build_limb()
+    enable(obj)
+    return obj
+
+
+def test_the_panel_has_the_report_until_it_is_undone(
+    limb: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bake(limb)
+    printed = capfd.readouterr().out
+    assert "Lower, 2 helper bones: largest error" in printed
+    report = last_report(limb)
+    assert report is not None
+    assert "In 16 poses that were not fitted the largest error is" in report
+    assert report in printed
+    remove_bones_bake([limb])
+    assert last_report(limb) is None
+
+
+def test_figures_of_the_report_are_blenders(limb: bpy.types.Object) -> None:
+    """The largest error in the checked poses, as Blender evaluates constraints and weights."""
+    options = BonesOptions(helpers=2)
+    source = RigSource.of([limb], bpy.context.evaluated_depsgraph_get())
+    skeleton, armature = source.skeleton, rig(limb)
+    pairs = pairs_to_help(source, options)
+    ranges = ranges_of_motion(source.influences, source.rest, skeleton, pairs)
+    poses = motion_range(skeleton, ranges, options.bend, options.twist).checked
+    steps = bake_bones([limb], options)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        (report,) = end.value
+    worst = 0.0
+    for matrices in poses:
+        for name, matrix in zip(skeleton.names, matrices, strict=True):
+            rest = armature.data.bones[name].matrix_local
+            armature.pose.bones[name].matrix = Matrix(matrix.tolist()) @ rest
+            bpy.context.view_layer.update()
+        apart = native(limb) - source.live(matrices)
+        worst = max(worst, float(np.linalg.norm(apart, axis=1).max()))
+    assert report.after.largest == pytest.approx(MM * worst, rel=1e-3)
+    assert report.before.largest > 2.0 * report.after.largest
+    assert max(joint.after.largest for joint in report.joints) == report.after.largest
