@@ -14,7 +14,10 @@ STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
 PAIR = f"{PREFIX}pair"  # its row in one of the tables of the palette: of joints, or of pairs
 # The limb that it is measured against by MEASURED: how far it is from that at rest,
 REST_DISTANCE = f"{PREFIX}kept"
-MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint.
+MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint;
+# where shape keys change both, the joint and the direction of the limb at rest.
+REST_HEAD = f"{PREFIX}joint"
+REST_RAY = f"{PREFIX}limb"
 AMOUNT = f"{PREFIX}amount"  # `amounts` of its `core.compensation.Compensation`
 
 # Tables, written from the first vertex on: a mesh has never more sets than vertices.
@@ -52,11 +55,13 @@ PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 f
 JOINT_ROWS = f"{PREFIX}joint_rows"
 PAIR_ROWS = f"{PREFIX}pair_rows"
 
-# Of the evaluated palette, row by row: see `bone_nodes.posed_bones`, `measured_nodes.posed_joint`
+# Of the evaluated palette, row by row: see `bone_nodes.posed_bones`, `measured_nodes.with_limbs`
 # and `set_nodes.pair_offset`.
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
-POSED_JOINT = f"{PREFIX}posed_joint"
+POSED_HEAD = f"{PREFIX}posed_head"
+POSED_RAY = f"{PREFIX}posed_ray"
+LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than these two
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 OF_PALETTE = frozenset(
@@ -69,7 +74,7 @@ OF_PALETTE = frozenset(
         JOINT_ROWS,
         PAIR_ROWS,
     )
-    + (BONE, BONE_MATRIX, POSED_JOINT, POSED_PAIR)
+    + (BONE, BONE_MATRIX, POSED_HEAD, POSED_RAY, LIMB_STATE, POSED_PAIR)
 )
 
 

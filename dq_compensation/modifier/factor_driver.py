@@ -7,17 +7,20 @@ from typing import cast
 import bpy
 
 from ..scene.object_settings import settings_of
-from .modifier_inputs import input_data_path
+from .modifier_inputs import has_input, input_data_path
 
 _FACTOR_PATH = "dq_compensation.factor"
 
 
 def drive_factor(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
-    """Let the modifier's factor follow the object's.
+    """Let the modifier's factor follow the object's, where its tree reads one.
 
     Where the add-on is not installed the object's property does not exist: the driver falls back
     to the factor that `keep_factor` has left.
     """
+    if not has_input(nodes, "Factor"):
+        release_factor(obj)
+        return
     if is_driven(obj, nodes):
         return
     path = input_data_path(nodes, "Factor")
@@ -40,6 +43,8 @@ def drive_factor(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
 
 def is_driven(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bool:
     """Whether the modifier's factor follows the object's; users can remove or mute the driver."""
+    if not has_input(nodes, "Factor"):
+        return False
     known = _driver_of(obj, input_data_path(nodes, "Factor"))
     if known is None or known.mute or known.driver.type != "AVERAGE":
         return False

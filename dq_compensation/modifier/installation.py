@@ -32,7 +32,7 @@ from .attribute_object import (
 )
 from .factor_driver import drive_factor, release_factor
 from .made_for import are_measured_alike, forget, forget_content, remember
-from .modifier_inputs import get_input, set_input
+from .modifier_inputs import get_input, get_inputs, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
 from .palette_object import compute_what_is_read, ensure_palette
@@ -93,6 +93,11 @@ def install(
     if modifier is None:
         modifier = _add_modifier(obj, armature)
     palette, hidden = written.palette, written.hidden
+    arrange(obj, armature, base, settings)
+    shown = {
+        "In Viewport": shown_in_viewport(obj, armature),
+        "In Renders": armature.show_render,
+    }
     kind = kind_for(
         deformation,
         examples,
@@ -101,8 +106,8 @@ def install(
         shape_keys=shape_keys,
         sets=written.sets,
         sampled=hidden is not None,
+        base_is_on=all(shown.values()),
     )
-    arrange(obj, armature, base, settings)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
@@ -119,11 +124,10 @@ def install(
         INPUT: hidden,
         "Vertices": binding.vertex_count,
         "Sets": written.sets,
-        "In Viewport": shown_in_viewport(obj, armature),
-        "In Renders": armature.show_render,
+        **shown,
     }
-    for name, value in values.items():
-        set_input(modifier, name, value)
+    for name in get_inputs(modifier):
+        set_input(modifier, name, values[name])
     if follow_factor:
         drive_factor(obj, modifier)
     put_in_place(obj)

@@ -6,42 +6,50 @@ from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 
+# Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
+_NO_GAP = 5e-7
 
-def posed_joint(
-    build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar, bendy: Scalar
-) -> Matrix:
-    """Each joint with one of its two limbs, in the pose; on the rows of JOINT_ROWS.
+
+def with_limbs(
+    build: TreeBuilder,
+    palette: Geometry,
+    bones: Cloud,
+    any_scaled: Scalar,
+    bendy: Scalar,
+    length: Scalar,
+) -> Geometry:
+    """Points with each joint and one of its two limbs, in the pose; on the rows of JOINT_ROWS.
+
+    POSED_HEAD is the joint and POSED_RAY the direction of the limb. Only where it matters for any
+    limb there is LIMB_STATE, too: how thick the limb is scaled, how far the parent's end has come
+    away from the joint, and how straight the limb is.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
-        bones: `bone_nodes.with_straightness`.
+        bones: `bone_nodes.with_straightness`, with a point for each row.
         any_scaled, bendy: whether any bone is scaled; whether there are bendy bones.
-
-    Returns:
-        its columns: the posed head and `size`, how thick the limbs are scaled; the posed ray and
-        `gap`, how far the parent's end has come away from the joint; the head at rest and the
-        straightness of the limb; the ray at rest.
+        length: of the skeleton, as `bone_nodes.palette_length`.
     """
     row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
     (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
+    posed_ray = bones.at("rigid", limb).transform_direction(ray)
+    gap = posed_head.distance(of_parent.transform_point(head))
+    known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
+    gap = known.fields["gap"]
+    assert isinstance(gap, Scalar)
+    posed = known.geometry.store(stored.POSED_HEAD, known.fields["head"])
+    posed = posed.store(stored.POSED_RAY, known.fields["ray"])
+    apart = posed.greatest(gap) > length * _NO_GAP
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
     )
     size = build.choose(any_scaled, 1.0, size)
-    posed_ray = bones.at("rigid", limb).transform_direction(ray)
     straight = build.choose(bendy, 1.0, bones.at("straight", limb))
-    gap = posed_head.distance(of_parent.transform_point(head))
-    return build.matrix(
-        (
-            (*posed_head.components(), size),
-            (*posed_ray.components(), gap),
-            (*head.components(), straight),
-            (*ray.components(), 0.0),
-        )
-    )
+    with_state = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
+    return build.choose(any_scaled + bendy + apart, posed, with_state)
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
@@ -57,42 +65,46 @@ def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
     return (long + wide + root).square_root()
 
 
-def brought_back(
+def back_to_limb(
     build: TreeBuilder,
     palette: Geometry,
     share: Scalar,
-    rest: Vector,
+    rest: Vector | None,
     moved: Vector,
-    *,
-    shaped: bool,
 ) -> Vector:
-    """Vertices after dual quaternion skinning, brought back to their limbs.
+    """How far vertices are to go after dual quaternion skinning, back to their limbs.
 
     Args:
-        palette: evaluated, with `posed_joint`.
+        palette: evaluated, `with_limbs`.
         share: amount, painted weight and factor of the vertex.
-        rest, moved: the vertex before and after skinning.
-        shaped: whether shape keys change the rest; else its distances are in attributes.
+        rest: the vertex before skinning, where shape keys change it; else its distances at rest
+            are in attributes.
+        moved: the vertex after skinning.
     """
-    row: Scalar = build.attribute(stored.PAIR, Integer)
-    joint: Matrix = palette.sample(build.attribute(stored.POSED_JOINT, Matrix), row)
-    columns = joint.entries()
-    posed_head, posed_ray, head, ray = (build.vector(*column[:3]) for column in columns)
-    size, gap, straight = (column[3] for column in columns[:3])
-    away = _from_ray(moved - posed_head, posed_ray)
-    distance = away.length()
-    if shaped:
-        from_joint = rest - head
-        rest_distance = _from_ray(from_joint, ray).length()
-        max_correction = from_joint.length() - rest_distance
+    row = build.attribute(stored.PAIR, Integer)
+    head: Vector = palette.sample(build.attribute(stored.POSED_HEAD, Vector), row)
+    ray: Vector = palette.sample(build.attribute(stored.POSED_RAY, Vector), row)
+    back = _to_ray(head - moved, ray)
+    distance = back.length()
+    if rest is not None:
+        to_joint = build.attribute(stored.REST_HEAD, Vector) - rest
+        rest_distance = _to_ray(to_joint, build.attribute(stored.REST_RAY, Vector)).length()
+        max_correction = to_joint.length() - rest_distance
     else:
         rest_distance = build.attribute(stored.REST_DISTANCE, Scalar)
         max_correction = build.attribute(stored.MAX_CORRECTION, Scalar)
-    too_far = (distance - size.times_plus(rest_distance, gap)).clamped(0.0, size * max_correction)
+
+    state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), row)
+    size, gap, straight = state.components()
+    told: Scalar = palette.sample(build.exists(stored.LIMB_STATE, Vector), build.constant(0))
+    rest_distance = build.choose(told, rest_distance, size.times_plus(rest_distance, gap))
+    max_correction = build.choose(told, max_correction, size * max_correction)
+    share = build.choose(told, share, share * straight)
+    too_far = (distance - rest_distance).clamped(0.0, max_correction)
     # Blender divides by 0 without harm.
-    return moved - away * (share * straight * too_far / distance)
+    return back * (share * too_far / distance)
 
 
-def _from_ray(from_joint: Vector, ray: Vector) -> Vector:
-    """The vector from the nearest point of a ray."""
-    return from_joint - ray * from_joint.dot(ray).maximum(0.0)
+def _to_ray(to_joint: Vector, ray: Vector) -> Vector:
+    """The vector to the nearest point of a ray."""
+    return to_joint - ray * to_joint.dot(ray).minimum(0.0)

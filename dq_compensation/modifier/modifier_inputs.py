@@ -20,6 +20,12 @@ def identifier_of(tree: bpy.types.NodeTree, name: str) -> str:
     raise KeyError(f"{tree.name} has no input {name!r}")
 
 
+def has_input(modifier: bpy.types.NodesModifier, name: str) -> bool:
+    """Whether the tree of a modifier has an input of that name."""
+    items: Any = _tree_of(modifier).interface.items_tree
+    return any(item.name == name and item.in_out == "INPUT" for item in items)
+
+
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
     """Write one input, if it has another value."""
     identifier = identifier_of(_tree_of(modifier), name)
@@ -32,7 +38,9 @@ def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> No
 
 
 def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
-    """Read one input."""
+    """Read one input; None where the tree has none of that name."""
+    if not has_input(modifier, name):
+        return None
     identifier = identifier_of(_tree_of(modifier), name)
     if _has_typed_inputs(modifier):
         return _typed(modifier, identifier).value

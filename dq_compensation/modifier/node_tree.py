@@ -28,14 +28,15 @@ What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two c
 - A *Sample Index* costs by the element, hardly by the byte: pack what belongs together into one
   matrix. One fetch and one Transform Point add up three numbers of three bones; one fetch per
   bone and number takes three times as long.
-- On few points time goes by the node, not by the point; in microseconds, on 200 points: a number or
-  a vector 3, six numbers taken apart and put together 6, a matrix of its columns 16, a capture 8, a
-  Sample Index from a cloud of points 10, from a mesh 27, a cloud 25.
-- So every mesh has a fixed cost. MEASURED on the Armature modifier takes 0.30 ms on 1,000 vertices
-  (passing on 0.04, Set Position 0.04, fetching the row of the joint 0.06, 20 nodes of vectors 0.10,
-  asking where the armature is and what arrives 0.06) and 0.014 ms more for each 1,000 vertices. The
-  palette takes 0.6 ms once for all meshes of 163 bones: its Armature modifier 0.1, the bones 0.3,
-  the joints 0.15.
+- On few points time goes by the node, not by the point; in microseconds, on 200 points in the
+  processor's cache: a vector or a number 1.5, a matrix or a point transformed 2.5, a Sample Index
+  8, a Capture Attribute or Store Named Attribute 5, sixteen numbers taken apart and put together
+  23. What is a single number for all takes 0.3, a Switch of geometry 1. In a real frame, with all
+  other meshes in between, everything takes two to four times as long.
+- Blender lists all attributes and vertex groups of every geometry that comes out of a node of a
+  modifier's own tree: 8 microseconds each, with 163 groups. It does not in groups: all nodes are
+  in one (`own_trees.in_one_group`).
+- Each input of the modifier takes 3 microseconds, a driver 15.
 - A field is computed anew by every node that takes it to another geometry. *Capture Attribute*
   with several items computes them together, once.
 - Node groups cost nothing to evaluate and make trees many times faster to build.
@@ -50,43 +51,36 @@ from typing import Any
 import bpy
 
 from . import own_trees
-from .attribute_names import AMOUNT, MISFIT, OF_PALETTE, PREFIX
+from .attribute_names import (
+    AMOUNT,
+    MISFIT,
+    OF_PALETTE,
+    PAIR,
+    POSED_PAIR,
+    PREFIX,
+)
 from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
-from .measured_nodes import brought_back
+from .measured_nodes import back_to_limb
 from .node_builder import TreeBuilder
 from .node_groups import grouped
-from .node_values import Cloud, Geometry, Matrix, Scalar, Vector
-from .own_trees import TreeInput, new_modifier_tree
+from .node_sockets import Socket
+from .node_values import AnyField, Cloud, Geometry, Integer, Matrix, Scalar, Vector
+from .own_trees import in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets
+from .tree_inputs import inputs_of
 from .tree_kind import TreeKind
 from .vertex_nodes import (
     Vertices,
     blended_by_bones,
     blended_by_sets,
-    compensated_share,
-    compensation,
     linear_blend,
     linear_blend_by_sets,
 )
 
 # A custom property of a tree: its base.
 BASE_PROPERTY = "dq_compensation_base"
-
-INPUTS = (
-    TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
-    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
-    TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
-    TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
-    TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
-    TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
-    TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
-    TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
-    TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
-    TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
-    TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
-)
 
 
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
@@ -96,9 +90,17 @@ def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
 
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
-    tree = new_modifier_tree(kind.tree_name, INPUTS)
+
+    def add_nodes(inner: bpy.types.NodeTree) -> None:
+        _Assembly(TreeBuilder(inner), kind).build()
+
+    if kind.lets_pass:
+        tree = new_modifier_tree(kind.tree_name)
+        build = TreeBuilder(tree)
+        build.node("NodeGroupOutput", Socket(build, build.node("NodeGroupInput").outputs[0]))
+    else:
+        tree = in_one_group(kind.tree_name, inputs_of(kind), add_nodes)
     tree[BASE_PROPERTY] = kind.base
-    _Assembly(TreeBuilder(tree), kind).build()
     return tree
 
 
@@ -130,7 +132,7 @@ class _Assembly:
         self.kind = kind
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
-        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
+        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in inputs_of(kind)}
 
     @cached_property
     def vertices(self) -> Vertices:
@@ -139,8 +141,7 @@ class _Assembly:
 
     def build(self) -> None:
         """All nodes, from the group's inputs to its output."""
-        shown = self.arriving if self.kind.lets_pass else self._shown()
-        self.b.node("NodeGroupOutput", shown)
+        self.b.node("NodeGroupOutput", self._shown())
 
     def _shown(self) -> Geometry:
         build, inputs = self.b, self.inputs
@@ -157,13 +158,12 @@ class _Assembly:
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
         # lets Python see it.
-        expected = inputs["Vertices"]
-        if self.kind.sampled:
-            expected = self._copy_attributes().point_count()
+        sampled = self.kind.sampled
+        expected = self._copy_attributes().point_count() if sampled else inputs["Vertices"]
         surplus = self.arriving.point_count() - expected
         fits = surplus.absolute() < 0.5
         shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
-        if self.kind.base == "OWN":
+        if not self.kind.switched:
             return shown
         # What is not deformed needs no compensation.
         viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
@@ -190,20 +190,22 @@ class _Assembly:
         """Blend with the undeformed positions by the mask; in object space."""
         if not self.kind.masked:
             return moved
-        build = self.b
-        start = build.position()
-        weight = self._group("Mask", 1.0)
-        inverted = self.inputs["Invert Mask"]
-        # weight, or 1 - weight
-        weight = weight + inverted * (1.0 - weight * 2.0)
-        return start + (moved - start) * weight
+        start = self.b.position()
+        return start + (moved - start) * self._mask_weight()
 
-    def _group(self, input_name: str, otherwise: float) -> Scalar:
-        """The weights of the vertex group that an input names; a number without such a group."""
-        node = self.b.node("GeometryNodeInputNamedAttribute", data_type="FLOAT")
-        self.b.connect(node.inputs["Name"], self.inputs[input_name])
-        weight = Scalar(self.b, node.outputs["Attribute"])
-        return self.b.choose(Scalar(self.b, node.outputs["Exists"]), otherwise, weight)
+    def _mask_weight(self) -> Scalar:
+        """The weight of the Armature modifier's vertex group, or 1 - weight."""
+        _, weight = self._group("Mask")
+        return weight + self.inputs["Invert Mask"] * (1.0 - weight * 2.0)
+
+    def _group(self, input_name: str) -> tuple[Scalar, Scalar]:
+        """Whether an input names any vertex group, and its weights: 1 without such a group."""
+        build, name = self.b, self.inputs[input_name]
+        node = build.node("GeometryNodeInputNamedAttribute", data_type="FLOAT")
+        build.connect(node.inputs["Name"], name)
+        weight = Scalar(build, node.outputs["Attribute"])
+        length = Scalar(build, build.node("FunctionNodeStringLength", name).outputs[0])
+        return length > 0.5, build.choose(Scalar(build, node.outputs["Exists"]), 1.0, weight)
 
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
@@ -221,23 +223,26 @@ class _Assembly:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
-        return self._near_or_far(near, far)
+        mesh = self.mesh
+        together = self._placed_together()
+        return self.b.choose(together, mesh.set_position(far), mesh.set_position(near))
 
-    def _add_to_arriving(self, then: Finish) -> Geometry:
-        """Let vertices that are deformed already move on; those that do not move stay exactly."""
-        here, there = self.b.position(), self.in_armature_space
-        near = self._masked(then(here, here))
-        offset = then(there, there) - there
-        far = self._masked(here + self.to_object.transform_direction(offset))
-        moves = self.b.attribute(AMOUNT, Scalar).absolute() > 0.0
-        return self._near_or_far(near, far, moves)
+    def _add_offset(self) -> Geometry:
+        """Let vertices that are deformed already move on; those that do not move stay exactly.
 
-    def _near_or_far(self, near: Vector, far: Vector, selection: Scalar | None = None) -> Geometry:
-        return self.b.choose(
-            self._placed_together(),
-            self.mesh.set_position(far, selection),
-            self.mesh.set_position(near, selection),
-        )
+        Leaving out vertices without a joint saved nothing.
+        """
+        build, share, to_object = self.b, self._share(), self.to_object
+        if self.kind.masked:
+            share = share * self._mask_weight()
+        if self.kind.measured:
+            together = self._placed_together()
+            moved = build.choose(together, self.in_armature_space, build.position())
+            offset = back_to_limb(build, self.palette, share, None, moved)
+            offset = build.choose(together, to_object.transform_direction(offset), offset)
+            return self.mesh.moved_by(offset)
+        pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
+        return self.mesh.moved_by(self._of_row(pair) * share)
 
     def _linear(self) -> Geometry:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
@@ -247,24 +252,32 @@ class _Assembly:
 
     def _compensated(self) -> Geometry:
         if self.kind.base == "ARMATURE":
-            return self._add_to_arriving(self._compensation())
+            return self._add_offset()
         return self._by_sets_or_bones(self.bones, self._compensation())
 
     def _compensation(self) -> Finish:
-        """What the compensation does to vertices after skinning."""
-        inputs = self.inputs
-        factors = (inputs["Factor"], self._group("Vertex Group", 1.0))
-        share = compensated_share(self.b, factors)
-        if self.kind.measured:
+        """What the compensation does to vertices after skinning, in armature space."""
+        build, share = self.b, self._share()
+        if not self.kind.measured:
+            offset = self._of_row(build.attribute(POSED_PAIR, Vector)) * share
+            return lambda _start, moved: moved + offset
 
-            def bring_back(start: Vector, moved: Vector) -> Vector:
-                return brought_back(
-                    self.b, self.palette, share, start, moved, shaped=self.kind.shaped
-                )
+        def bring_back(start: Vector, moved: Vector) -> Vector:
+            rest = start if self.kind.shaped else None
+            return moved + back_to_limb(build, self.palette, share, rest, moved)
 
-            return bring_back
-        offset = compensation(self.b, self.palette, share)
-        return lambda _start, moved: moved + offset
+        return bring_back
+
+    def _of_row(self, value: AnyField) -> AnyField:
+        """The value of each vertex's row of the palette, its joint or its pair of bones."""
+        return self.palette.sample(value, self.b.attribute(PAIR, Integer))
+
+    def _share(self) -> Scalar:
+        """The amount of the vertex, times factor and painted weight."""
+        amount: Scalar = self.b.attribute(AMOUNT, Scalar)
+        share = amount * self.inputs["Factor"]
+        is_painted, weight = self._group("Vertex Group")
+        return self.b.choose(is_painted, share, share * weight)
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
@@ -292,7 +305,7 @@ class _Assembly:
         """
         if not self.kind.blended:
             return lambda start: then(start, deform(start))
-        weight = self._group("Blend Group", 1.0)
+        _, weight = self._group("Blend Group")
 
         def between(start: Vector) -> Vector:
             moved = linear(start)

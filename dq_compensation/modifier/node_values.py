@@ -260,6 +260,11 @@ class Geometry(Socket):
         node = self._node("GeometryNodeSetPosition", self, selection, position)
         return Geometry(self.builder, node.outputs[0])
 
+    def moved_by(self, offset: Vector) -> Geometry:
+        """This geometry with its points moved."""
+        node = self._node("GeometryNodeSetPosition", self, None, None, offset)
+        return Geometry(self.builder, node.outputs[0])
+
 
 @dataclass(frozen=True, eq=False)
 class Cloud:

@@ -111,6 +111,30 @@ def new_modifier_tree(name: str, inputs: Sequence[TreeInput] = ()) -> Any:
     return tree
 
 
+def in_one_group(
+    name: str, inputs: Sequence[TreeInput], build: Callable[[bpy.types.NodeTree], None]
+) -> Any:
+    """A tree for a modifier whose nodes are all in one group.
+
+    Blender lists all attributes and vertex groups of every geometry that passes between nodes of
+    the modifier's tree itself, in each frame; in groups only what a Node Editor shows.
+
+    Args:
+        build: adds the nodes to a tree that has the inputs.
+    """
+    inner = new_modifier_tree(f".{name}", inputs)
+    inner.is_modifier = False
+    build(inner)
+    tree = new_modifier_tree(name, inputs)
+    start, end = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
+    group = tree.nodes.new("GeometryNodeGroup")
+    group.node_tree = inner
+    for given, taken in zip(start.outputs, group.inputs, strict=False):
+        tree.links.new(given, taken)
+    tree.links.new(group.outputs[0], end.inputs[0])
+    return tree
+
+
 def remove_tree(tree: bpy.types.NodeTree) -> None:
     """Remove a tree, and the groups in it that nothing else uses."""
     nodes: list[Any] = list(tree.nodes)

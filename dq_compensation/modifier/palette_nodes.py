@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import bpy
 
-from .attribute_names import PALETTE_LENGTH, POSED_JOINT, POSED_PAIR
+from .attribute_names import PALETTE_LENGTH, POSED_PAIR
 from .bone_nodes import bone_matrices, with_bones, with_straightness
-from .measured_nodes import posed_joint
+from .measured_nodes import with_limbs
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Scalar
-from .own_trees import TreeInput, new_modifier_tree
+from .own_trees import TreeInput, in_one_group
 from .set_nodes import pair_offset
 from .tree_kind import TREE_VERSION
 
@@ -40,7 +40,10 @@ INPUTS = (
 
 def build_palette_tree() -> bpy.types.NodeTree:
     """A new tree."""
-    tree = new_modifier_tree("DQ Compensation: Palette", INPUTS)
+    return in_one_group("DQ Compensation: Palette", INPUTS, _add_nodes)
+
+
+def _add_nodes(tree: bpy.types.NodeTree) -> None:
     build = TreeBuilder(tree)
     outputs = build.node("NodeGroupInput").outputs
     inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
@@ -61,9 +64,17 @@ def build_palette_tree() -> bpy.types.NodeTree:
         build, "DQ Compensation dual quaternions", with_bones, Cloud(shown, bones.fields)
     )
     shown = build.choose(inputs["Bones"], shown, stored)
-    joint = grouped(build, "DQ Compensation joints", posed_joint, palette, bones, any_scaled, bendy)
-    shown = build.choose(inputs["Joints"], shown, shown.store(POSED_JOINT, joint))
+    joints = grouped(
+        build,
+        "DQ Compensation joints",
+        with_limbs,
+        palette,
+        Cloud(shown, bones.fields),
+        any_scaled,
+        bendy,
+        inputs["Length"],
+    )
+    shown = build.choose(inputs["Joints"], shown, joints)
     offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, bones, bendy)
     shown = build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))
     build.node("NodeGroupOutput", shown)
-    return tree

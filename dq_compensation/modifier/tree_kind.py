@@ -11,7 +11,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 12
+TREE_VERSION = 13
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -68,6 +68,7 @@ class TreeKind:
         shaped: whether shape keys change what is measured.
         blended: whether a vertex group blends to LINEAR.
         sampled: whether the attributes are copied from an attribute object.
+        switched: whether the Armature modifier that is the base is off, in viewports or renders.
         examples: the example poses that act; None without any.
     """
 
@@ -80,12 +81,13 @@ class TreeKind:
     shaped: bool = False
     blended: bool = False
     sampled: bool = False
+    switched: bool = False
     examples: ExampleCounts | None = None
 
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled")
+        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled", "switched")
         options = "".join(f" {name}" for name in names if getattr(self, name))
         if self.examples is not None:
             of = self.examples
@@ -151,6 +153,7 @@ def kind_for(
     shape_keys: bool,
     sets: int,
     sampled: bool = False,
+    base_is_on: bool = True,
 ) -> TreeKind:
     """The kind of tree that deforms a mesh.
 
@@ -159,12 +162,21 @@ def kind_for(
         shape_keys: whether the mesh has any.
         sets: how many sets of bones it has.
         sampled: whether an attribute object has its attributes.
+        base_is_on: whether the Armature modifier is on, in viewports and renders.
     """
     influences, method = deformation.influences, deformation.method
     measured = isinstance(deformation.compensation, MeasuredJoints)
     if base == "ARMATURE":
-        masked &= method == "COMPENSATED"
-        return TreeKind(method, base, 0, masked, measured=measured, sampled=sampled)
+        adds = method == "COMPENSATED"
+        return TreeKind(
+            method,
+            base,
+            0,
+            masked and adds,
+            measured=measured,
+            sampled=sampled,
+            switched=adds and not base_is_on,
+        )
     scattered = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,

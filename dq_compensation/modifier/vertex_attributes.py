@@ -223,6 +223,9 @@ def _of_measured(
         from_joint = rest - limbs.heads[joint][of_vertex]
         at_rest = distances_at_rest(from_joint, ray[of_vertex])
         values[stored.REST_DISTANCE], values[stored.MAX_CORRECTION] = at_rest
+    else:
+        values[stored.REST_HEAD] = limbs.heads[joint][of_vertex]
+        values[stored.REST_RAY] = ray[of_vertex]
     return values
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from .attribute_names import AMOUNT, PAIR, POSED_PAIR, SET, STRONGEST, WEIGHTS, numbered
+from .attribute_names import SET, STRONGEST, WEIGHTS, numbered
 from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector
@@ -115,17 +113,3 @@ def _weighted_places(vertices: Vertices, matrices: list[Matrix], position: Vecto
         moved = part if moved is None else moved + part
     assert moved is not None
     return moved
-
-
-def compensated_share(build: TreeBuilder, factors: Sequence[Scalar]) -> Scalar:
-    """The amount of the vertex, times `factors`."""
-    share: Scalar = build.attribute(AMOUNT, Scalar)
-    for factor in factors:
-        share = share * factor
-    return share
-
-
-def compensation(build: TreeBuilder, palette: Geometry, share: Scalar) -> Vector:
-    """The displacement by a published curve: a share of the offset of the vertex's pair."""
-    row = build.attribute(PAIR, Integer)
-    return palette.sample(build.attribute(POSED_PAIR, Vector), row) * share

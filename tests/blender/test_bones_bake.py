@@ -303,6 +303,32 @@ def test_correctives_add_what_the_bones_leave_off(limb: bpy.types.Object) -> Non
     assert everything(limb) == described
 
 
+def test_selected_bones_in_pose_mode(limb: bpy.types.Object) -> None:
+    """Mode, active object and selection stay as they are."""
+    armature = rig(limb)
+    select(armature)
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="DESELECT")
+    bone = armature.pose.bones["Hand"]
+    (bone if hasattr(bone, "select") else bone.bone).select = True
+    assert bpy.ops.dqc.bake_bones(bones="SELECTED", helpers=1) == {"FINISHED"}
+    assert bpy.context.mode == "POSE"
+    assert bpy.context.active_object == armature
+    assert [each.name for each in bpy.context.selected_pose_bones] == ["Hand"]
+    assert "Hand_helper1" in helper_names(armature)
+    assert "Lower_helper1" not in helper_names(armature)
+
+
+def test_a_hidden_armature_gets_its_bones(limb: bpy.types.Object) -> None:
+    armature = rig(limb)
+    armature.hide_set(True)
+    armature.hide_viewport = True
+    bake(limb)
+    assert helper_names(armature)
+    assert armature.hide_viewport
+    assert armature.hide_get()
+
+
 def test_chosen_joints_only(limb: bpy.types.Object) -> None:
     bake(limb, bone_names="Hand", mirror=False)
     names = helper_names(rig(limb))

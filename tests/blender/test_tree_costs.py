@@ -1,0 +1,75 @@
+"""What a posed frame does not pay for: see `modifier/node_tree.py` for what each of it costs."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+
+from dq_compensation.modifier.modifier_inputs import get_inputs
+from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
+from tests.blender.enabled_scenes import check, distance, enable, error, ours
+from tests.blender.scene_builders import evaluated_positions, new_file
+from tests.limb import build_limb, pose_limb
+
+pytestmark = pytest.mark.usefixtures("addon")
+# NumPy is float64, nodes are float32; in parts of the size.
+TOLERANCE = 1e-4
+
+
+def posed_limb(method: str = "COMPENSATED") -> tuple[bpy.types.Object, bpy.types.Object]:
+    new_file()
+    obj, rig = build_limb()
+    obj.dq_compensation.method = method
+    enable(obj)
+    pose_limb(rig)
+    return obj, rig
+
+
+def kinds_of(nodes: bpy.types.NodesModifier | None) -> list[str]:
+    assert nodes is not None
+    assert nodes.node_group is not None
+    return sorted(node.type for node in nodes.node_group.nodes)
+
+
+@pytest.mark.parametrize("method", ["COMPENSATED", "SPHERICAL_JOINT"])
+def test_no_geometry_passes_between_nodes_of_the_modifier_s_own_tree(method: str) -> None:
+    """Blender lists all attributes and vertex groups of each, in every frame."""
+    obj, rig = posed_limb(method)
+    palette = find_palette(rig)
+    assert palette is not None
+    for nodes in (ours(obj), nodes_of_palette(palette)):
+        assert kinds_of(nodes) == ["GROUP", "GROUP_INPUT", "GROUP_OUTPUT"]
+
+
+def test_modifiers_have_the_inputs_and_the_driver_that_their_method_reads() -> None:
+    obj, _ = posed_limb("DUAL_QUATERNION")
+    assert not get_inputs(ours(obj))
+    assert obj.animation_data is None
+    uncompensated = evaluated_positions(obj)
+    obj.dq_compensation.method = "COMPENSATED"
+    check()
+    assert list(get_inputs(ours(obj))) == ["Palette", "Factor", "Vertex Group", "Vertices"]
+    assert distance(evaluated_positions(obj), uncompensated) > 100.0 * TOLERANCE
+    obj.dq_compensation.factor = 0.0
+    bpy.context.view_layer.update()
+    assert distance(evaluated_positions(obj), uncompensated) == 0.0
+    obj.dq_compensation.method = "DUAL_QUATERNION"
+    check()
+    assert obj.animation_data is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift"),
+    [((1.0, 1.0, 1.0), 0.0), ((1.0, 1.0, 1.0), 0.1), ((1.3, 0.9, 1.1), 0.0), ((1.2,) * 3, 0.1)],
+    ids=["neither", "apart", "scaled", "both"],
+)
+def test_limbs_are_told_to_be_scaled_or_apart(
+    scale: tuple[float, float, float], shift: float
+) -> None:
+    """Frames where all limbs are neither read less."""
+    obj, rig = posed_limb()
+    child = rig.pose.bones["Lower"]
+    child.scale = scale
+    child.location = (0.0, shift, 0.0)
+    bpy.context.view_layer.update()
+    assert error(obj) <= TOLERANCE
