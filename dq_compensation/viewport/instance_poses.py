@@ -19,7 +19,7 @@ from . import instance_shaders
 from .gpu_objects import set_ints
 from .kernels import PosePaletteLayout
 from .take_tables import BONE_STRIDE, INSTANCE_STRIDE, InstanceGroup, Playing, TakeTables, rest_rows
-from .textures import array_from_texture, dispatch, empty_texture, texture_bytes, texture_from_array
+from .textures import dispatch, empty_texture, texture_bytes, texture_from_array
 
 
 class InstancePoses:
@@ -56,11 +56,6 @@ class InstancePoses:
         shader.uniform_sampler("palette_texture", self.palettes)
         start = group.first_row + first * group.row_count
         set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
-
-    def read_rotations(self) -> NDArray[np.float32]:
-        """Shape (rows, 4), the rotations of D of all rows of all instances. Waits for the GPU."""
-        stride = self.layout.stride
-        return array_from_texture(self.palettes, self._row_count * stride)[::stride]
 
     def gpu_bytes(self) -> int:
         """The memory of all textures."""
