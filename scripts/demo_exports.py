@@ -42,7 +42,7 @@ FOLDER = PROJECT / "build" / "demo"
 PICTURE = FOLDER / "exports.jpg"
 
 RIG = "game_engine"
-POSES = ("elbow", "wrist", "shoulder")
+POSES = ("elbow", "wrist", "knee")
 COLUMNS = ("Live in Blender", "Exported as it is", "Exported after Bake to Bones")
 
 CELL_WIDTH, CELL_HEIGHT = 336, 258

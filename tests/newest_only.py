@@ -79,6 +79,7 @@ NEWEST_ONLY = (
     "tests/blender/test_compensation_weights.py::test_mirroring_copies_one_side*",
     "tests/blender/test_compensation_weights.py::test_topology_mirrors*",
     # Values of drivers and keys over many poses.
+    "tests/blender/test_bones_poses.py*",
     "tests/blender/test_bones_report.py*",
     "tests/blender/test_helper_names.py*",
     "tests/blender/test_bake_correctives.py::test_values_do_not_jump*",

@@ -38,8 +38,8 @@ class FitOptions:
     Attributes:
         helpers: of each pair that needs any, 1 to 4; 0: as few as the tolerance needs.
         most_influences: of a vertex, helpers included; 0: any number.
-        tolerance: metres, of the armature's space, root mean square over the poses; pairs whose
-            linear blending is off by less get no helper.
+        tolerance: above 0, metres of the armature's space, root mean square over the poses; pairs
+            whose linear blending is off by less get no helper.
     """
 
     helpers: int = 0

@@ -119,8 +119,8 @@ def chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.flo
     """By how much linear blending misses the arc of dual quaternions at each pair.
 
     Of the two bones, in the middle between them, scaled to what the weights of each vertex make of
-    it: 4 w1 w2 / (w1 + w2). Root mean square over the poses; nine of ten vertices of the pair are
-    off by less.
+    it: 4 w1 w2 / (w1 + w2); but not more than linear blending of all its bones is off. Root mean
+    square over the poses; nine of ten vertices of the pair are off by less.
 
     Args:
         pairs: shape (J, 2), parents and children.
@@ -130,6 +130,7 @@ def chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.flo
     """
     middles = [Helper(int(parent), int(child), 0.5) for parent, child in pairs]
     of_helpers = [helper_transforms(middles, pose, fitting.skeleton) for pose in fitting.poses]
+    most = _linear_errors(fitting)
     missed = np.zeros(len(pairs))
     for place, (parent, child) in enumerate(pairs.tolist()):
         rows = fitting.vertices_of(parent, child)
@@ -141,8 +142,19 @@ def chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.flo
             squares += np.einsum("ni,ni->n", away, away)
         if len(rows):
             misses = 4.0 * one * other / (one + other) * np.sqrt(squares / len(fitting.poses))
-            missed[place] = np.quantile(misses, _NEARLY_ALL)
+            missed[place] = np.quantile(np.minimum(misses, most[rows]), _NEARLY_ALL)
     return missed
+
+
+def _linear_errors(fitting: Fitting) -> NDArray[np.float64]:
+    """How far linear blending is off at each vertex, root mean square over the poses: (n,)."""
+    bones = fitting.skeleton.bone_count
+    squares = np.zeros(len(fitting.rest))
+    for pose, live in zip(fitting.poses, fitting.live, strict=True):
+        blended = (fitting.weights @ pose.matrices[:bones, :3].reshape(bones, 12)).reshape(-1, 3, 4)
+        away = np.einsum("nij,nj->ni", blended[:, :, :3], fitting.rest) + blended[:, :, 3] - live
+        squares += np.einsum("ni,ni->n", away, away)
+    return np.sqrt(squares / len(fitting.poses))
 
 
 def helpers_of_pair(fitting: Fitting, parent: int, child: int, number: int) -> list[Helper]:

@@ -35,7 +35,7 @@ MOST_POSES = 24
 _ONE_AXIS = 8.0
 
 REFUSAL_NO_ACTION = (
-    "{armature} has no action with keyframes on its bones. Assign one, or choose angles instead."
+    "{armature} has no action with keyframes on its bones. Assign one, or choose other poses."
 )
 REFUSAL_NO_MOVE = "No chosen bone turns by {least:g} degrees or more in the action {action}."
 

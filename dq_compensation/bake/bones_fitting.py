@@ -15,6 +15,7 @@ from ..core.helper_bones import HelperSkinning, helper_transforms, skinned
 from ..core.linear import linear_blend
 from ..core.pose import Pose
 from ..errors import UserError
+from ..scene.armature import armature_of
 from ..scene.units import object_millimetres
 from ..wording import listed
 from .bones_options import BonesOptions
@@ -26,8 +27,9 @@ from .bones_poses import (
     motion_range,
     ranges_of_motion,
 )
+from .bones_removal import helpers_without
 from .bones_report import BonesReport, JointReport, deviation_at
-from .bones_source import RigSource, own_bone_count
+from .bones_source import RigSource
 from .corrective_poses import deforming_names, with_mirrored
 from .helper_names import in_mirrored_order
 from .shape_key_bake import Progress, with_progress
@@ -94,8 +96,13 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
 
 
 def require_within_limit(source: RigSource, helpers: int, options: BonesOptions) -> None:
-    """Raise `UserError` where an armature would have too many deforming bones."""
-    count = own_bone_count(source.armature) + helpers
+    """Raise `UserError` where an armature would have too many deforming bones.
+
+    Helpers of an earlier bake count where other meshes follow them.
+    """
+    unused = helpers_without(source.armature, source.objects)
+    bones = armature_of(source.armature).bones
+    count = sum(bone.use_deform and bone.name not in unused for bone in bones) + helpers
     if options.bone_limit and count > options.bone_limit:
         raise UserError(
             REFUSAL_LIMIT.format(

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from ..scene.animation_curves import PlayedAction, played_actions
-from .action_poses import REFUSAL_NO_ACTION
 from .key_reduction import kept_frames
 
+REFUSAL_NO_ACTION = (
+    "{armature} has no action in which the helpers could be keyed. Assign one, or turn off Key "
+    "Helpers."
+)
 REFUSAL_LINKED_ACTION = (
     "The action {action} of {armature} is linked from another file, so the helpers cannot be keyed "
     "in it. Make it local, or turn off Key Helpers."

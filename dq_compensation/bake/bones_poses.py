@@ -18,6 +18,7 @@ from ..core.skeleton import Skeleton
 from ..errors import UserError
 from ..scene.animation_curves import played_actions
 from ..scene.binding import Binding
+from ..scene.bone_names import flipped_name
 from .action_poses import keyed_frames
 from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
 from .frames import frame_kept
@@ -26,7 +27,7 @@ PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
 """RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.
 FRAMES: all of its frames."""
 
-# How many poses are fitted, and how many more are checked, at most.
+# How many poses are fitted, and how many more are checked, at most; even numbers.
 FITTED, CHECKED = 64, 16
 
 # A joint that is bent at rest bends back by no more than this part of its range, and to the sides
@@ -62,7 +63,7 @@ def motion_range(
     bend: float,
     twisted: float,
 ) -> FittingPoses:
-    """Random poses in which these bones bend and twist, half of them at a time.
+    """Random poses in which half of these bones bend and twist, each followed by its mirror image.
 
     Args:
         ranges: by the bone's index, how far it is turned, in parts of `bend` and `twisted`.
@@ -72,16 +73,30 @@ def motion_range(
     rng = np.random.default_rng(_SEED)
     limbs = {bone: limb_bend(skeleton, bone) for bone in ranges}
 
-    def pose() -> NDArray[np.float64]:
+    poses: list[NDArray[np.float64]] = []
+    while len(poses) < FITTED + CHECKED:
         turned = {
             bone: _turned(limbs[bone], part * bend, part * twisted, rng)
             for bone, part in ranges.items()
             if rng.random() < _ACTIVE
         }
-        return posed_matrices(skeleton, turned)
+        poses.append(posed_matrices(skeleton, turned))
+        # Both sides see the same poses, so that they get the same weights.
+        poses.append(posed_matrices(skeleton, _mirrored(skeleton, turned)))
+    found = np.array(poses)
+    return FittingPoses(found[:FITTED], found[FITTED:])
 
-    poses = np.array([pose() for _ in range(FITTED + CHECKED)])
-    return FittingPoses(poses[:FITTED], poses[FITTED:])
+
+def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
+    """Rotations of the other side's bones, mirrored at the armature's X = 0."""
+    place = {name: index for index, name in enumerate(skeleton.names)}
+    found: dict[int, Quaternion] = {}
+    for bone, (w, *axis) in turned.items():
+        other = place.get(flipped_name(skeleton.names[bone]), bone)
+        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
+        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
+        found[other] = (w, x, y, z)
+    return found
 
 
 def ranges_of_motion(

@@ -8,6 +8,7 @@ from typing import Any
 import bpy
 
 from ..errors import UserError
+from ..modifier.armature_base import choose_preserve_volume
 from ..scene.animation_curves import all_actions, bone_channel
 from ..scene.corrective_drivers import release_key
 from ..scene.helper_rig import gauge_of, helper_names, remove_helpers
@@ -15,13 +16,13 @@ from ..scene.kept_weights import kept_record, restore_refusal, restore_weights
 from ..scene.key_animation import remove_curves
 from ..scene.key_writing import remove_keys
 from ..scene.mesh import mesh_of
-from ..scene.setup import find_rig, rig_of
+from ..scene.setup import armature_modifier, find_rig, rig_of
 
 
 def remove_bones_bake(objects: Sequence[bpy.types.Object]) -> int:
-    """Give objects the weights that they had before they got helper bones; remove what is left.
+    """Give objects the weights and Preserve Volume that they had before they got helper bones.
 
-    Helper bones stay while another mesh follows them.
+    Helper bones that no other mesh follows are removed, with their animation.
 
     Args:
         objects: mesh objects on one armature, which is of this file. Those without a bake stay as
@@ -46,19 +47,24 @@ def remove_bones_bake(objects: Sequence[bpy.types.Object]) -> int:
             if (group := obj.vertex_groups.get(name)) is not None:
                 obj.vertex_groups.remove(group)
         restore_weights(obj)
+        if (modifier := armature_modifier(obj)) is not None:
+            choose_preserve_volume(obj, modifier, preserved=record["preserve_volume"])
         _remove_correctives(obj, record)
-    unused = unused_helpers(armature)
+    unused = helpers_without(armature)
     remove_channels(armature, unused)
     remove_helpers(armature, unused)
     return len(unused)
 
 
-def unused_helpers(armature: bpy.types.Object) -> list[str]:
-    """The helper bones of an armature that no mesh has weights for, and their gauges."""
+def helpers_without(
+    armature: bpy.types.Object, objects: Collection[bpy.types.Object] = ()
+) -> list[str]:
+    """The helper bones of an armature that no mesh but these has weights for, and their gauges."""
     groups = {
         group.name
         for obj in bpy.data.objects
-        if obj.type == "MESH" and find_rig(obj) == armature and kept_record(obj) is not None
+        if obj.type == "MESH" and find_rig(obj) == armature and obj not in objects
+        if kept_record(obj) is not None
         for group in obj.vertex_groups
     }
     names = helper_names(armature)

@@ -46,6 +46,7 @@ class BonesReport:
         vertices: how many of them follow helpers now.
         gauges: how many more bones there are that do not deform.
         keyed: how many keyframes the helpers got.
+        used: sentences about what else uses the weights that have changed; empty without any.
         correctives: a sentence about the correctives that were added; empty without any.
         before, after: at all vertices, in poses that were not fitted.
     """
@@ -59,6 +60,7 @@ class BonesReport:
     after: Deviation
     gauges: int = 0
     keyed: int = 0
+    used: str = ""
     correctives: str = ""
     bones: int = field(init=False)
 
@@ -94,7 +96,7 @@ class BonesReport:
             text += f" The helpers have {counted(self.keyed, 'keyframe')}."
         if onto:
             text += f" {names} is hidden; Alt H in Object Mode shows it."
-        return text + (f" {self.correctives}" if self.correctives else "")
+        return " ".join(filter(None, (text, self.used, self.correctives)))
 
 
 def deviation_at(distances: Sequence[NDArray[np.floating]], unit: float) -> Deviation:

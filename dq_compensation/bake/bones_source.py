@@ -14,7 +14,7 @@ from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import UserError
-from ..scene.armature import armature_of, deforming_bones, is_helper_bone, object_to_armature
+from ..scene.armature import armature_of, deforming_bones, object_to_armature
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.kept_weights import kept_entries, kept_record, restore_refusal
@@ -230,8 +230,3 @@ def _together(parts: Sequence[Influences]) -> Influences:
 
     bones = np.concatenate([padded(part.bones) for part in parts])
     return Influences(bones, np.concatenate([padded(part.weights) for part in parts]))
-
-
-def own_bone_count(armature: bpy.types.Object) -> int:
-    """The number of an armature's deforming bones without helper bones."""
-    return sum(b.use_deform and not is_helper_bone(b) for b in armature_of(armature).bones)

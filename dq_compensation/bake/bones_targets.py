@@ -59,6 +59,7 @@ def show_rig_copy(armature: bpy.types.Object, rig: bpy.types.Object) -> None:
 def _copy_armature(armature: bpy.types.Object) -> bpy.types.Object:
     """Copy an armature object with its bones, into the same collections."""
     rig = cast("bpy.types.Object", armature.copy())
+    _make_local(rig)
     rig.name = f"{armature.name} Baked"
     rig.data = armature_of(armature).copy()
     rig.data.name = rig.name
@@ -85,6 +86,7 @@ def _own_action(rig: bpy.types.Object) -> None:
 
 def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.Object) -> None:
     """Let a copied mesh object follow a copied armature instead of the original one."""
+    _make_local(copy)
     modifier = armature_modifier(copy)
     if modifier is not None:
         modifier.object = rig
@@ -95,6 +97,12 @@ def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.O
     for owner in (copy, mesh_of(copy).shape_keys):
         if owner is not None:
             _redirect(owner, {armature: rig, armature.data: rig.data})
+
+
+def _make_local(copy: bpy.types.Object) -> None:
+    """Let a copy of a library override be none: it would neither get bones nor keep its changes."""
+    if copy.override_library is not None:
+        copy.make_local(clear_liboverride=True)
 
 
 def _redirect(owner: Any, replaced: dict[Any, Any]) -> None:

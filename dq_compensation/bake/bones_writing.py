@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from ..core.helper_bones import HelperSkinning, helper_transforms
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
+from ..modifier.armature_base import preserves_volume
 from ..scene.armature import armature_of, deforming_bones
+from ..scene.group_users import group_users
 from ..scene.helper_rig import HelperBone, add_helpers
 from ..scene.kept_weights import keep_weights
-from ..scene.setup import rig_of
+from ..scene.setup import armature_modifier, find_rig, rig_of
 from ..scene.units import object_millimetres
 from ..scene.weights_writing import write_entries
 from .bake_reports import remember
@@ -30,6 +32,9 @@ from .bones_targets import bones_targets, show_rig_copy
 from .corrective_poses import blending_joints
 from .helper_names import helper_name
 
+# How many uses of changed weights a report names.
+_USES_SHOWN = 2
+
 
 def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
     """Write the helper bones, the weights and the keys; returns the finished report."""
@@ -43,8 +48,11 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
         add_helpers(armature, helpers)
         report = replace(report, gauges=len({each.gauge for each in helpers} - {""}))
         rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
+        used: list[str] = []
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
+            used += _other_uses(obj)
             _write_weights(obj, source.skeleton, helpers, numbers, weights)
+        report = replace(report, used=" ".join(used))
         if options.keys:
             report = replace(report, keyed=_key(found, armature, helpers, options))
     for obj in objects:
@@ -62,8 +70,10 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
 def _named(
     skinning: HelperSkinning, source: RigSource, armature: bpy.types.Object
 ) -> list[HelperBone]:
-    """The helpers with names that no bone of an armature has."""
+    """The helpers with names that no bone of an armature and no group of its meshes has."""
     bones, taken = source.skeleton.names, set(armature_of(armature).bones.keys())
+    meshes = [obj for obj in bpy.data.objects if obj.type == "MESH" and find_rig(obj) == armature]
+    taken |= {group.name for obj in meshes for group in obj.vertex_groups}
     joints = set(blending_joints(source.influences, source.skeleton, 1))
     counts: dict[tuple[tuple[str, ...], str], int] = {}
     gauges: dict[tuple[int, int], str] = {}
@@ -99,6 +109,16 @@ def _named(
     return found
 
 
+def _other_uses(obj: bpy.types.Object) -> list[str]:
+    """Sentences about what else than bones uses the weights of an object's bones."""
+    bones = deforming_bones(rig_of(obj))
+    users = {group: user for group, user in group_users(obj).items() if group in bones}
+    return [
+        f"The weights of {group} have changed, which {user} of {obj.name} uses, too."
+        for group, user in list(users.items())[:_USES_SHOWN]
+    ]
+
+
 def _write_weights(
     obj: bpy.types.Object,
     skeleton: Skeleton,
@@ -118,7 +138,14 @@ def _write_weights(
     groups = [group.name for group in obj.vertex_groups if group.name in deforming]
     used = [names[number] for number in np.unique(numbers[weights > 0.0]).tolist()]
     added = [name for name in used if name not in obj.vertex_groups]
-    keep_weights(obj, groups, added=added, helpers=[asdict(helper) for helper in helpers])
+    modifier = armature_modifier(obj)
+    keep_weights(
+        obj,
+        groups,
+        added=added,
+        helpers=[asdict(helper) for helper in helpers],
+        preserve_volume=modifier is not None and preserves_volume(obj, modifier),
+    )
     written = [*groups, *added]
     place = {name: index for index, name in enumerate(written)}
     places = np.array([place.get(name, -1) for name in names])

@@ -150,10 +150,25 @@ def _keep_preserve_volume(armature: bpy.types.ArmatureModifier, settings: Settin
 
 def preserves_volume(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
     """Preserve Volume as the user has chosen it."""
-    native = settings_of(obj).native
-    if native.base_left_on and not native.base_let_go and is_replaced(native, armature):
-        return native.replaced_preserve_volume
+    if _is_base(obj, armature):
+        return settings_of(obj).native.replaced_preserve_volume
     return armature.use_deform_preserve_volume
+
+
+def choose_preserve_volume(
+    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, *, preserved: bool
+) -> None:
+    """Set Preserve Volume as the user would."""
+    if _is_base(obj, armature):
+        settings_of(obj).native.replaced_preserve_volume = preserved
+    else:
+        _preserve_volume(armature, preserved=preserved)
+
+
+def _is_base(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
+    """Whether Preserve Volume of a modifier that is left on is ours to set."""
+    native = settings_of(obj).native
+    return native.base_left_on and not native.base_let_go and is_replaced(native, armature)
 
 
 def show(modifier: bpy.types.Modifier, viewport: bool, render: bool) -> None:

@@ -95,7 +95,7 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
         _Assembly(TreeBuilder(inner), kind).build()
 
     if kind.lets_pass:
-        tree = new_modifier_tree(kind.tree_name)
+        tree = new_modifier_tree(kind.tree_name, inputs_of(kind))
         build = TreeBuilder(tree)
         build.node("NodeGroupOutput", Socket(build, build.node("NodeGroupInput").outputs[0]))
     else:

@@ -22,7 +22,10 @@ _INPUTS = (
 
 
 def inputs_of(kind: TreeKind) -> list[TreeInput]:
-    """The inputs that a tree of that kind reads."""
+    """The inputs that a tree of that kind reads.
+
+    By its palette every object knows bones again that were renamed.
+    """
     compensated = kind.method == "COMPENSATED"
     read = {
         "Palette": True,
@@ -30,7 +33,7 @@ def inputs_of(kind: TreeKind) -> list[TreeInput]:
         "Vertex Group": compensated,
         "Mask": kind.masked,
         "Invert Mask": kind.masked,
-        "Vertices": not kind.sampled,
+        "Vertices": not kind.sampled and not kind.lets_pass,
         "Sets": kind.base == "OWN",
         "Blend Group": kind.blended,
         "In Viewport": kind.switched,

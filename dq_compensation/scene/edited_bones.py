@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import bpy
 
@@ -33,7 +33,8 @@ def edited_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEdit
         with bpy.context.temp_override(
             scene=scene, view_layer=layer, active_object=armature, object=armature
         ):
-            bpy.ops.object.mode_set(mode="EDIT")
+            with suppress(RuntimeError):
+                bpy.ops.object.mode_set(mode="EDIT")
             if not armature_of(armature).is_editmode:
                 raise UserError(f"{armature.name} cannot go into Edit Mode.")
             try:

@@ -15,9 +15,9 @@ import numpy as np
 from ..scene.animation_curves import animated_paths, key_points, played_actions
 from ..scene.attributes import AttributeType, read_attribute, read_property
 from ..scene.content import digest
+from ..scene.group_users import group_users
 from ..scene.mesh import read_positions, read_weights
 from ..scene.object_settings import settings_of
-from .evidence.group_users import group_users
 
 _PLAIN = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM"})
 # Channels that may be animated as anyone likes: what counts is that they are.

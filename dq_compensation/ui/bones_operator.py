@@ -80,7 +80,7 @@ deforms the character like DQ Compensation. Esc stops"""
         name="Tolerance (mm)",
         description="A joint that is nearer to the deformation than this gets no more helper bones",
         default=0.5,
-        min=0.0,
+        min=0.001,
         soft_max=10.0,
         precision=3,
     )

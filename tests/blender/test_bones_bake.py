@@ -161,11 +161,42 @@ def test_removing_leaves_nothing(limb: bpy.types.Object) -> None:
     limb.vertex_groups["Hand"].add([0, 1], 0.0, "REPLACE")
     select(limb)
     bpy.ops.dqc.disable()
+    limb.modifiers["Armature"].use_deform_preserve_volume = True
     before = everything(limb)
     bake(limb)
     remove_bones_bake([limb])
     assert everything(limb) == before
     assert helper_names(armature) == []
+    assert limb.modifiers["Armature"].use_deform_preserve_volume
+
+
+def test_preserve_volume_comes_back_while_the_modifier_is_ours(limb: bpy.types.Object) -> None:
+    """It is the one from before the bake that *Disable* gives back."""
+    select(limb)
+    bpy.ops.dqc.disable()
+    limb.modifiers["Armature"].use_deform_preserve_volume = True
+    enable(limb)
+    bake(limb)
+    enable(limb)
+    remove_bones_bake([limb])
+    select(limb)
+    bpy.ops.dqc.disable()
+    assert limb.modifiers["Armature"].use_deform_preserve_volume
+
+
+def test_groups_of_the_user_are_not_taken(limb: bpy.types.Object) -> None:
+    limb.vertex_groups.new(name="Lower_helper1").add(range(50), 0.3, "REPLACE")
+    bake(limb)
+    assert "Lower_helper1" not in rig(limb).data.bones
+    remove_bones_bake([limb])
+    assert np.count_nonzero(weight_rows(limb)[:, limb.vertex_groups["Lower_helper1"].index]) == 50
+
+
+def test_linear_skinning_needs_no_helpers(limb: bpy.types.Object) -> None:
+    limb.dq_compensation.method = "LINEAR"
+    before = everything(limb)
+    bake(limb)
+    assert everything(limb) == before
 
 
 def test_baking_again_gives_the_same(limb: bpy.types.Object) -> None:

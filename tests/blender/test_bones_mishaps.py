@@ -11,6 +11,7 @@ import pytest
 from dq_compensation.bake.bones_baking import bake_bones
 from dq_compensation.bake.bones_options import BonesOptions
 from dq_compensation.scene.helper_rig import helper_names
+from tests.blender.bake_scenes import shows_armature_alone
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import link
 from tests.blender.test_bones_bake import bake, everything, rig
@@ -97,7 +98,7 @@ def one_bone(obj: bpy.types.Object) -> None:
         (None, "7 deforming bones, 4 of them helpers", {"bone_limit": 5}),
         (None, "limit of 2", {"bone_limit": 2}),
         (None, "no action", {"poses": "KEYED"}),
-        (None, "no action", {"keys": True}),
+        (None, "turn off Key Helpers", {"keys": True}),
     ],
 )
 def test_refused(
@@ -109,6 +110,15 @@ def test_refused(
     if spoil is not None:
         spoil(limb)
     refused(limb, words, **options)
+
+
+def test_helpers_of_other_meshes_count_for_the_limit(limb: bpy.types.Object) -> None:
+    """Three bones, four helpers that the other mesh follows, and four more."""
+    other = link(limb.copy())
+    other.data = limb.data.copy()
+    bake(limb)
+    refused(other, "11 deforming bones, 4 of them helpers", bone_limit=10)
+    bake(limb, bone_limit=7)
 
 
 def test_edit_mode_is_refused(limb: bpy.types.Object) -> None:
@@ -149,7 +159,10 @@ def test_a_failure_while_writing_removes_the_copies(limb: bpy.types.Object) -> N
     refused(limb, "Lower", onto="COPY")
 
 
-def test_a_linked_armature_is_baked_onto_a_copy(limb: bpy.types.Object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("overridden", [False, True])
+def test_a_linked_armature_is_baked_onto_a_copy(
+    limb: bpy.types.Object, tmp_path: Path, overridden: bool
+) -> None:
     path = str(tmp_path / "library.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
@@ -160,11 +173,18 @@ def test_a_linked_armature_is_baked_onto_a_copy(limb: bpy.types.Object, tmp_path
             bpy.context.scene.collection.objects.link(obj)
     linked = bpy.data.objects["Limb"]
     bpy.context.view_layer.update()
+    if overridden:
+        context = bpy.context.scene, bpy.context.view_layer
+        linked = linked.override_hierarchy_create(*context, do_fully_editable=True)
+        assert linked.override_library is not None
+    bpy.context.view_layer.update()
     select(linked)
     with pytest.raises(RuntimeError, match="Limb Rig is linked from another file"):
         bpy.ops.dqc.bake_bones(bones="ALL")
     copy = bake(linked, onto="COPY")
-    assert copy.library is None
-    assert rig(copy).library is None
+    for made in (copy, copy.data, rig(copy), rig(copy).data):
+        assert made.library is None
+        assert made.override_library is None
+    assert shows_armature_alone(copy, preserve_volume=False)
     assert helper_names(rig(copy))
     assert helper_names(rig(linked)) == []

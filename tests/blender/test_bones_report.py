@@ -69,3 +69,12 @@ def test_figures_of_the_report_are_blenders(limb: bpy.types.Object) -> None:
     assert report.after.largest == pytest.approx(MM * worst, rel=1e-3)
     assert report.before.largest > 2.0 * report.after.largest
     assert max(joint.after.largest for joint in report.joints) == report.after.largest
+
+
+def test_what_else_uses_the_weights_is_named(limb: bpy.types.Object) -> None:
+    limb.shape_key_add(name="Basis", from_mix=False)
+    limb.shape_key_add(name="Fat", from_mix=False).vertex_group = "Lower"
+    bake(limb)
+    report = last_report(limb)
+    assert report is not None
+    assert "weights of Lower have changed, which shape key Fat of Limb uses, too." in report

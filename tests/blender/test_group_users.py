@@ -7,7 +7,7 @@ from collections.abc import Callable
 import bpy
 import pytest
 
-from dq_compensation.setup_check.evidence.group_users import group_users
+from dq_compensation.scene.group_users import group_users
 from tests.blender.scene_builders import add_armature, add_grid, link, new_file
 
 pytestmark = pytest.mark.usefixtures("addon")

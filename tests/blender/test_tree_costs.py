@@ -43,7 +43,7 @@ def test_no_geometry_passes_between_nodes_of_the_modifier_s_own_tree(method: str
 
 def test_modifiers_have_the_inputs_and_the_driver_that_their_method_reads() -> None:
     obj, _ = posed_limb("DUAL_QUATERNION")
-    assert not get_inputs(ours(obj))
+    assert list(get_inputs(ours(obj))) == ["Palette"]
     assert obj.animation_data is None
     uncompensated = evaluated_positions(obj)
     obj.dq_compensation.method = "COMPENSATED"

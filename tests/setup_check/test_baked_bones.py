@@ -48,6 +48,10 @@ def test_a_bake_is_well_until_it_is_enabled_again(
     assert "Hand_helper1" in issue.message
 
 
+def test_helpers_are_no_gaps_of_the_hierarchy(limb: bpy.types.Object) -> None:
+    assert "bone_hierarchy" not in {issue.check for issue in api.check(limb)}
+
+
 def test_after_removing_it_is_what_it_was_before_the_bake(addon: None) -> None:
     obj, armature = build_limb()
     pose_limb(armature)

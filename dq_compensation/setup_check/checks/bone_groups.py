@@ -6,10 +6,10 @@ import bpy
 import numpy as np
 
 from ...scene.armature import armature_of
+from ...scene.group_users import group_users
 from ...scene.mesh import mesh_of
 from ...scene.setup import find_rig
 from ...wording import counted, listed
-from ..evidence.group_users import group_users
 from ..fixes.requirements import require_editable_bones
 from ..fixes.weight_changes import group_table_size, require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...analysis.mesh_joints import along_limbs, is_joint
 from ...analysis.skeleton_gaps import Gap, find_gaps
+from ...scene.armature import armature_of, is_helper_bone
 from ...scene.bone_names import bone_side
 from ...scene.object_settings import Settings
 from ...wording import listed
@@ -47,7 +48,16 @@ def gaps_of(subject: Subject) -> list[Gap]:
         return []
     sides = np.array([bone_side(name) for name in skeleton.names], np.int8)
     limbs = along_limbs(skeleton, Settings.of(subject.obj).limb_axis)
-    return find_gaps(positions, influences, limbs, sides)
+    found = find_gaps(positions, influences, limbs, sides)
+    return [gap for gap in found if not _has_helper(subject, gap)]
+
+
+def _has_helper(subject: Subject, gap: Gap) -> bool:
+    """Whether one of the bones is a helper of a bake, which follows by constraints."""
+    assert subject.armature is not None
+    assert subject.skeleton is not None
+    names, bones = subject.skeleton.names, armature_of(subject.armature).bones
+    return any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child))
 
 
 def _key_of(subject: Subject, gap: Gap) -> str:

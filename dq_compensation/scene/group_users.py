@@ -7,8 +7,8 @@ from typing import Any
 
 import bpy
 
-from ...scene.mesh import mesh_of
-from ...scene.object_settings import ObjectSettings, settings_of
+from .mesh import mesh_of
+from .object_settings import ObjectSettings, settings_of
 
 
 def group_users(obj: bpy.types.Object) -> dict[str, str]:
