@@ -207,7 +207,7 @@ def keep_take(
     item.sampled_keys = take.node_count * (take.length + 1)
     item.keys = take.keys.key_count
     settings.active_take = [each.name for each in settings.takes].index(options.name)
-    if not settings.playback.take:
+    if find_take(armature, settings.playback.take) is None:
         settings.playback.take = options.name
     return item
 

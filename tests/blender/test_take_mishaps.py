@@ -109,3 +109,6 @@ def test_a_take_keeps_its_name_and_what_is_gone_is_told_and_forgotten() -> None:
     assert "Set Display of Limb to GPU" in told
     settings_of(obj).display = "GPU"
     assert not followers_of_pose(armature, view_layer)
+    assert bpy.ops.dqc.take_remove() == {"FINISHED"}
+    cache_swing(armature, "Another")
+    assert settings_of(armature).playback.take == "Another"
