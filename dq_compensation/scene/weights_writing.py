@@ -121,7 +121,8 @@ def write_entries(
 ) -> None:
     """Give vertices these entries in vertex groups, in this order, and no other of these groups.
 
-    Entries in other groups stay. Groups that do not exist are added when a vertex is in them.
+    Entries in other groups stay, and the active group. Groups that do not exist are added when a
+    vertex is in them.
 
     Args:
         obj: a mesh object, original, not in Edit Mode.
@@ -143,9 +144,11 @@ def write_entries(
         if group is not None:
             group.remove(entries.vertices[entries.groups == group.index].tolist())
     groups: dict[int, bpy.types.VertexGroup] = {}
+    active = obj.vertex_groups.active_index
     for number in map(int, np.unique(numbers[used])):
         name = names[number]
         groups[number] = obj.vertex_groups.get(name) or obj.vertex_groups.new(name=name)
+    obj.vertex_groups.active_index = active
     for slot, values in zip(numbers.T, weights.T, strict=True):
         for number in np.unique(slot[slot >= 0]).tolist():
             vertices = np.flatnonzero(slot == number)

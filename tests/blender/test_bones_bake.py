@@ -130,6 +130,7 @@ def test_weights_are_few_and_add_up(limb: bpy.types.Object) -> None:
     bake(limb, influences=3)
     rows = weight_rows(limb)
     other = limb.vertex_groups["Other"].index
+    assert limb.vertex_groups.active_index == other
     assert np.array_equal(np.flatnonzero(rows[:, other]), np.arange(50))
     of_bones = np.delete(rows, other, axis=1)
     assert np.all(of_bones >= 0.0)
