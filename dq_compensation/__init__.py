@@ -26,11 +26,15 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.bones_operator",
     ".ui.example_corrective_operators",
     ".ui.bake_panel",
+    ".ui.take_operators",
+    ".ui.take_panel",
+    ".ui.play_panel",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
     ".examples.posed_copy_handlers",
     ".examples.live_values",
     ".setup_check.recheck_handlers",
+    ".playback.take_checks",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""
 

@@ -43,8 +43,8 @@ def evaluate(
         method: how to deform; by default the object's own setting.
         factor: of the compensation, 0 to 1; by default the object's own setting.
         evaluator: 'NUMPY' computes in float64; 'GPU' runs the compute shaders of the viewport and
-            reads the result back; 'MODIFIER' lets the node modifier deform a copy of the object,
-            in the current view layer.
+            reads the result back, that of a take while one plays; 'MODIFIER' lets the node modifier
+            deform a copy of the object, in the current view layer.
         depsgraph: the state to evaluate; by default the current one.
 
     Returns:

@@ -30,6 +30,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmark_characters.py", ALL_VERSIONS, ("human", "body", "pieces", "grid")),
     ("benchmark_checks.py", ALL_VERSIONS, ()),
     ("benchmark_gpu.py", (NEWEST,), ()),
+    ("benchmark_playback.py", (NEWEST,), ()),
     ("benchmark_python.py", (NEWEST,), ()),
     ("benchmark_modifier.py", (NEWEST,), ()),
 )

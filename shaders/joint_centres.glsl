@@ -16,7 +16,7 @@ int set_bone(int place)
 // The bone's 3x3 part, as its three rows, and where it takes the centroid.
 void read_bone(int bone, vec3 joint_point, out mat3 rows, out vec3 posed)
 {
-  int first_row = bone * PALETTE_STRIDE + 1;
+  int first_row = bone * PALETTE_STRIDE + PALETTE_MATRIX;
   vec4 row_x = palette_texel(first_row);
   vec4 row_y = palette_texel(first_row + 1);
   vec4 row_z = palette_texel(first_row + 2);
@@ -45,11 +45,19 @@ vec3 solve_positive(mat3 m, vec3 g)
 void main()
 {
   ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
-  int first_texel = 2 * (texel.y * 1024 + texel.x);
+  int set = texel.y * 1024 + texel.x;
+  int first_texel = 2 * set;
   ivec2 set_texel = ivec2(first_texel & 1023, first_texel >> 10);
   if (set_texel.y >= textureSize(joint_sets, 0).y) {
     return;
   }
+#ifdef INSTANCED
+  if (set >= set_count) {
+    return;
+  }
+  set += instance_number() * set_count;
+  texel = ivec2(set & 1023, set >> 10);
+#endif
   vec4 joint = texelFetch(joint_sets, set_texel, 0);
   vec2 range = texelFetch(joint_sets, set_texel + ivec2(1, 0), 0).xy;
   int start = int(range.x);

@@ -2,6 +2,8 @@
 // vertex that are shaded as one) the normals of their faces, weighted with the corners' angles.
 // One invocation for each normal group.
 // groups: (vertex, place of its first corner); the next group's first corner is the end of its own.
+// With INSTANCED, the positions and normals of each instance begin in the row of their texture after
+// those of the one before.
 // fans: three numbers for each corner: the vertices before, after and across it in its face.
 
 int fan_vertex(int place)
@@ -11,7 +13,11 @@ int fan_vertex(int place)
 
 vec3 position_of(int vertex_number)
 {
-  return texelFetch(positions, ivec2(vertex_number & 1023, vertex_number >> 10), 0).xyz;
+  ivec2 texel = ivec2(vertex_number & 1023, vertex_number >> 10);
+#ifdef INSTANCED
+  texel.y += int(gl_GlobalInvocationID.z) * mesh_rows;
+#endif
+  return texelFetch(positions, texel, 0).xyz;
 }
 
 // v divided by its length; zero where it has none.
@@ -42,6 +48,9 @@ void main()
     sum += acos(clamp(cosine, -1.0, 1.0)) * face;
   }
   float size = length(sum);
+#ifdef INSTANCED
+  texel.y += int(gl_GlobalInvocationID.z) * group_rows;
+#endif
   // A point without faces, or with no area, gets Z, as Blender gives it.
   imageStore(normals, texel, vec4(size > 0.0 ? sum / size : vec3(0.0, 0.0, 1.0), 0.0));
 }

@@ -1,19 +1,30 @@
 // From object space to armature space, in which bones move, and back. The block `object_space`
-// holds the three rows of either matrix and then (factor, 0, 0, 0).
+// holds the three rows of either matrix and then (factor, 0, 0, 0). With INSTANCED it is a texture, with
+// as many texels for each instance.
+
+vec4 object_space_texel(int part)
+{
+#ifdef INSTANCED
+  int place = instance_number() * OBJECT_SPACE_TEXELS + part;
+  return texelFetch(object_space, ivec2(place & 1023, place >> 10), 0);
+#else
+  return object_space[part];
+#endif
+}
 
 vec3 armature_from_object(vec3 v)
 {
   vec4 point = vec4(v, 1.0);
-  return vec3(dot(object_space[0], point), dot(object_space[1], point), dot(object_space[2], point));
+  return vec3(dot(object_space_texel(0), point), dot(object_space_texel(1), point), dot(object_space_texel(2), point));
 }
 
 vec3 object_from_armature(vec3 v)
 {
   vec4 point = vec4(v, 1.0);
-  return vec3(dot(object_space[3], point), dot(object_space[4], point), dot(object_space[5], point));
+  return vec3(dot(object_space_texel(3), point), dot(object_space_texel(4), point), dot(object_space_texel(5), point));
 }
 
 float compensation_factor()
 {
-  return object_space[6].x;
+  return object_space_texel(6).x;
 }

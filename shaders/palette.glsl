@@ -1,11 +1,20 @@
 // What every bone does in this frame: PALETTE_STRIDE vec4 for each row of the pose: the bones of the
 // skeleton, then the segments of bendy bones. In a uniform buffer where they fit, in a texture 1024
-// wide beyond.
+// wide beyond. With INSTANCED the texture holds the poses of many instances, and `palette_start()` is
+// where that of this one begins.
+// PALETTE_DUAL, PALETTE_MATRIX: the places of these parts in a row that has them; the rotation is first.
 // Quaternions are (w, x, y, z).
+
+#ifdef INSTANCED
+#  include "instances.glsl"
+#endif
 
 vec4 palette_texel(int place)
 {
-#ifdef PALETTE_IN_TEXTURE
+#if defined(INSTANCED)
+  place += palette_start();
+  return texelFetch(palette_texture, ivec2(place & 1023, place >> 10), 0);
+#elif defined(PALETTE_IN_TEXTURE)
   return texelFetch(palette_texture, ivec2(place & 1023, place >> 10), 0);
 #else
   return palette[place];

@@ -5,7 +5,7 @@
 // amounts: (how far to compensate, the rows of the two strongest bones packed like an influence);
 // with MEASURE: (share of the compensation, the side of the joint and the joint packed likewise).
 // Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
-// [, limb direction].
+// [, limb direction]. With INSTANCED the limb directions are in `limbs`, a texel for each row.
 
 #include "quaternion.glsl"
 #include "palette.glsl"
@@ -14,6 +14,19 @@
 #  include "measured_compensation.glsl"
 #elif defined(COMPENSATE)
 #  include "compensation.glsl"
+#endif
+
+#ifdef COMPENSATE
+// (the posed direction of the bone's limb, how much it is straight).
+vec4 limb_texel(int bone)
+{
+#  ifdef INSTANCED
+  int place = instance_number() * instance_rows + bone;
+  return texelFetch(limbs, ivec2(place & 1023, place >> 10), 0);
+#  else
+  return palette_texel((bone + 1) * PALETTE_STRIDE - 1);
+#  endif
+}
 #endif
 
 // What the dual quaternions add up to, for the vertex v; moved_linearly only with BLEND.
@@ -27,8 +40,8 @@ struct Sums {
 void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 {
   vec4 rotation = bone_rotation(bone);
-  int place = bone * PALETTE_STRIDE + 1;
 #ifdef SCALED
+  int place = bone * PALETTE_STRIDE + PALETTE_MATRIX;
   // The rigid transform which rotates by `rotation` and takes v where D takes it: then scale needs
   // no matrix beside the dual quaternion, as in Blender's Preserve Volume.
   vec3 moved = transform_by_rows(palette_texel(place),
@@ -41,7 +54,7 @@ void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
   sums.moved_linearly += weight * moved;
 #  endif
 #else
-  vec4 dual = palette_texel(place);
+  vec4 dual = palette_texel(bone * PALETTE_STRIDE + PALETTE_DUAL);
 #endif
   // The sign that agrees with the sum so far.
   float signed_weight = faces_away(rotation, sums.real_part, weight_sum) ? -weight : weight;
@@ -78,8 +91,8 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
   if (amount != 0.0) {
     int bone_1 = influence_bone(compensated.y);
     int bone_2 = int(influence_weight(compensated.y));
-    vec4 limb_1 = palette_texel((bone_1 + 1) * PALETTE_STRIDE - 1);
-    vec4 limb_2 = palette_texel((bone_2 + 1) * PALETTE_STRIDE - 1);
+    vec4 limb_1 = limb_texel(bone_1);
+    vec4 limb_2 = limb_texel(bone_2);
     moved += amount * limb_1.w * limb_2.w * compensation_offset(
         bone_rotation(bone_1), bone_rotation(bone_2), limb_1.xyz, limb_2.xyz);
   }

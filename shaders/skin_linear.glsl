@@ -13,7 +13,7 @@ struct Sums {
 
 void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 {
-  int first_row = bone * PALETTE_STRIDE;
+  int first_row = bone * PALETTE_STRIDE + PALETTE_MATRIX;
   sums.row_x += weight * palette_texel(first_row);
   sums.row_y += weight * palette_texel(first_row + 1);
   sums.row_z += weight * palette_texel(first_row + 2);

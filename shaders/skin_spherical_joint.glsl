@@ -24,7 +24,7 @@ void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 {
   vec4 rotation = bone_rotation(bone);
   sums.rotation += (faces_away(rotation, sums.reference, 1.0) ? -weight : weight) * rotation;
-  int first_row = bone * PALETTE_STRIDE + 1;
+  int first_row = bone * PALETTE_STRIDE + PALETTE_MATRIX;
   vec4 bone_x = palette_texel(first_row);
   vec4 bone_y = palette_texel(first_row + 1);
   vec4 bone_z = palette_texel(first_row + 2);
@@ -44,6 +44,9 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
 {
   vec2 joint_and_bone = texelFetch(joint_of_vertex, texel, 0).xy;
   int joint = int(joint_and_bone.x);
+#ifdef INSTANCED
+  joint += instance_number() * set_count;
+#endif
   vec3 centre = texelFetch(centres, ivec2(joint & 1023, joint >> 10), 0).xyz;
   vec3 from_centre = v - centre;
   Sums sums;

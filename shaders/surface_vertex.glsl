@@ -1,13 +1,23 @@
 // The deformed surface: gl_VertexID is the normal group, whose position and normal the compute
-// passes have written.
+// passes have written. With INSTANCED, gl_InstanceID is the instance, counted from `first_instance`.
 
 #include "view.glsl"
+#ifdef INSTANCED
+#  include "placements.glsl"
+#endif
 
 void main()
 {
   ivec2 group_texel = ivec2(gl_VertexID & 1023, gl_VertexID >> 10);
   int vertex_number = int(texelFetch(groups, group_texel, 0).x);
-  vec3 position = texelFetch(positions, ivec2(vertex_number & 1023, vertex_number >> 10), 0).xyz;
+  ivec2 texel = ivec2(vertex_number & 1023, vertex_number >> 10);
+#ifdef INSTANCED
+  int instance = first_instance + gl_InstanceID;
+  texel.y += instance * mesh_rows;
+  group_texel.y += instance * group_rows;
+  mat4 object_matrix = placement(instance);
+#endif
+  vec3 position = texelFetch(positions, texel, 0).xyz;
   vec3 normal = texelFetch(normals, group_texel, 0).xyz;
   mat4 model_view = view_matrix() * object_matrix;
   vec4 view_point = model_view * vec4(position, 1.0);
@@ -20,5 +30,8 @@ void main()
   float handedness = dot(x, cofactors[0]) < 0.0 ? -1.0 : 1.0;
   view_normal = handedness * (cofactors * normal);
   view_position = view_point.xyz;
+#ifdef INSTANCED
+  mirrored = determinant(mat3(object_matrix)) < 0.0 ? 1.0 : 0.0;
+#endif
   gl_Position = projection_matrix() * view_point;
 }

@@ -1,10 +1,20 @@
-// The edges of the deformed mesh: gl_VertexID is the vertex.
+// The edges of the deformed mesh: gl_VertexID is the vertex. With INSTANCED, gl_InstanceID is the
+// instance, counted from `first_instance`.
 
 #include "view.glsl"
+#ifdef INSTANCED
+#  include "placements.glsl"
+#endif
 
 void main()
 {
-  vec3 position = texelFetch(positions, ivec2(gl_VertexID & 1023, gl_VertexID >> 10), 0).xyz;
+  ivec2 texel = ivec2(gl_VertexID & 1023, gl_VertexID >> 10);
+#ifdef INSTANCED
+  int instance = first_instance + gl_InstanceID;
+  texel.y += instance * mesh_rows;
+  mat4 object_matrix = placement(instance);
+#endif
+  vec3 position = texelFetch(positions, texel, 0).xyz;
   gl_Position = projection_matrix() * (view_matrix() * (object_matrix * vec4(position, 1.0)));
   // A little nearer, so that the object's own surface does not swallow its edges.
   gl_Position.z -= depth_bias * gl_Position.w;

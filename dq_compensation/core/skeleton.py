@@ -32,7 +32,7 @@ class Ancestry:
     @classmethod
     def of(cls, parents: NDArray[np.int32]) -> Ancestry:
         """The ancestry of bones with these parents, -1 for roots, in any order without cycles."""
-        order = np.argsort(_depths(parents), kind="stable").tolist()
+        order = np.argsort(depths(parents), kind="stable").tolist()
         count, above = len(parents), parents.tolist()
         sizes = np.ones(count, np.int64)
         for bone in reversed(order):
@@ -60,7 +60,7 @@ class Ancestry:
         return above.astype(np.int8) - below.astype(np.int8)
 
 
-def _depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
+def depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
     """How many bones are above each bone."""
     depths, bones = np.zeros(len(parents), np.int64), parents
     while (going := bones >= 0).any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import bpy
@@ -17,12 +18,17 @@ from .object_settings import Settings
 
 
 def shape_key_values(
-    binding: Binding, settings: Settings, obj: bpy.types.Object, pose: Pose
+    binding: Binding,
+    settings: Settings,
+    obj: bpy.types.Object,
+    pose: Pose,
+    of_take: Mapping[int, float] | None = None,
 ) -> NDArray[np.float32] | None:
     """The current value of each row of the shape keys' offsets, example poses included.
 
     Args:
         obj: the mesh object, the evaluated one where drivers and animation should count.
+        of_take: the values of the keys that follow a take, by key.
 
     Returns:
         shape (m,); None for a mesh without shape keys.
@@ -34,6 +40,8 @@ def shape_key_values(
     if keys is None:
         return None
     values = keys.values(obj)
+    for row, value in (of_take or {}).items():
+        values[row] = value
     examples = binding.acting_examples(settings)
     if examples is not None and not obj.show_only_shape_key:
         values[examples.rows] = examples.values(pose)

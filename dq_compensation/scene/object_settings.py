@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import bpy
 
@@ -11,6 +11,9 @@ from ..core.compensation import Curve
 from ..core.deform import RULES, Method, MethodSetting
 from ..core.skeleton import LimbAxis
 from .example_settings import ExampleBoneSettings, ExamplePose, Items
+
+if TYPE_CHECKING:
+    from .take_settings import Playback, TakeItem
 
 Display = Literal["MODIFIER", "GPU"]
 Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
@@ -65,6 +68,11 @@ class ObjectSettings(Protocol):
     examples: Items[ExamplePose]
     example_bones: Items[ExampleBoneSettings]
     native: NativeState
+
+    # Of an armature object.
+    takes: Items[TakeItem]
+    active_take: int
+    playback: Playback
 
     @property
     def enabled(self) -> bool:

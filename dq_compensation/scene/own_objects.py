@@ -10,6 +10,8 @@ CHARACTER_PROPERTY = "dq_compensation_example_of"
 PALETTE_PROPERTY = "dq_compensation_palette_of"
 # Of an object with the attributes that a node tree reads: True.
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
+# Of a mesh that no object has: the bytes of a take.
+TAKE_PROPERTY = "dq_compensation_take"
 # Of a node tree: the key of its kind.
 TREE_PROPERTY = "dq_compensation_tree"
 

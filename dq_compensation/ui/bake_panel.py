@@ -6,7 +6,7 @@ from bpy.types import Context, Panel
 
 from ..bake.bake_reports import last_report
 from ..scene.targets import target_meshes
-from .bake_progress import running_bake, time_left
+from .bake_progress import draw_running
 from .sentences import draw_sentence
 
 
@@ -25,10 +25,7 @@ class VIEW3D_PT_dq_compensation_bake(Panel):
         layout = self.layout
         if layout is None:
             return
-        progress = running_bake()
-        if progress is not None:
-            layout.progress(factor=progress.share, text=progress.doing)
-            layout.label(text=f"{time_left(progress)}   Esc stops", icon="INFO")
+        if draw_running(layout):
             return
         column = layout.column()
         column.operator("dqc.bake_pose", icon="SHAPEKEY_DATA")

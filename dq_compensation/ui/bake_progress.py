@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 import bpy
-from bpy.types import Context, Event, Operator, Timer
+from bpy.types import Context, Event, Operator, Timer, UILayout
 
 from ..bake.shape_key_bake import Progress
 from ..errors import UserError
@@ -28,17 +28,21 @@ _running: Progress | None = None
 _started = 0.0
 
 
-def running_bake() -> Progress | None:
-    """The progress of the running bake, for the panel; None without one."""
-    return _running
-
-
-def time_left(progress: Progress) -> str:
+def _time_left(progress: Progress) -> str:
     """About how long the running bake will still take, from how long its part took; for people."""
     if progress.share <= _LEAST_SHARE:
         return ""
     seconds = (time.monotonic() - _started) * (1.0 - progress.share) / progress.share
     return f"{seconds:.0f} s left" if seconds < 90.0 else f"{seconds / 60.0:.0f} min left"
+
+
+def draw_running(layout: UILayout) -> bool:
+    """Draw the progress of the running bake; False without one."""
+    if _running is None:
+        return False
+    layout.progress(factor=_running.share, text=_running.doing)
+    layout.label(text=f"{_time_left(_running)}   Esc stops", icon="INFO")
+    return True
 
 
 class RunsInSteps(Operator):
@@ -114,7 +118,7 @@ class RunsInSteps(Operator):
             return end.value
         if _running is not None:
             text = f"{_running.doing}: {100.0 * _running.share:.0f} %"
-            text += f"   {time_left(_running)}   Esc: Stop"
+            text += f"   {_time_left(_running)}   Esc: Stop"
             context.workspace.status_text_set(text)
             context.window_manager.progress_update(int(1000 * _running.share))
         tag_redraw()

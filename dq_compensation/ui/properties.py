@@ -19,6 +19,8 @@ from bpy.types import PropertyGroup
 
 from .example_properties import CLASSES as EXAMPLE_CLASSES
 from .example_properties import DQCompensationExampleBone, DQCompensationExamplePose, changed
+from .take_properties import CLASSES as TAKE_CLASSES
+from .take_properties import DQCompensationPlayback, DQCompensationTake
 
 METHODS = (
     (
@@ -249,9 +251,15 @@ class DQCompensationSettings(PropertyGroup):
         **_ACTING,
     )
     native: PointerProperty(type=DQCompensationNativeState)
+    # Of an armature object.
+    takes: CollectionProperty(
+        type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
+    active_take: IntProperty(name="Active Take", override={"LIBRARY_OVERRIDABLE"})
+    playback: PointerProperty(type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"})
 
 
-CLASSES = (*EXAMPLE_CLASSES, DQCompensationNativeState, DQCompensationSettings)
+CLASSES = (*EXAMPLE_CLASSES, *TAKE_CLASSES, DQCompensationNativeState, DQCompensationSettings)
 
 
 def register() -> None:

@@ -18,12 +18,15 @@ from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..scene.armature import object_to_armature
 from ..scene.binding import Binding
+from ..scene.mesh import mesh_of
 from ..scene.numpy_evaluator import shape_key_values
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from .gpu_mesh import GpuMesh
+from .playing import followed_keys, key_values_at, playing_of, pose_at, scene_time
 from .pose_palette import PosePalette
 from .skinning import DeformedMesh
+from .take_tables import Playing
 
 
 @dataclass(eq=False)
@@ -51,7 +54,8 @@ class Character:
     @classmethod
     def of(cls, binding: Binding) -> Character:
         """Upload a binding."""
-        return cls(binding, _uploaded(binding, binding.segments() or binding.influences))
+        mesh = gpu_mesh_of(binding, binding.segments() or binding.influences)
+        return cls(binding, DeformedMesh(mesh))
 
     def update(
         self,
@@ -79,8 +83,9 @@ class Character:
         if settings != self._settings or to_armature is not self._to_armature:
             deformation, changed = self.binding.deformation(settings, to_armature), True
             if deformation.skinning is not self.deformed.mesh.moved_by:
-                self.deformed = _uploaded(self.binding, deformation.skinning)
-        values = shape_key_values(self.binding, settings, obj, shared.pose)
+                self.deformed = DeformedMesh(gpu_mesh_of(self.binding, deformation.skinning))
+        of_take = shared.key_values(self.binding, obj)
+        values = shape_key_values(self.binding, settings, obj, shared.pose, of_take)
         if values is not None:
             changed |= self.deformed.set_shape_key_values(values)
         if changed and deformation is not None:
@@ -103,16 +108,20 @@ class Character:
         return self._to_armature
 
 
-def _uploaded(binding: Binding, influences: Influences) -> DeformedMesh:
+def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
+    """Upload the static data of a binding.
+
+    Args:
+        influences: `Deformation.skinning` of what it will be deformed by.
+    """
     keys = binding.shape_keys
-    mesh = GpuMesh(
+    return GpuMesh(
         binding.rest,
         influences,
         topology=binding.topology,
         sets=binding.sets,
         shape_offsets=keys.offsets if keys else None,
     )
-    return DeformedMesh(mesh)
 
 
 class SharedPose:
@@ -128,6 +137,9 @@ class SharedPose:
         self.pose = Pose.rest(binding.skeleton)
         self.number = 0
         self._matrices: NDArray[np.float64] | None = None
+        # What it plays, and the frame and the rate of the scene that was read last.
+        self._playing: Playing | None = None
+        self._time = (0.0, 0.0)
         # Those that were compared already: a frame has no time for names.
         self._known: WeakSet[Skeleton] = WeakSet((binding.skeleton,))
 
@@ -139,14 +151,18 @@ class SharedPose:
             self._known.add(skeleton)
         return True
 
-    def read(self, binding: Binding, armature: bpy.types.Object) -> None:
-        """Take the pose of the evaluated armature object.
+    def read(self, binding: Binding, rig: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+        """Take the pose of an armature object, or that of the take that it plays.
 
         Raises:
             BindingError: it has other bones than the binding.
             PoseError: a bone's matrix is not finite; the last good pose stays.
         """
-        matrices = binding.pose_matrices(armature)
+        self._playing, self._time = playing_of(rig, binding), scene_time(depsgraph)
+        if self._playing is None:
+            matrices = binding.pose_matrices(rig.evaluated_get(depsgraph))
+        else:
+            matrices = pose_at(self._playing, *self._time)
         if self._matrices is not None and np.array_equal(matrices, self._matrices):
             return
         pose = Pose.from_matrices(matrices, self.skeleton)
@@ -154,6 +170,16 @@ class SharedPose:
         self.pose = pose
         self._matrices = matrices
         self.number += 1
+
+    def key_values(self, binding: Binding, obj: bpy.types.Object) -> dict[int, float]:
+        """The values of the shape keys of an evaluated mesh object that follow a take, by key."""
+        keys = binding.shape_keys
+        if self._playing is None or keys is None:
+            return {}
+        mesh = self._playing.value_mesh(mesh_of(obj).name)
+        values = key_values_at(self._playing, mesh, *self._time)
+        names = {row: keys.key_names[row] for row in followed_keys(keys, obj)}
+        return {row: values[name] for row, name in names.items() if name in values}
 
 
 def same_bones(one: Skeleton, other: Skeleton) -> bool:
@@ -208,11 +234,12 @@ class Characters:
             character = Character.of(binding)
             self._characters[binding.object_uid] = character
         evaluated = obj.evaluated_get(depsgraph)
-        armature = rig_of(obj).evaluated_get(depsgraph)
+        rig = rig_of(obj)
+        armature = rig.evaluated_get(depsgraph)
         settings = settings or Settings.of(evaluated)
         shared = self._shared_pose(binding, settings)
         if self._read is None or shared not in self._read:
-            shared.read(binding, armature)
+            shared.read(binding, rig, depsgraph)
             if self._read is not None:
                 self._read.add(shared)
         character.update(evaluated, armature, settings, shared)

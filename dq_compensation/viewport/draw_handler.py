@@ -16,15 +16,19 @@ from ..scene.object_settings import Settings, settings_of
 from ..scene.units import world_millimetres
 from ..session.enabled_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
+from .batches import Batches
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
 from .characters import Character, Characters
+from .instance_shaders import free_instance_shaders
 from .legend import Legend, draw_legends
+from .members import Member
+from .object_drawing import draw_batch, draw_object
 from .overlay import ColouredCharacter, colour_block, reference_settings
 from .see_through import surface_alpha
 from .shaders import free_shaders
-from .studio_light import studio_lights, surface_materials, wire_colour
-from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
+from .studio_light import studio_lights
+from .surface import ViewUniforms
 
 
 @dataclass
@@ -32,12 +36,15 @@ class _Session:
     """The data on the GPU, from the first drawing until the add-on is unregistered."""
 
     characters: Characters
+    batches: Batches
     view: ViewUniforms
     colours: GPUUniformBuf
     coloured: dict[int, ColouredCharacter] = field(default_factory=dict)
     # Of the current region: its legends are drawn after its view.
     legends: list[Legend] = field(default_factory=list)
 
+
+KEEPS_LAST_POSE = "{obj} keeps its last good pose. {error}."
 
 _session: _Session | None = None
 _handles: list[object] = []
@@ -60,8 +67,9 @@ def draw() -> None:
     session = _get_session()
     _update_view(session, context.space_data)
     with session.characters.drawing():
+        alone = _draw_batches(session, objects, depsgraph, context)
         for drawn, draw_one, failed in (
-            (objects, _draw_object, fail),
+            (alone, _draw_object, fail),
             (coloured, _draw_overlay, fail_overlay),
         ):
             for obj in drawn:
@@ -70,6 +78,34 @@ def draw() -> None:
                 except Exception as error:  # noqa: BLE001 - the others are drawn all the same
                     failed(obj, error)
                     check_soon()
+
+
+def _draw_batches(
+    session: _Session,
+    objects: list[bpy.types.Object],
+    depsgraph: bpy.types.Depsgraph,
+    context: bpy.types.Context,
+) -> list[bpy.types.Object]:
+    """Draw copies of characters, and those that play takes; returns the other objects."""
+    members, alone = session.batches.members(objects, depsgraph)
+    for some in members:
+        try:
+            for batch in session.batches.update(some, depsgraph, _note_pose):
+                draw_batch(batch, session.view, context)
+        except BindingError:
+            # What is drawn alone says what is wrong with it.
+            alone += [member.original for member in some]
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
+            for member in some:
+                fail(member.original, error)
+            check_soon()
+    return alone
+
+
+def _note_pose(member: Member, error: PoseError | None) -> None:
+    """Tell the panel whether the picture of a member follows its pose."""
+    status = status_of(member.original)
+    status.pose_problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
 
 
 def draw_over() -> None:
@@ -98,6 +134,7 @@ def free() -> None:
     """Free the objects' data on the GPU. The next drawing uploads it again."""
     if _session is not None:
         _session.characters.clear()
+        _session.batches.clear()
         _session.coloured.clear()
         _session.legends.clear()
 
@@ -105,7 +142,7 @@ def free() -> None:
 def _get_session() -> _Session:
     global _session
     if _session is None:
-        _session = _Session(Characters(), ViewUniforms(), colour_block())
+        _session = _Session(Characters(), Batches(), ViewUniforms(), colour_block())
     return _session
 
 
@@ -115,6 +152,7 @@ def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None
     drawn = {obj.session_uid for obj in enabled if settings_of(obj).display == "GPU"}
     session.characters.keep_only(drawn | coloured)
     session.characters.drop_references(coloured)
+    session.batches.keep_only(drawn)
     for uid in [uid for uid in session.coloured if uid not in coloured]:
         del session.coloured[uid]
 
@@ -154,7 +192,7 @@ def _up_to_date(
     try:
         character = characters.update(obj, status.binding, depsgraph)
     except PoseError as error:
-        status.pose_problem = f"{obj.name} keeps its last good pose. {error}."
+        status.pose_problem = KEEPS_LAST_POSE.format(obj=obj.name, error=error)
         return characters.last(status.binding)
     except BindingError:
         # Its mesh or its bones have changed just now: the check that follows binds it again.
@@ -173,39 +211,7 @@ def _draw_object(
     """Draw one object."""
     character = _up_to_date(session.characters, obj, depsgraph)
     if character is not None:
-        _draw_surface(character, session.view, obj.evaluated_get(depsgraph), context)
-
-
-def _draw_surface(
-    character: Character, view: ViewUniforms, obj: bpy.types.Object, context: bpy.types.Context
-) -> None:
-    """Draw the surface of one object in the viewport's shading mode."""
-    space = context.space_data
-    shading, overlay = space.shading, space.overlay
-    deformed, matrix = character.deformed, np.array(obj.matrix_world)
-    colour = wire_colour(
-        obj,
-        shading,
-        active=obj.original == context.view_layer.objects.active,
-        selected=obj.original.select_get(view_layer=context.view_layer),
-    )
-    wire_only = shading.type == "WIREFRAME"
-    alpha = surface_alpha(space, context.mode)
-    xray = shading.show_xray_wireframe if wire_only else alpha < 1.0
-    if xray != wire_only:
-        # Depth alone: it hides the lines behind the surface, and in X-ray the surface's own back,
-        # which would otherwise shine through in patches.
-        with drawing_state(blend="ADDITIVE"):
-            draw_solid(deformed, view, matrix, surface_materials(obj, shading, 0.0))
-    if wire_only:
-        with drawing_state():
-            draw_wire(deformed, view, matrix, (*colour, 1.0))
-        return
-    with drawing_state(blend="ALPHA" if xray else "NONE"):
-        draw_solid(deformed, view, matrix, surface_materials(obj, shading, alpha))
-    if obj.show_wire or (overlay.show_overlays and overlay.show_wireframes):
-        with drawing_state(blend="ALPHA"):
-            draw_wire(deformed, view, matrix, (*colour, 1.0))
+        draw_object(character.deformed, session.view, obj.evaluated_get(depsgraph), context)
 
 
 def _draw_overlay(
@@ -262,3 +268,4 @@ def unregister() -> None:
     _handles.clear()
     _session = None
     free_shaders()
+    free_instance_shaders()

@@ -14,7 +14,7 @@ from ..core.spherical_joint import JointSets
 from ..core.topology import Topology
 from .gpu_objects import indexed_batch
 from .influence_packing import MAX_TEXELS, pack_influences
-from .shaders import KEY_VALUES_TEXELS
+from .shader_building import KEY_VALUES_TEXELS
 from .textures import texture_bytes, texture_from_array
 
 MAX_SHAPE_KEYS = 4 * KEY_VALUES_TEXELS
@@ -142,6 +142,19 @@ class GpuMesh:
         topology = self._require_topology()
         order = np.argsort(topology.triangle_material, kind="stable")
         return indexed_batch("TRIS", topology.triangle_groups[order])
+
+    @cached_property
+    def material_batches(self) -> tuple[tuple[int, GPUBatch], ...]:
+        """A batch for each material slot in use: instances are drawn by whole batches."""
+        if len(self.material_ranges) == 1 and self.triangle_batch is not None:
+            return ((self.material_ranges[0].slot, self.triangle_batch),)
+        topology, found = self._require_topology(), []
+        for part in self.material_ranges:
+            triangles = topology.triangle_groups[topology.triangle_material == part.slot]
+            batch = indexed_batch("TRIS", triangles)
+            assert batch is not None
+            found.append((part.slot, batch))
+        return tuple(found)
 
     @cached_property
     def edge_batch(self) -> GPUBatch | None:

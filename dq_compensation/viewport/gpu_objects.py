@@ -92,9 +92,16 @@ def compile_shader(info: GPUShaderCreateInfo) -> GPUShader:
     return _gpu.shader.create_from_info(info)
 
 
-def run_compute(shader: GPUShader, groups_x: int, groups_y: int) -> None:
+def run_compute(shader: GPUShader, groups_x: int, groups_y: int, groups_z: int) -> None:
     """Run a compute shader. The next commands see what it writes."""
-    _gpu.compute.dispatch(shader, groups_x, groups_y, 1)
+    _gpu.compute.dispatch(shader, groups_x, groups_y, groups_z)
+
+
+def set_ints(shader: GPUShader, values: dict[str, int]) -> None:
+    """Set int push constants of a bound shader."""
+    untyped: Any = shader
+    for name, value in values.items():
+        untyped.uniform_int(name, value)
 
 
 def read_floats(texture: GPUTexture) -> NDArray[np.float32]:

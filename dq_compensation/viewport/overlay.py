@@ -16,6 +16,7 @@ from . import shaders
 from .characters import Character
 from .colour_scale import COLOURS_SRGB, AutomaticMaximum
 from .gpu_objects import new_uniform_buffer, set_matrix
+from .shader_building import COLOUR_STOPS
 from .skinning import DeformedMesh
 from .surface import ViewUniforms, drawing_state
 from .textures import array_from_texture, dispatch, empty_texture, texture_from_array
@@ -147,6 +148,6 @@ class ColouredCharacter:
 
 def colour_block() -> GPUUniformBuf:
     """The colours for `ColouredCharacter.draw`."""
-    texels = np.ones((shaders.COLOUR_STOPS, 4), np.float32)
+    texels = np.ones((COLOUR_STOPS, 4), np.float32)
     texels[:, :3] = COLOURS_SRGB
     return new_uniform_buffer(texels)

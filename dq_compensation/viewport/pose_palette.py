@@ -12,7 +12,8 @@ from ..core.limb_joints import LimbJoints
 from ..core.pose import Pose
 from ..core.skeleton import LimbAxis, Skeleton
 from .gpu_objects import new_texture, new_uniform_buffer, update_uniform_buffer
-from .shaders import PALETTE_BLOCK_TEXELS, TEXTURE_WIDTH, PosePaletteLayout
+from .kernels import PosePaletteLayout
+from .shader_building import PALETTE_BLOCK_TEXELS, TEXTURE_WIDTH
 from .textures import row_count
 
 

@@ -19,19 +19,25 @@ import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
-from ..core.compensation import Compensation, PublishedCompensation
-from ..core.deform import BLENDED_METHODS, Deformation
+from ..core.deform import Deformation
 from ..core.limb_joints import LimbJoints
 from ..core.measured_joints import MeasuredJoints
 from . import shaders
 from .gpu_mesh import GpuMesh
 from .gpu_objects import new_uniform_buffer, update_uniform_buffer
-from .influence_packing import floats_from_bits
+from .kernels import (
+    JOINTS_LAYOUT,
+    KERNELS,
+    PosePaletteLayout,
+    kernel_of,
+    pose_palette_layout,
+)
 from .pose_palette import PosePalette
-from .textures import array_from_texture, dispatch, empty_texture, texture_bytes, texture_from_array
+from .shader_building import KEY_VALUES_TEXELS, OBJECT_SPACE_TEXELS
+from .textures import array_from_texture, dispatch, empty_texture, texture_bytes
+from .vertex_textures import VertexTextures
 
 _IDENTITY = np.eye(4)
-_Weights = NDArray[np.floating] | None
 
 
 class DeformedMesh:
@@ -48,25 +54,14 @@ class DeformedMesh:
         self.mesh = mesh
         self.positions: GPUTexture = empty_texture(mesh.vertex_count, "RGBA32F")
         self.normals: GPUTexture | None = None
-        self._amounts: GPUTexture | None = None
-        self._blend: GPUTexture | None = None
-        self._mask: GPUTexture | None = None
-        # What the textures hold: a compensation, its painted weights, blend weights and the mask.
-        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (
-            None,
-            None,
-            None,
-            None,
-        )
+        self._of_vertices = VertexTextures()
         self._centres: GPUTexture | None = None
         self._shaped: GPUTexture | None = None
         self._key_values = np.zeros(mesh.key_count, np.float32)
-        self._key_texels = np.zeros(
-            (shaders.KEY_VALUES_TEXELS if mesh.key_count else 0, 4), np.float32
-        )
+        self._key_texels = np.zeros((KEY_VALUES_TEXELS if mesh.key_count else 0, 4), np.float32)
         self._key_block: GPUUniformBuf | None = None
         self._space_values: tuple[bytes, float] | None = None
-        self._space_texels = np.zeros((shaders.OBJECT_SPACE_TEXELS, 4), np.float32)
+        self._space_texels = np.zeros((OBJECT_SPACE_TEXELS, 4), np.float32)
         self._space = new_uniform_buffer(self._space_texels)
 
     def set_shape_key_values(self, values: NDArray[np.floating]) -> bool:
@@ -129,7 +124,7 @@ class DeformedMesh:
             raise ValueError(f"A deformation of {count} vertices for {self.mesh.vertex_count}")
         if not count:
             return
-        self._upload(deformation)
+        self._of_vertices.update(deformation)
         self._set_object_space(object_to_armature, deformation.factor)
         try:
             self._skin(deformation, palette)
@@ -151,7 +146,7 @@ class DeformedMesh:
     def gpu_bytes(self) -> dict[str, int]:
         """The current bytes on the GPU, by name, those of the mesh included."""
         sizes = self.mesh.gpu_bytes()
-        for name, value in vars(self).items():
+        for name, value in (vars(self) | vars(self._of_vertices)).items():
             if isinstance(value, GPUTexture):
                 sizes[name.lstrip("_")] = texture_bytes(value)
         return sizes
@@ -173,36 +168,13 @@ class DeformedMesh:
         update_uniform_buffer(self._space, self._space_texels)
         self._space_values = wanted
 
-    def _upload(self, deformation: Deformation) -> None:
-        """Bring the textures of amounts, blend weights and the mask up to date."""
-        compensation, painted, blend = deformation.compensation, deformation.painted, None
-        if deformation.method in BLENDED_METHODS:
-            blend = deformation.blend
-        former_compensation, former_painted, former_blend, former_mask = self._uploaded
-        if compensation is None:
-            compensation, painted = former_compensation, former_painted
-        elif compensation is not former_compensation or painted is not former_painted:
-            amounts = compensation.amounts
-            rows = np.zeros((len(amounts), 2), np.float32)
-            rows[:, 0] = amounts if painted is None else amounts * painted
-            if isinstance(compensation, MeasuredJoints):
-                rows[:, 1] = floats_from_bits(_sides(compensation), compensation.joints)
-            elif isinstance(compensation, PublishedCompensation):
-                rows[:, 1] = floats_from_bits(*compensation.rows.T)
-            self._amounts = texture_from_array(rows, 2)
-        if blend is not former_blend:
-            self._blend = None if blend is None else texture_from_array(blend, 1)
-        mask = deformation.mask
-        if mask is not former_mask:
-            self._mask = None if mask is None else texture_from_array(mask, 1)
-        self._uploaded = (compensation, painted, blend, mask)
-
     def _skin(self, deformation: Deformation, palette: PosePalette) -> None:
-        mesh, kernel, blended = self.mesh, shaders.kernel_of(deformation), self._blend is not None
-        traits = shaders.KERNELS[kernel]
+        mesh, kernel, of_vertices = self.mesh, kernel_of(deformation), self._of_vertices
+        blended = of_vertices.blend is not None
+        traits = KERNELS[kernel]
         scaled = palette.scaled or blended
         joints = _limb_joints(deformation) if traits.with_joints else None
-        layout = shaders.pose_palette_layout(kernel, scaled)
+        layout = pose_palette_layout(kernel, scaled)
         in_texture = palette.in_texture(layout)
         if "centres" in traits.samplers:
             self._find_centres(palette, layout, in_texture)
@@ -210,30 +182,30 @@ class DeformedMesh:
             kernel,
             scaled and traits.scales,
             in_texture,
-            joints is not None and palette.in_texture(shaders.JOINTS_LAYOUT, joints),
+            joints is not None and palette.in_texture(JOINTS_LAYOUT, joints),
             blended=blended,
-            masked=self._mask is not None,
+            masked=of_vertices.mask is not None,
         )
         shader.bind()
         palette.bind(shader, layout)
         if joints is not None:
-            palette.bind(shader, shaders.JOINTS_LAYOUT, joints)
+            palette.bind(shader, JOINTS_LAYOUT, joints)
         shader.uniform_block("object_space", self._space)
         shader.uniform_sampler("rest", self._shaped or mesh.rest)
         shader.uniform_sampler("influences", mesh.influences)
-        of_vertices = [name for name in ("blend", "mask") if getattr(self, f"_{name}") is not None]
-        for name in (*traits.samplers, *of_vertices):
+        for name in (*traits.samplers, *of_vertices.names):
             shader.uniform_sampler(name, self._texture(name))
         shader.image("positions", self.positions)
         dispatch(shader, mesh.vertex_count)
 
     def _texture(self, name: str) -> GPUTexture:
         """The texture for a sampler of a kernel."""
-        texture: GPUTexture | None = getattr(self, f"_{name}", None)
-        return texture if texture is not None else getattr(self.mesh, name)
+        if name == "centres" and self._centres is not None:
+            return self._centres
+        return getattr(self.mesh if hasattr(type(self.mesh), name) else self._of_vertices, name)
 
     def _find_centres(
-        self, palette: PosePalette, layout: shaders.PosePaletteLayout, in_texture: bool
+        self, palette: PosePalette, layout: PosePaletteLayout, in_texture: bool
     ) -> None:
         mesh = self.mesh
         if self._centres is None:
@@ -259,10 +231,6 @@ class DeformedMesh:
         shader.uniform_sampler("fans", mesh.fans)
         shader.image("normals", self.normals)
         dispatch(shader, mesh.group_count)
-
-
-def _sides(measured: MeasuredJoints) -> NDArray[np.intp]:
-    return measured.limbs.sides(measured.joints, measured.bones)
 
 
 def _limb_joints(deformation: Deformation) -> LimbJoints:

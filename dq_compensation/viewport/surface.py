@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from . import shaders
 from .gpu_objects import new_uniform_buffer, set_matrix, update_uniform_buffer
+from .shader_building import VIEW_TEXELS
 from .skinning import DeformedMesh
 
 MAX_LIGHTS = 4
 # In units of normalised depth: as little as keeps edges in front of their own surface.
-_WIRE_DEPTH_BIAS = 2e-5
+WIRE_DEPTH_BIAS = 2e-5
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class ViewUniforms:
     """The view of a region and its lights, on the GPU; make one and update it for each region."""
 
     def __init__(self) -> None:
-        self._texels = np.zeros((shaders.VIEW_TEXELS, 4), np.float32)
+        self._texels = np.zeros((VIEW_TEXELS, 4), np.float32)
         self.block = new_uniform_buffer(self._texels)
 
     def update(
@@ -162,7 +163,7 @@ def draw_wire(
         shader.uniform_sampler("positions", deformed.positions)
         set_matrix(shader, "object_matrix", object_matrix)
         shader.uniform_float("wire_colour", colour)
-        shader.uniform_float("depth_bias", _WIRE_DEPTH_BIAS)
+        shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
         batch.draw(shader)
     finally:
         gpu.shader.unbind()

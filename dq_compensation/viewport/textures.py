@@ -7,7 +7,7 @@ from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
 from .gpu_objects import new_texture, read_floats, run_compute
-from .shaders import LOCAL_SIZE, TEXTURE_WIDTH
+from .shader_building import LOCAL_SIZE, TEXTURE_WIDTH
 
 _FORMATS = {1: "R32F", 2: "RG32F", 4: "RGBA32F"}
 _PIXEL_BYTES = {"R32F": 4, "RG32F": 8, "RGBA32F": 16, "RGBA16F": 8}
@@ -53,9 +53,13 @@ def texture_bytes(texture: GPUTexture) -> int:
     return texture.width * texture.height * _PIXEL_BYTES[texture.format]
 
 
-def dispatch(shader: GPUShader, count: int) -> None:
-    """Run a compute shader with one invocation for each of `count` pixels (and some past them)."""
+def dispatch(shader: GPUShader, count: int, instances: int = 1) -> None:
+    """Run a compute shader with one invocation for each of `count` pixels (and some past them).
+
+    Args:
+        instances: how often; the third number of an invocation is that of its instance.
+    """
     if count <= TEXTURE_WIDTH:
-        run_compute(shader, -(-count // LOCAL_SIZE), 1)
+        run_compute(shader, -(-count // LOCAL_SIZE), 1, instances)
     else:
-        run_compute(shader, TEXTURE_WIDTH // LOCAL_SIZE, row_count(count))
+        run_compute(shader, TEXTURE_WIDTH // LOCAL_SIZE, row_count(count), instances)

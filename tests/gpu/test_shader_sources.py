@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dq_compensation.viewport.shader_building import SHARED_CONSTANTS
 from dq_compensation.viewport.shader_sources import (
     SHADERS_DIRECTORY,
     ShaderSourceError,
     shader_source,
 )
-from dq_compensation.viewport.shaders import SHARED_CONSTANTS
 
 
 def test_an_included_file_appears_once(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Who may import whom, from the top down.
 
-ui -> setup_check, examples -> bake -> lifecycle -> viewport, modifier -> session -> scene ->
-analysis -> core.
+ui -> setup_check, examples, playback -> bake -> lifecycle -> viewport, modifier -> session ->
+scene -> analysis -> core.
 """
 
 import ast
@@ -28,6 +28,7 @@ LAYERS: dict[str, int] = {
     "modifier": 4,
     "lifecycle": 5,
     "bake": 6,
+    "playback": 7,
     "setup_check": 7,
     "examples": 7,
     "ui": 8,

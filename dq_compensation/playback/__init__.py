@@ -1,0 +1,1 @@
+"""Takes: the motion of rigs, cached so that it plays without them."""

@@ -1,0 +1,259 @@
+"""Caches takes: samples an armature, reduces the keys, keeps the result in the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..analysis.keyed_frames import reduced_values
+from ..analysis.take_reduction import reduce_poses
+from ..bake.frames import frames_of_range
+from ..bake.shape_key_bake import Progress, with_progress
+from ..bake.source import REFUSAL_REST
+from ..core.local_poses import Interpolation
+from ..core.take_fitting import scales_of_keys
+from ..core.takes import Take, TakeValues
+from ..errors import UserError
+from ..scene.animation_curves import bone_curves, bone_drivers, played_actions
+from ..scene.armature import armature_of, is_in_edit_mode
+from ..scene.motion_state import motion_digests
+from ..scene.object_settings import settings_of
+from ..scene.stored_takes import remove_unused_take, store_take, stored_bytes
+from ..scene.take_settings import TakeItem, find_take, takes_of
+from ..scene.targets import deformed_meshes
+from ..scene.units import object_millimetres
+from ..session.known_takes import note_changed
+from ..wording import counted
+from .sampling import MotionSource, SampledMotion, sample_motion
+
+REFUSAL_LINKED = (
+    "{armature} is linked, and takes are kept with it. Make a library override of it, or cache the "
+    "take in its own file."
+)
+REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
+REFUSAL_NO_MESH = "{armature} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
+REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
+REFUSAL_HIDDEN = (
+    "{armature} and its meshes are hidden, so Blender does not evaluate them. Show one of them."
+)
+REFUSAL_NO_KEYS = "The action {action} has no keys for the bones of {armature}. Choose another."
+REFUSAL_NO_MOTION = (
+    "Nothing moves the bones of {armature}. Give it an action, NLA strips, drivers or constraints."
+)
+REFUSAL_STILL = "No bone of {armature} moves from frame {first} to frame {last}. Choose a range."
+
+# Of the frames of a take, whose keys count them from the first.
+MOST_FRAMES = 65536
+# The part of the tolerance for bones where shape keys move the skin, too.
+_FOR_BONES = 0.75
+
+
+@dataclass(frozen=True)
+class TakeOptions:
+    """What to cache, and how.
+
+    Attributes:
+        name: of the take; one of that name is replaced.
+        tolerance: how far the skin may be off between keys, in millimetres.
+    """
+
+    name: str
+    first: int
+    last: int
+    tolerance: float = 0.5
+    interpolation: Interpolation = "SLERP"
+
+
+def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> str | None:
+    """Why no take of an armature object can be cached, or None; cheap."""
+    name = armature.name
+    meshes = deformed_meshes(armature, view_layer)
+    if reason := takes_refusal(armature):
+        return reason
+    if armature_of(armature).pose_position == "REST":
+        return REFUSAL_REST.format(armature=name)
+    if is_in_edit_mode(armature):
+        return REFUSAL_EDIT_MODE.format(armature=name)
+    if not meshes:
+        return REFUSAL_NO_MESH.format(armature=name)
+    if not any(obj.visible_get(view_layer=view_layer) for obj in (armature, *meshes)):
+        return REFUSAL_HIDDEN.format(armature=name)
+    return None
+
+
+def takes_refusal(armature: bpy.types.Object) -> str | None:
+    """Why the takes of an armature object cannot be changed, or None."""
+    if armature.library is not None:
+        return REFUSAL_LINKED.format(armature=armature.name)
+    return None
+
+
+def motion_refusal(armature: bpy.types.Object) -> str | None:
+    """Why an armature object cannot move at all, or None."""
+    played = played_actions(armature)
+    constrained = any(len(bone.constraints) for bone in armature.pose.bones)
+    if constrained or any(bone_curves(played)) or any(bone_drivers(armature)):
+        return None
+    if played:
+        return REFUSAL_NO_KEYS.format(action=played[0].action.name, armature=armature.name)
+    return REFUSAL_NO_MOTION.format(armature=armature.name)
+
+
+def cache_take(
+    armature: bpy.types.Object, options: TakeOptions, context: bpy.types.Context
+) -> Generator[Progress, None, list[str]]:
+    """Cache a take of an armature object; closed before its end it has changed nothing.
+
+    Args:
+        armature: without a `take_refusal`.
+
+    Returns:
+        a sentence for the user.
+
+    Raises:
+        UserError: it cannot be done; nothing has changed.
+    """
+    frames = frames_of_range(options.first, options.last, 1)
+    if len(frames) > MOST_FRAMES:
+        raise UserError(f"A take has at most {MOST_FRAMES:,} frames. Cache a part of the range.")
+    if reason := motion_refusal(armature):
+        raise UserError(reason)
+    if not options.name:
+        raise UserError("The take has no name. Type one.")
+    former = find_take(armature, options.name)
+    if former is not None and former.stored is not None and former.stored.library is not None:
+        raise UserError(
+            REFUSAL_LINKED_TAKE.format(
+                take=options.name, armature=armature.name, instead="Choose another name."
+            )
+        )
+    scene, meshes = context.scene, deformed_meshes(armature, context.view_layer)
+    source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
+    sampled = yield from with_progress(
+        sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
+    )
+    unit = object_millimetres(armature, scene)
+    rate = scene.render.fps / scene.render.fps_base
+    steps = make_take(source, sampled, options, options.tolerance / unit, rate)
+    take, error = yield from with_progress(steps, f"Reducing keys of {options.name}", 0.5, 0.5)
+    if len(frames) > 1 and _is_still(take):
+        raise UserError(
+            REFUSAL_STILL.format(armature=armature.name, first=options.first, last=options.last)
+        )
+    item = keep_take(armature, take, options, error * unit)
+    item.made_from = json.dumps(motion_digests(armature))
+    note_changed(item, ())
+    return [_report(item, take, sampled, armature)]
+
+
+def make_take(
+    source: MotionSource,
+    sampled: SampledMotion,
+    options: TakeOptions,
+    tolerance: float,
+    fps: float,
+) -> Generator[float, None, tuple[Take, float]]:
+    """Make a take of what was sampled; yields the part that is done.
+
+    Args:
+        tolerance: in armature units; a quarter of it is for shape keys, where some move.
+        fps: of the scene.
+
+    Returns:
+        the take, and how far its skin is off at most, armature units.
+    """
+    moving = np.ptp(sampled.values, axis=0) > 0.0 if len(sampled.values) else np.zeros(0, np.bool_)
+    for_bones = tolerance * (_FOR_BONES if moving.any() else 1.0)
+    poses = yield from reduce_poses(
+        sampled.poses, source.parents, source.boxes, for_bones, options.interpolation
+    )
+    for_value = (tolerance - for_bones) / max(np.count_nonzero(moving), 1)
+    keys, values = reduced_values(sampled.values, for_value / np.maximum(source.value_reach, 1e-30))
+    take = Take(
+        source.names,
+        poses.parents,
+        source.rest,
+        options.first,
+        options.last,
+        fps,
+        poses.keys,
+        poses.poses.locations.astype(np.float32),
+        poses.poses.rotations.astype(np.float32),
+        scales_of_keys(poses.poses.scales),
+        TakeValues(source.value_names, keys, values),
+        options.interpolation,
+    )
+    return take, poses.error + (tolerance - for_bones)
+
+
+def keep_take(
+    armature: bpy.types.Object, take: Take, options: TakeOptions, error: float
+) -> TakeItem:
+    """Write a take into the file, in the place of the one that has its name."""
+    settings = settings_of(armature)
+    item = find_take(armature, options.name)
+    if item is None:
+        item = settings.takes.add()
+        item.name = options.name
+    former, item.stored = item.stored, store_take(take, f"{armature.name} {options.name}")
+    remove_unused_take(former)
+    item.frame_start, item.frame_end = take.frame_start, take.frame_end
+    item.tolerance, item.interpolation = options.tolerance, take.interpolation
+    item.error = error
+    item.sampled_keys = take.node_count * (take.length + 1)
+    item.keys = take.keys.key_count
+    settings.active_take = [each.name for each in settings.takes].index(options.name)
+    if find_take(armature, settings.playback.take) is None:
+        settings.playback.take = options.name
+    return item
+
+
+def remove_take(armature: bpy.types.Object, name: str) -> None:
+    """Remove a take and free its data-block.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    settings = settings_of(armature)
+    names = [item.name for item in takes_of(armature)]
+    if name not in names:
+        raise UserError(f"{armature.name} has no take {name}.")
+    index = names.index(name)
+    stored = settings.takes[index].stored
+    try:
+        settings.takes.remove(index)
+    except TypeError as error:  # of a library override
+        reason = REFUSAL_LINKED_TAKE.format(
+            take=name, armature=armature.name, instead="Remove it there."
+        )
+        raise UserError(reason) from error
+    remove_unused_take(stored)
+    settings.active_take = max(min(settings.active_take, len(settings.takes) - 1), 0)
+
+
+def take_size(item: TakeItem) -> str:
+    """How many keys a take has and had, and the memory in the file."""
+    count = stored_bytes(item.stored) if item.stored is not None else 0
+    size = f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} KB"
+    return f"{item.keys:,} of {counted(item.sampled_keys, 'key')}, {size}"
+
+
+def _report(item: TakeItem, take: Take, sampled: SampledMotion, armature: bpy.types.Object) -> str:
+    values = len(take.values.names)
+    text = f"Cached {item.name} of {armature.name}: {counted(take.length + 1, 'frame')}, "
+    text += f"{take_size(item)}. The skin is off by {item.error:.2f} mm at most."
+    if values:
+        text += f" The values of {counted(values, 'shape key')} are in it, too."
+    if sampled.travels:
+        text += f" {armature.name} moves as an object: the take has the motion of its bones alone."
+    return text
+
+
+def _is_still(take: Take) -> bool:
+    """Whether nothing moves in a take."""
+    still = take.keys.key_count == take.keys.track_count
+    return still and take.values.keys.key_count == take.values.keys.track_count

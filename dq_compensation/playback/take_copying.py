@@ -1,0 +1,72 @@
+"""Gives takes to another armature: bones are matched by name."""
+
+from __future__ import annotations
+
+import bpy
+
+from ..core.take_fitting import fitted
+from ..core.takes import Take, node_names
+from ..errors import UserError
+from ..scene.armature import deforming_bones, read_skeleton
+from ..scene.bendy_segments import with_bendy_bones
+from ..scene.object_settings import settings_of
+from ..scene.take_settings import takes_of
+from ..session.known_takes import read_take
+from ..wording import counted, listed
+
+REFUSAL_NO_BONES = "{armature} has no bone of the take {take} of {source}."
+
+
+def copy_takes(source: bpy.types.Object, armature: bpy.types.Object) -> list[str]:
+    """Add the takes of an armature object to those of another one; both share the data-blocks.
+
+    Returns:
+        sentences that name what the rigs do not have in common.
+
+    Raises:
+        UserError: no bone has a name in common, or a take cannot be read; nothing has changed.
+    """
+    known = {item.stored for item in takes_of(armature)}
+    copied = [item for item in takes_of(source) if item.stored not in known]
+    if not copied:
+        raise UserError(f"{armature.name} has all takes of {source.name} already.")
+    sentences = []
+    for item in copied:
+        sentences += differences(item.name, read_take(item), source, armature)
+    settings = settings_of(armature)
+    for item in copied:
+        added = settings.takes.add()
+        added.name, added.stored = item.name, item.stored
+        added.frame_start, added.frame_end = item.frame_start, item.frame_end
+        added.tolerance, added.interpolation = item.tolerance, item.interpolation
+        added.error, added.sampled_keys, added.keys = item.error, item.sampled_keys, item.keys
+        added.is_copied = True
+    settings.active_take = len(settings.takes) - 1
+    takes = counted(len(copied), "take")
+    return [f"Copied {takes} of {source.name} to {armature.name}.", *sentences]
+
+
+def differences(
+    name: str, take: Take, source: bpy.types.Object, armature: bpy.types.Object
+) -> list[str]:
+    """What a take and an armature object do not have in common, as sentences."""
+    skeleton = with_bendy_bones(read_skeleton(armature), armature)
+    rows = node_names(skeleton)
+    if not set(rows) & set(take.node_names):
+        raise UserError(
+            REFUSAL_NO_BONES.format(armature=armature.name, take=name, source=source.name)
+        )
+    found = fitted(take, skeleton)
+    deforming = deforming_bones(armature)
+    still = [bone for bone in found.still if bone.partition(":")[0] in deforming]
+    sentences = []
+    if still:
+        bones = f"{counted(len(still), 'bone')} of {armature.name}"
+        verbs = ("is", "rests") if len(still) == 1 else ("are", "rest")
+        text = f"{bones} {verbs[0]} not in {name} and {verbs[1]}: {listed(still)}."
+        sentences.append(text)
+    if found.lost:
+        bones, verb = counted(len(found.lost), "bone"), "is" if len(found.lost) == 1 else "are"
+        text = f"{bones} of {name} {verb} not in {armature.name}: {listed(found.lost)}."
+        sentences.append(text)
+    return sentences

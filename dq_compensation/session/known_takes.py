@@ -1,0 +1,61 @@
+"""Takes that were read in this session, and what has changed since they were cached."""
+
+from __future__ import annotations
+
+import bpy
+
+from ..core.takes import Take
+from ..errors import UserError
+from ..scene.stored_takes import is_take, stored_take
+from ..scene.take_settings import TakeItem, find_take
+
+LOST = "The take {name} has lost its keys. Cache it again, or remove it."
+
+# By the session_uid of the data-block, whose bytes never change.
+_takes: dict[int, Take] = {}
+_changed: dict[int, tuple[str, ...]] = {}
+
+
+def read_take(item: TakeItem) -> Take:
+    """The take of an item.
+
+    Raises:
+        UserError: it was removed by hand, or cannot be read.
+    """
+    mesh = item.stored
+    if mesh is None or not is_take(mesh):
+        raise UserError(LOST.format(name=item.name))
+    if mesh.session_uid not in _takes:
+        _takes[mesh.session_uid] = stored_take(mesh)
+    return _takes[mesh.session_uid]
+
+
+def take_named(armature: bpy.types.Object, name: str) -> Take | None:
+    """The take of an armature object with that name; None where there is none to be read."""
+    item = find_take(armature, name)
+    try:
+        return read_take(item) if item is not None else None
+    except UserError:
+        return None
+
+
+def changed_since(item: TakeItem) -> tuple[str, ...]:
+    """What has changed since a take was cached, by its names for riggers, as found last."""
+    return _changed.get(item.stored.session_uid, ()) if item.stored is not None else ()
+
+
+def note_changed(item: TakeItem, parts: tuple[str, ...]) -> None:
+    """Remember what has changed since a take was cached."""
+    if item.stored is not None:
+        _changed[item.stored.session_uid] = parts
+
+
+def forget_takes(kept: set[int] | None = None) -> None:
+    """Forget takes, as when another file is loaded.
+
+    Args:
+        kept: the session_uid of the data-blocks that are not forgotten; by default none.
+    """
+    for known in (_takes, _changed):
+        for uid in known.keys() - (kept or set()):
+            del known[uid]

@@ -1,0 +1,187 @@
+"""The poses of many instances on the GPU: of takes, or of armatures that Blender has evaluated.
+
+A take is played in two passes, each one dispatch for all instances of all characters: what the keys
+say of each bone, then the product down the hierarchy. `instanced_mesh` skins by the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gpu
+import numpy as np
+from gpu.types import GPUShader, GPUTexture
+from numpy.typing import NDArray
+
+from ..core.skeleton import Skeleton
+from . import instance_shaders
+from .gpu_objects import set_ints
+from .kernels import PosePaletteLayout
+from .take_tables import BONE_STRIDE, INSTANCE_STRIDE, InstanceGroup, Playing, TakeTables, rest_rows
+from .textures import dispatch, empty_texture, texture_bytes, texture_from_array
+
+
+class InstancePoses:
+    """The palettes of all instances.
+
+    Attributes:
+        groups: one for each character.
+        layout: of each row of a palette; what all meshes want together.
+        scaled: whether bones may have a scale.
+        palettes: RGBA32F texture, `layout.stride` texels for each row of each instance.
+        locals: RGBA32F texture, `key_stride` texels for each row: the transforms against parents
+            and the values of shape keys; None where the poses do not come from takes.
+    """
+
+    def __init__(
+        self, groups: Sequence[InstanceGroup], layout: PosePaletteLayout, *, scaled: bool
+    ) -> None:
+        self.groups = tuple(groups)
+        self.scaled = scaled
+        self.layout = layout.with_scales() if scaled else layout
+        self._row_count = sum(group.count * group.row_count for group in groups)
+        self._instance_count = sum(group.count for group in groups)
+        self._most_rows = max((group.row_count for group in groups), default=0)
+        self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
+        self.locals: GPUTexture | None = None
+
+    @property
+    def key_stride(self) -> int:
+        """The texels of a row of `locals`."""
+        return 3 if self.scaled else 2
+
+    def bind(self, shader: GPUShader, group: InstanceGroup, first: int) -> None:
+        """Give the palettes of a group, from its instance `first` on, to a bound shader."""
+        shader.uniform_sampler("palette_texture", self.palettes)
+        start = group.first_row + first * group.row_count
+        set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
+
+    def gpu_bytes(self) -> int:
+        """The memory of all textures."""
+        return sum(texture_bytes(each) for each in vars(self).values() if _is_texture(each))
+
+
+class Playback(InstancePoses):
+    """The poses of instances that play takes.
+
+    Args:
+        characters: the instances of each character; their takes are fitted to its skeleton.
+        layout: what the meshes read of a pose; see `kernels.pose_palette_layout`.
+        fps: the frame rate of the scene; None: that of each take.
+
+    Raises:
+        ValueError: of `TakeTables`.
+    """
+
+    def __init__(
+        self,
+        characters: Sequence[Sequence[Playing]],
+        layout: PosePaletteLayout,
+        fps: float | None = None,
+    ) -> None:
+        tables = TakeTables(characters, fps)
+        super().__init__(tables.groups, layout, scaled=tables.scaled)
+        self._instances = texture_from_array(tables.instances, 4)
+        self._tracks = texture_from_array(tables.tracks, 2)
+        self._key_frames = texture_from_array(tables.key_frames, 1)
+        self._keys = texture_from_array(tables.keys, 4)
+        self._bones = texture_from_array(tables.bones, 4)
+        self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
+        self._frame: float | None = None
+
+    def play(self, frame: float) -> bool:
+        """Pose all instances.
+
+        Args:
+            frame: of the scene, with its fraction.
+
+        Returns:
+            whether the frame is another one than before.
+        """
+        if frame == self._frame or not self._instance_count:
+            return False
+        self._frame = frame
+        try:
+            self.interpolate(frame)
+            self.chain()
+        finally:
+            gpu.shader.unbind()
+        return True
+
+    def interpolate(self, frame: float) -> None:
+        """The first pass."""
+        shader: Any = instance_shaders.interpolate_keys_shader(self.scaled)
+        shader.bind()
+        for name in ("instances", "tracks", "key_frames", "keys"):
+            shader.uniform_sampler(name, getattr(self, f"_{name}"))
+        shader.uniform_float("frame", frame)
+        shader.image("locals", self.locals)
+        dispatch(shader, self._most_rows, self._instance_count)
+
+    def chain(self) -> None:
+        """The second pass."""
+        shader: Any = instance_shaders.chain_bones_shader(self.layout, self.scaled)
+        shader.bind()
+        shader.uniform_sampler("instances", self._instances)
+        shader.uniform_sampler("bones", self._bones)
+        shader.uniform_sampler("locals", self.locals)
+        shader.image("palettes", self.palettes)
+        dispatch(shader, self._most_rows, self._instance_count)
+
+
+class GivenPoses(InstancePoses):
+    """The poses of instances as matrices, uploaded together.
+
+    Args:
+        characters: the skeleton of each character, and the number of its instances.
+        layout: what the meshes read of a pose.
+    """
+
+    def __init__(
+        self, characters: Sequence[tuple[Skeleton, int]], layout: PosePaletteLayout
+    ) -> None:
+        groups: list[InstanceGroup] = []
+        rows: list[NDArray[np.floating]] = []
+        rest: list[NDArray[np.floating]] = [np.zeros((0, BONE_STRIDE, 4))]
+        bones = 0
+        first_row = first_instance = 0
+        for skeleton, count in characters:
+            size = skeleton.row_count
+            groups.append(InstanceGroup(first_instance, first_row, count, size))
+            starts = first_row + size * np.arange(count)
+            found = np.zeros((count, INSTANCE_STRIDE, 4))
+            found[:, 0] = np.column_stack((starts, *np.full((3, count), [[size], [size], [bones]])))
+            rows.append(found.reshape(-1, 4))
+            rest.append(rest_rows(skeleton.frames, np.full(size, -1)))
+            bones, first_row, first_instance = (
+                bones + size,
+                first_row + size * count,
+                first_instance + count,
+            )
+        super().__init__(groups, layout, scaled=True)
+        self._instances = texture_from_array(np.concatenate(rows), 4)
+        self._bones = texture_from_array(np.concatenate(rest).reshape(-1, 4), 4)
+        self._matrices: GPUTexture | None = None
+
+    def upload(self, matrices: NDArray[np.floating]) -> None:
+        """Take the poses of all instances.
+
+        Args:
+            matrices: shape (rows, 3 or 4, 4), D of the rows of all instances.
+        """
+        self._matrices = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
+        shader: Any = instance_shaders.chain_bones_shader(self.layout, scaled=True, given=True)
+        try:
+            shader.bind()
+            shader.uniform_sampler("instances", self._instances)
+            shader.uniform_sampler("bones", self._bones)
+            shader.uniform_sampler("matrices", self._matrices)
+            shader.image("palettes", self.palettes)
+            dispatch(shader, self._most_rows, self._instance_count)
+        finally:
+            gpu.shader.unbind()
+
+
+def _is_texture(value: object) -> bool:
+    return isinstance(value, GPUTexture)

@@ -1,0 +1,112 @@
+"""The kernels that skin vertices, and what each one reads of a pose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from ..core.deform import Deformation
+from ..core.measured_joints import MeasuredJoints
+
+Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]
+"""What skins the vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
+
+
+@dataclass(frozen=True)
+class PosePaletteLayout:
+    """The parts of a bone in the pose palette, in this order; each is one vec4 but the matrix.
+
+    Attributes:
+        rotation: the unit quaternion of the rigid part.
+        matrix: the first three rows of D.
+        limb: the posed limb direction, and how much the limb is straight.
+        joints: of each joint, not of each bone: posed and at rest, six vec4; alone.
+    """
+
+    rotation: bool = False
+    dual: bool = False
+    matrix: bool = False
+    limb: bool = False
+    joints: bool = False
+
+    @property
+    def stride(self) -> int:
+        """The number of vec4 of a bone."""
+        return self.rotation + self.dual + 3 * self.matrix + self.limb + 6 * self.joints
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where the parts of a bone are that shaders find by name; the rotation is first."""
+        places = {"PALETTE_STRIDE": str(self.stride)}
+        if self.dual:
+            places["PALETTE_DUAL"] = str(int(self.rotation))
+        if self.matrix:
+            places["PALETTE_MATRIX"] = str(self.rotation + self.dual)
+        return places
+
+    def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
+        """The parts of both."""
+        names = [each.name for each in fields(self)]
+        return PosePaletteLayout(*(getattr(self, name) or getattr(other, name) for name in names))
+
+    def with_scales(self) -> PosePaletteLayout:
+        """The same with the scales of bones, which a dual quaternion cannot represent."""
+        return replace(self, dual=False, matrix=True) if self.dual else self
+
+
+JOINTS_LAYOUT = PosePaletteLayout(joints=True)
+
+
+@dataclass(frozen=True)
+class KernelTraits:
+    """How a kernel is compiled, and what it reads beside rest positions and influences.
+
+    Attributes:
+        source: its file, without the suffix.
+        palette: what it needs of each bone.
+        samplers: the textures of `DeformedMesh` that it reads, by name.
+        defines: for the compiler.
+        scales: whether it has another way for bones with a scale, which SCALED chooses.
+    """
+
+    source: str
+    palette: PosePaletteLayout
+    samplers: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    scales: bool = True
+
+    @property
+    def with_joints(self) -> bool:
+        """Whether it reads `JOINTS_LAYOUT` too."""
+        return "MEASURE" in self.defines
+
+
+_RIGID = PosePaletteLayout(rotation=True, dual=True)
+KERNELS: dict[Kernel, KernelTraits] = {
+    "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
+    "DUAL_QUATERNION": KernelTraits("skin_dual_quaternion", _RIGID),
+    "PUBLISHED": KernelTraits(
+        "skin_dual_quaternion", replace(_RIGID, limb=True), ("amounts",), ("COMPENSATE",)
+    ),
+    "MEASURED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("MEASURE",)),
+    "SPHERICAL_JOINT": KernelTraits(
+        "skin_spherical_joint",
+        PosePaletteLayout(rotation=True, matrix=True),
+        ("joint_of_vertex", "centres"),
+    ),
+}
+
+
+def kernel_of(deformation: Deformation) -> Kernel:
+    """The kernel of a method; where compensation does not act, that of dual quaternions."""
+    if deformation.method != "COMPENSATED":
+        return deformation.method
+    if deformation.factor == 0.0:
+        return "DUAL_QUATERNION"
+    return "MEASURED" if isinstance(deformation.compensation, MeasuredJoints) else "PUBLISHED"
+
+
+def pose_palette_layout(kernel: Kernel, scaled: bool) -> PosePaletteLayout:
+    """The layout that a kernel needs; `scaled`: some bone of the pose has a scale."""
+    layout = KERNELS[kernel].palette
+    return layout.with_scales() if scaled else layout

@@ -1,0 +1,66 @@
+// For MEASURED: the posed joints (dq_compensation/core/limb_joints.py: LimbJoints.posed), as
+// `measured_compensation.glsl` reads them. One invocation for each joint of each instance.
+// rest_joints: four texels for each: (head, row of the pose that moves the child's start), (along the
+// child's limb, row that moves the parent's end), (back along the parent's limb, 0), (child, parent,
+// 0, 0), both bones.
+
+#include "items.glsl"
+#include "posed_rows.glsl"
+
+vec4 rest_joint(int joint, int part)
+{
+  return texelFetch(rest_joints, texel_of(4 * joint + part), 0);
+}
+
+#ifdef SCALED
+vec3 scaled_vector(int row, vec3 v)
+{
+  int first = row * PALETTE_STRIDE + PALETTE_MATRIX;
+  return transform_by_rows(
+      palette_texel(first), palette_texel(first + 1), palette_texel(first + 2), vec4(v, 0.0));
+}
+
+// How thick the limb at a joint is scaled: the longest that a unit vector across it becomes.
+float thickness(int joint)
+{
+  int row = int(rest_joint(joint, 0).w);
+  vec3 along = rest_joint(joint, 1).xyz;
+  vec3 least = abs(along.x) < 0.6 ? vec3(1.0, 0.0, 0.0) : vec3(0.0, 1.0, 0.0);
+  vec3 across = normalize(cross(along, least));
+  vec3 p = scaled_vector(row, across);
+  vec3 q = scaled_vector(row, cross(along, across));
+  float half_difference = 0.5 * (dot(p, p) - dot(q, q));
+  float product = dot(p, q);
+  float longest = sqrt(half_difference * half_difference + product * product);
+  return sqrt(0.5 * (dot(p, p) + dot(q, q)) + longest);
+}
+#endif
+
+void main()
+{
+  int joint = item_number();
+  if (joint >= joint_count) {
+    return;
+  }
+  vec4 head = rest_joint(joint, 0);
+  vec4 forth = rest_joint(joint, 1);
+  vec3 back = rest_joint(joint, 2).xyz;
+  ivec2 bones = ivec2(rest_joint(joint, 3).xy);
+  int start = int(head.w);
+  int end = int(forth.w);
+  vec3 posed = posed_point(start, head.xyz);
+  float gap = length(posed - posed_point(end, head.xyz));
+  float size = 1.0;
+#ifdef SCALED
+  size = max(thickness(joint), thickness(bones.y));
+#endif
+  int place = (instance_number() * joint_count + joint) * JOINT_STRIDE;
+  imageStore(joints, texel_of(place), vec4(posed, size));
+  imageStore(joints, texel_of(place + 1), vec4(head.xyz, gap));
+  imageStore(joints, texel_of(place + 2), vec4(forth.xyz, straightness(bones.x)));
+  imageStore(joints,
+             texel_of(place + 3),
+             vec4(rotate_vector(bone_rotation(start), forth.xyz), 0.0));
+  imageStore(joints, texel_of(place + 4), vec4(back, straightness(bones.y)));
+  imageStore(joints, texel_of(place + 5), vec4(rotate_vector(bone_rotation(end), back), 0.0));
+}

@@ -1,0 +1,439 @@
+"""Copies of a character are posed by one upload and skinned by one dispatch, as if alone.
+
+Tolerance: 1e-4 of the size, for float32 and weights of 16 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+from weakref import ref
+
+import bpy
+import gpu
+import numpy as np
+import pytest
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.core.pose import Pose
+from dq_compensation.errors import PoseError
+from dq_compensation.scene.bind import bind
+from dq_compensation.scene.numpy_evaluator import PosedDeformer
+from dq_compensation.scene.object_settings import Settings, settings_of
+from dq_compensation.session.status import status_of
+from dq_compensation.viewport import draw_handler, instance_poses, instanced_mesh, playing
+from dq_compensation.viewport.batches import Batch, Batches
+from dq_compensation.viewport.characters import Characters
+from dq_compensation.viewport.members import Member
+from dq_compensation.viewport.take_tables import Playing, TakeTiming
+from human_model import build_human, load_human_arrays
+from tests.blender.conftest import Human
+from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
+from tests.blender.test_take_caching import LAST, animate
+from tests.gpu.test_playback import expected_matrices, make_take
+from tests.limb import build_limb
+
+TOLERANCE = 1e-4
+# Seen from above.
+ABOVE = ((1, 0, 0, -1.2), (0, 1, 0, 0), (0, 0, 1, -2), (0, 0, 0, 1))
+Pair = tuple[bpy.types.Object, bpy.types.Object]
+
+
+def make_copies(count: int) -> list[Pair]:
+    """Limbs that share a mesh, each on an armature of its own, each in another pose."""
+    pairs = [build_limb()]
+    scene = bpy.context.scene
+    for number in range(1, count):
+        obj, armature = (each.copy() for each in pairs[0])
+        for each in (obj, armature):
+            scene.collection.objects.link(each)
+        obj.parent = obj.modifiers[0].object = armature  # type: ignore[attr-defined]
+        armature.location = (2.0 * number, 0.5, 0.0)
+        pairs.append((obj, armature))
+    for number, (obj, armature) in enumerate(pairs):
+        pose(armature, 0.3 + 0.2 * number)
+        settings_of(obj).factor = 1.0 - 0.3 * number
+    bpy.context.view_layer.update()
+    for obj, _ in pairs:
+        status_of(obj).binding = bind(obj)
+    return pairs
+
+
+def pose(armature: bpy.types.Object, angle: float) -> None:
+    bone = armature.pose.bones["Lower"]
+    bone.rotation_mode = "XYZ"
+    bone.rotation_euler = (angle, 0.2, -0.3 * angle)
+
+
+class Drawing:
+    """What one viewport does."""
+
+    def __init__(self, objects: list[bpy.types.Object]) -> None:
+        self.batches, self.objects = Batches(), objects
+        self.problems: dict[str, PoseError | None] = {}
+
+    def __call__(self) -> tuple[list[Batch], list[bpy.types.Object]]:
+        bpy.context.view_layer.update()
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        members, alone = self.batches.members(self.objects, depsgraph)
+        found = []
+        for some in members:
+            found += self.batches.update(some, depsgraph, self._note)
+        return found, alone
+
+    def _note(self, member: Member, error: PoseError | None) -> None:
+        self.problems[member.obj.name] = error
+
+
+def positions(batches: list[Batch]) -> dict[str, NDArray[np.float32]]:
+    return {
+        member.obj.name: found
+        for batch in batches
+        for member, found in zip(batch.members, batch.instances.read_positions(), strict=True)
+    }
+
+
+def assert_as_if_alone(batches: list[Batch]) -> None:
+    for name, found in positions(batches).items():
+        expected = api.evaluate(bpy.data.objects[name])
+        size = np.ptp(expected, axis=0).max()
+        assert np.linalg.norm(found - expected, axis=1).max() <= TOLERANCE * size, name
+
+
+def test_copies_are_one_batch_and_look_as_if_alone(addon: None) -> None:
+    pairs = make_copies(5)
+    settings_of(pairs[3][0]).method = "LINEAR"
+    settings_of(pairs[4][0]).method = "LINEAR"
+    single, _ = build_limb("Other")
+    single.data.vertices[0].co.x += 0.1  # type: ignore[union-attr]
+    status_of(single).binding = bind(single)
+    pairs[1][1].pose.bones["Hand"].scale = (1.5, 0.7, 1.0)
+    draw = Drawing([obj for obj, _ in pairs] + [single])
+    batches, alone = draw()
+    assert [len(batch.members) for batch in batches] == [3, 2]
+    assert alone == [single]
+    assert_as_if_alone(batches)
+    settings_of(pairs[4][0]).method = "COMPENSATED"
+    pairs[2][0].location.z += 0.3
+    batches, alone = draw()
+    # One has moved against its armature: joints of its own. The last of LINEAR has no copy.
+    assert sorted(len(batch.members) for batch in batches) == [3]
+    assert set(alone) == {single, pairs[2][0], pairs[3][0]}
+    assert_as_if_alone(batches)
+
+
+def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = make_copies(4)
+    draw = Drawing([obj for obj, _ in pairs])
+    draw()
+    calls: list[str] = []
+    for module, name in (
+        (instance_poses, "dispatch"),
+        (instanced_mesh, "dispatch"),
+        (instance_poses, "texture_from_array"),
+        (instanced_mesh, "texture_from_array"),
+    ):
+        original = getattr(module, name)
+
+        def counted(*arguments: Any, name: str = name, original: Any = original) -> Any:
+            calls.append(name)
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, counted)
+    draw()
+    assert calls == []
+    for _, armature in pairs:
+        pose(armature, 0.9)
+    batches, _ = draw()
+    # Palettes, joints, skin, normals.
+    assert sorted(calls) == ["dispatch"] * 4 + ["texture_from_array"]
+    assert_as_if_alone(batches)
+    calls.clear()
+    settings_of(pairs[0][0]).factor = 0.0
+    batches, _ = draw()
+    assert sorted(calls) == ["dispatch"] * 3 + ["texture_from_array"]
+    assert_as_if_alone(batches)
+
+
+def test_what_is_not_enabled_any_more_is_freed(addon: None) -> None:
+    pairs = make_copies(2)
+    draw = Drawing([obj for obj, _ in pairs])
+    instances = ref(draw()[0][0].instances)
+    draw.batches.keep_only({obj.session_uid for obj, _ in pairs})
+    assert instances() is not None
+    draw.batches.keep_only({pairs[0][0].session_uid})
+    assert instances() is None
+
+
+def test_a_pose_that_is_no_number_is_held(addon: None) -> None:
+    pairs = make_copies(3)
+    draw = Drawing([obj for obj, _ in pairs])
+    before = positions(draw()[0])
+    pairs[1][1].pose.bones["Lower"].location.x = float("nan")
+    pose(pairs[2][1], 1.3)
+    after = positions(draw()[0])
+    names = [obj.name for obj, _ in pairs]
+    np.testing.assert_array_equal(after[names[1]], before[names[1]])
+    assert np.abs(after[names[2]] - before[names[2]]).max() > 0.01
+    assert "Lower" in str(draw.problems[names[1]])
+    assert draw.problems[names[0]] is draw.problems[names[2]] is None
+    pairs[1][1].pose.bones["Lower"].location.x = 0.0
+    batches, _ = draw()
+    assert draw.problems[names[1]] is None
+    assert_as_if_alone(batches)
+
+
+def test_copies_have_shape_keys_of_their_own(addon: None) -> None:
+    first, _ = build_limb()
+    first.shape_key_add(name="Basis")
+    key = first.shape_key_add(name="Wide")
+    points = np.empty(3 * len(key.points), np.float32)
+    key.points.foreach_get("co", points)
+    key.points.foreach_set("co", 1.2 * points)
+    pairs = [(first, first.parent)]
+    twin, armature = first.copy(), first.parent.copy()
+    twin.data = first.data.copy()
+    for each in (twin, armature):
+        bpy.context.scene.collection.objects.link(each)
+    twin.parent = twin.modifiers[0].object = armature  # type: ignore[attr-defined]
+    pairs.append((twin, armature))
+    for number, (obj, rig) in enumerate(pairs):
+        pose(rig, 0.5 + number)
+        obj.data.shape_keys.key_blocks["Wide"].value = 0.9 - 0.5 * number
+    bpy.context.view_layer.update()
+    for obj, _ in pairs:
+        status_of(obj).binding = bind(obj)
+    draw = Drawing([obj for obj, _ in pairs])
+    batches, alone = draw()
+    assert len(batches) == 1
+    assert not alone
+    assert_as_if_alone(batches)
+    twin.show_only_shape_key = True
+    batches, alone = draw()
+    assert not batches
+
+
+def test_takes_play_while_the_armature_is_excluded(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two copies with a phase each and a third one that follows its armature."""
+    pairs = make_copies(3)
+    scene, layer = bpy.context.scene, bpy.context.view_layer
+    rigs = bpy.data.collections.new("Rigs")
+    scene.collection.children.link(rigs)
+    binding = status_of(pairs[0][0]).binding
+    assert binding is not None
+    takes = {name: make_take(binding.skeleton, seed) for seed, name in enumerate(("a", "b"))}
+    monkeypatch.setattr(playing, "take_named", lambda _, name: takes.get(name))
+    for number, (_, armature) in enumerate(pairs[:2]):
+        playback = settings_of(armature).playback
+        playback.playing, playback.take, playback.phase = True, "ab"[number], 2.5 * number
+        rigs.objects.link(armature)
+        scene.collection.objects.unlink(armature)
+    draw = Drawing([obj for obj, _ in pairs])
+    seen, characters = [], Characters()
+    for frame, subframe in ((12, 0.25), (14, 0.0)):
+        scene.frame_set(frame, subframe=subframe)
+        layer.layer_collection.children["Rigs"].exclude = frame == 14
+        batches, alone = draw()
+        assert alone == [pairs[2][0]]
+        assert [len(batch.members) for batch in batches] == [2]
+        for (obj, armature), name in zip(pairs, "ab", strict=False):
+            timing = TakeTiming(takes[name], phase=settings_of(armature).playback.phase)
+            pose = Pose.from_matrices(
+                expected_matrices(Playing(timing), frame + subframe), binding.skeleton
+            )
+            there = binding.object_to_armature
+            expected = PosedDeformer(binding, Settings.of(obj), pose, there)(binding.rest)
+            found = positions(batches)[obj.name]
+            # As the overlay has it.
+            depsgraph = bpy.context.evaluated_depsgraph_get()
+            own = status_of(obj).binding
+            assert own is not None
+            shown = characters.update(obj, own, depsgraph).deformed.read_positions()
+            assert np.abs(shown - found).max() <= TOLERANCE
+            size = np.ptp(expected, axis=0).max()
+            assert np.linalg.norm(found - expected, axis=1).max() <= TOLERANCE * size
+            seen.append(found)
+    assert np.abs(seen[0] - seen[2]).max() > 0.01
+    for _, armature in pairs[:2]:
+        settings_of(armature).playback.playing = False
+    layer.layer_collection.children["Rigs"].exclude = False
+    batches, alone = draw()
+    assert [len(batch.members) for batch in batches] == [3]
+    assert_as_if_alone(batches)
+
+
+def test_takes_of_other_parents_are_cross_faded(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second take has all bones as roots: its poses are the same, its keys are others."""
+    ((obj, armature),) = make_copies(1)
+    binding = status_of(obj).binding
+    assert binding is not None
+    first, second = (make_take(binding.skeleton, seed) for seed in (3, 4))
+    second = replace(second, parents=np.full_like(second.parents, -1))
+    takes = {"a": first, "b": second}
+    monkeypatch.setattr(playing, "take_named", lambda _, name: takes.get(name))
+    playback = settings_of(armature).playback
+    playback.playing, playback.take, playback.second_take = True, "a", "b"
+    playback.fade_start, playback.fade_frames = 5.0, 4.0
+    found = playing.playing_of(armature, binding)
+    assert found == playing.playing_of(armature, binding)
+    assert found is not None
+    assert found.second is not None
+    bpy.context.scene.frame_set(40)
+    draw = Drawing([obj])
+    (batch,), _ = draw()
+    pose = Pose.from_matrices(expected_matrices(Playing(TakeTiming(second)), 40), binding.skeleton)
+    there = binding.object_to_armature
+    expected = PosedDeformer(binding, Settings.of(obj), pose, there)(binding.rest)
+    error = np.linalg.norm(batch.instances.read_positions()[0] - expected, axis=1).max()
+    assert error <= TOLERANCE * np.ptp(expected, axis=0).max()
+
+
+def test_a_take_that_is_gone_leaves_the_pose(addon: None) -> None:
+    ((obj, armature),) = make_copies(1)
+    settings_of(armature).playback.playing = True
+    settings_of(armature).playback.take = "Gone"
+    batches, alone = Drawing([obj])()
+    assert not batches
+    assert alone == [obj]
+
+
+# Colours, shading, wires on surfaces, X-ray.
+LOOKS = [
+    ("RANDOM", "SOLID", False, False),
+    ("SINGLE", "SOLID", True, False),
+    ("MATERIAL", "SOLID", False, True),
+    ("SINGLE", "WIREFRAME", False, False),
+]
+
+
+@pytest.mark.parametrize(("colours", "shading", "wires", "xray"), LOOKS)
+def test_a_batch_looks_like_objects_drawn_alone(
+    addon: None,
+    monkeypatch: pytest.MonkeyPatch,
+    colours: str,
+    shading: str,
+    wires: bool,
+    xray: bool,
+) -> None:
+    pairs = make_copies(3)
+    objects = [obj for obj, _ in pairs]
+    pairs[2][1].location.x, pairs[1][1].location.x = 0.8, 0.4
+    bpy.context.view_layer.objects.active = objects[0]
+    for obj in objects:
+        obj.select_set(obj == objects[1])
+    bpy.context.view_layer.update()
+    of_view: Any = next(
+        area.spaces[0].shading
+        for screen in bpy.data.screens
+        for area in screen.areas
+        if area.type == "VIEW_3D"
+    )
+    monkeypatch.setattr(of_view, "type", shading)
+    monkeypatch.setattr(of_view, "color_type", colours)
+    monkeypatch.setattr(of_view, "show_xray", xray)
+    overlay = SimpleNamespace(show_overlays=True, show_wireframes=wires, show_xray_bone=False)
+    context = SimpleNamespace(
+        space_data=SimpleNamespace(shading=of_view, overlay=overlay),
+        mode="OBJECT",
+        view_layer=bpy.context.view_layer,
+        scene=bpy.context.scene,
+        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
+    )
+    monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
+    monkeypatch.setattr(draw_handler, "enabled_objects", lambda: objects)
+    monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: True)
+    monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
+    monkeypatch.setattr(draw_handler, "_keep_only_drawn", lambda *_: None)
+    monkeypatch.setattr(draw_handler, "follows_viewports", lambda _: True)
+    batches: list[Batch] = []
+    draw_batch = draw_handler.draw_batch
+
+    def counted(batch: Batch, *arguments: Any) -> None:
+        batches.append(batch)
+        draw_batch(batch, *arguments)
+
+    monkeypatch.setattr(draw_handler, "draw_batch", counted)
+    together = _viewport()
+    assert len(batches) == 1
+    monkeypatch.setattr(Batches, "members", lambda *_: ([], objects))
+    alone = _viewport()
+    assert len(batches) == 1
+    assert [status_of(obj).failure for obj in objects] == [None] * 3
+    drawn = np.count_nonzero(alone[..., 3])
+    assert drawn > 500
+    # Float32 moves single pixels at silhouettes.
+    assert np.count_nonzero(np.abs(together - alone).max(axis=2) > 0.03) <= 0.005 * drawn
+
+
+def _viewport() -> NDArray[np.float32]:
+    size = 128
+    offscreen: Any = gpu.types.GPUOffScreen(size, size, format="RGBA32F")
+    with offscreen.bind(), gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
+        frame = gpu.state.active_framebuffer_get()
+        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
+        gpu.matrix.load_matrix(Matrix(ABOVE))
+        gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.6, 0.6, -0.1, 1.0)))
+        draw_handler.draw()
+        pixels = frame.read_color(0, 0, size, size, 4, 0, "FLOAT")
+    offscreen.free()
+    pixels.dimensions = size * size * 4
+    return np.array(pixels, np.float32).reshape(size, size, 4)
+
+
+def test_copies_follow_their_example_poses(addon: None) -> None:
+    human = Human(*build_human("default"), load_human_arrays("default"))
+    settings_for(human, "COMPENSATED")
+    add_examples(human)
+    first, rig = human.mesh_object, human.armature_object
+    twin, other = first.copy(), rig.copy()
+    for each in (twin, other):
+        bpy.context.scene.collection.objects.link(each)
+    twin.parent = next(m for m in twin.modifiers if m.type == "ARMATURE").object = other
+    turn(human, ELBOW["default"], 70.0)
+    for obj in (first, twin):
+        status_of(obj).binding = bind(obj)
+    batches, alone = Drawing([first, twin])()
+    assert not alone
+    assert [len(batch.members) for batch in batches] == [2]
+    assert_as_if_alone(batches)
+    found = positions(batches)
+    assert np.abs(found[first.name] - found[twin.name]).max() > 0.05
+
+
+@pytest.mark.skipif(bpy.app.version < (5, 0, 0), reason="operators do not run within a render")
+def test_a_cached_take_plays_as_blender_has_evaluated_it(addon: None) -> None:
+    """With a scaled hand and a shape key that is animated; between keys, to the tolerance."""
+    obj, armature = build_limb()
+    animate(armature)
+    obj.shape_key_add(name="Basis")
+    key = obj.shape_key_add(name="Wide")
+    points = np.empty(3 * len(key.points), np.float32)
+    key.points.foreach_get("co", points)
+    key.points.foreach_set("co", 1.2 * points)
+    for frame, value in ((1, 0.0), (LAST, 1.0)):
+        key.value = value
+        key.keyframe_insert("value", frame=frame)
+    tolerance = 0.2
+    options = {"first": 1, "last": LAST, "tolerance": tolerance}
+    assert bpy.ops.dqc.take_cache(take_name="Swing", **options) == {"FINISHED"}
+    status_of(obj).binding = bind(obj)
+    playback = settings_of(armature).playback
+    playback.take, playback.loop = "Swing", False
+    draw = Drawing([obj])
+    for frame in (1, 10, 18, 25, 33, LAST):
+        bpy.context.scene.frame_set(frame)
+        playback.playing = False
+        expected = api.evaluate(obj)
+        playback.playing = True
+        (batch,), _ = draw()
+        far = np.linalg.norm(batch.instances.read_positions()[0] - expected, axis=1).max()
+        assert far <= 1e-3 * tolerance + TOLERANCE * np.ptp(expected, axis=0).max(), frame

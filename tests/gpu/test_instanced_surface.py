@@ -1,0 +1,85 @@
+"""Instances that are drawn together look as the same objects drawn one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import gpu
+import numpy as np
+import pytest
+
+from dq_compensation.core.deform import Deformation
+from dq_compensation.core.pose import Pose
+from dq_compensation.viewport.gpu_mesh import GpuMesh
+from dq_compensation.viewport.instance_poses import Playback
+from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
+from dq_compensation.viewport.instanced_surface import draw_instances, placements_texture
+from dq_compensation.viewport.pose_palette import PosePalette
+from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.surface import (
+    SurfaceMaterial,
+    ViewUniforms,
+    draw_solid,
+    drawing_state,
+)
+from tests.gpu.test_playback import expected_matrices, instances_of, make_take
+from tests.gpu.test_surface import FRONT, LAMP, _orthographic
+
+SIZE = 128
+
+
+def _picture(draw: Any) -> np.ndarray:
+    view = ViewUniforms()
+    view.update(FRONT, _orthographic(1.2), (LAMP,), (0.1, 0.1, 0.1), highlights=True)
+    offscreen: Any = gpu.types.GPUOffScreen(SIZE, SIZE, format="RGBA32F")
+    with offscreen.bind():
+        frame = gpu.state.active_framebuffer_get()
+        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
+        with drawing_state():
+            draw(view)
+        pixels = frame.read_color(0, 0, SIZE, SIZE, 4, 0, "FLOAT")
+    offscreen.free()
+    pixels.dimensions = SIZE * SIZE * 4
+    return np.array(pixels, np.float32).reshape(SIZE, SIZE, 4)
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_instances_look_like_single_objects(humans: dict[str, Any], slots: int) -> None:
+    """Three instances, of two materials, one mirrored; then two of them without the first."""
+    human = humans["cmu_mb"]
+    surface = human.topology
+    parts = np.arange(len(surface.triangle_material)) * slots // len(surface.triangle_material)
+    surface = replace(surface, triangle_material=parts.astype(surface.triangle_material.dtype))
+    mesh = GpuMesh(human.rest, human.influences, topology=surface)
+    takes = [make_take(human.skeleton, seed, 0.3) for seed in (1, 2)]
+    instances, linear = instances_of(*takes)[:3], Deformation("LINEAR", human.influences)
+    playback = Playback([instances], wanted_layout(linear))
+    playback.play(11.5)
+    crowd = InstancedMesh(mesh, human.skeleton, 3)
+    crowd.deform(linear, playback, playback.groups[0])
+    matrices = np.tile(np.eye(4), (3, 1, 1))
+    matrices[:, 0, 3] = (-0.7, 0.0, 0.7)
+    matrices[1, :3, :3] = np.diag([-1.0, 0.7, 0.9])
+    placements = placements_texture(matrices)
+    materials = [SurfaceMaterial((0.9, 0.2, 0.1, 1.0)), SurfaceMaterial((0.1, 0.8, 0.3, 1.0), 0.5)]
+
+    def one_by_one(view: ViewUniforms, first: int) -> None:
+        palette = PosePalette(human.skeleton)
+        for playing, matrix in list(zip(instances, matrices, strict=True))[first:]:
+            palette.update(Pose.from_matrices(expected_matrices(playing, 11.5), human.skeleton))
+            alone = DeformedMesh(mesh)
+            alone.deform(linear, palette)
+            draw_solid(alone, view, matrix, materials)
+
+    for first in (0, 1):
+        found = _picture(
+            lambda view, first=first: draw_instances(
+                crowd, view, placements, materials, first=first
+            )
+        )
+        expected = _picture(lambda view, first=first: one_by_one(view, first))
+        assert 0.05 < (expected[..., 3] > 0).mean() < 0.6
+        # Float32 moves single pixels at silhouettes.
+        differ = np.abs(found - expected).max(axis=2) > 0.03
+        assert differ.sum() <= 0.002 * (expected[..., 3] > 0).sum()
