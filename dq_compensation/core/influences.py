@@ -47,8 +47,9 @@ class Influences:
 
         The order of a vertex's triples becomes its blending order; otherwise they may come in any
         order. Weights that are not finite or not positive are dropped; several weights of one bone
-        on one vertex are added; equal weights keep the order of their bones. A vertex whose weights
-        sum to `MIN_WEIGHT_SUM` or less gets none.
+        on one vertex are added; what is nothing in float32 beside the vertex's other weights is
+        dropped; equal weights keep the order of their bones. A vertex whose weights sum to
+        `MIN_WEIGHT_SUM` or less gets none.
 
         Args:
             vertices: shape (m,), vertex indices below `vertex_count`.
@@ -81,6 +82,10 @@ class Influences:
         twice = (sorted_bones[:, 1:] == sorted_bones[:, :-1]) & (sorted_bones[:, 1:] != _UNUSED)
         if twice.any():
             return cls.from_triples(*_merged(vertices, bones, weights), vertex_count)
+        lasting = weight_rows[vertices, places].astype(np.float32) > 0.0
+        if not lasting.all():
+            left = (vertices[lasting], bones[lasting], weights[lasting])
+            return cls.from_triples(*left, vertex_count)
         by_weight = np.argsort(
             -np.take_along_axis(weight_rows, by_bone, axis=1), axis=1, kind="stable"
         )

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dq_compensation.core.influences import MIN_WEIGHT_SUM, Influences
@@ -25,6 +25,7 @@ triples = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(triples)
+@example([(0, 0, 1e-45), (0, 1, 2.0)])
 def test_rows_hold_what_was_painted(painted: list[tuple[int, int, float]]) -> None:
     rows = np.array(painted, np.float64).reshape(-1, 3)
     influences = Influences.from_triples(
@@ -51,7 +52,9 @@ def test_rows_hold_what_was_painted(painted: list[tuple[int, int, float]]) -> No
         back = np.zeros(BONES)
         back[influences.bones[vertex, :count]] = row[:count]
         np.testing.assert_allclose(back, expected, atol=1e-6)
-        assert ordered_bones[vertex, :count].tolist() == order[vertex]
+        # What is nothing in float32 beside the others is left out.
+        kept = [bone for bone in order[vertex] if np.float32(expected[bone]) > 0.0]
+        assert ordered_bones[vertex, :count].tolist() == kept
         np.testing.assert_array_equal(np.sort(ordered_weights[vertex]), np.sort(row))
 
 
