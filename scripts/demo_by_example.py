@@ -18,13 +18,13 @@ from pathlib import Path
 import bpy
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dq_compensation
 from demo import DemoError, start_gpu
-from demo_drawing import Camera, Drawing, draw, encoded
+from demo_drawing import Camera, Drawing, draw, font, picture
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport.characters import Characters
@@ -38,9 +38,6 @@ CELL_WIDTH, CELL_HEIGHT = 336, 312
 MARGIN, GAP, LABEL_WIDTH = 24, 8, 128
 HEADER_HEIGHT, CAPTION_HEIGHT, FOOTER_HEIGHT = 112, 58, 16
 PAGE, TEXT, QUIET, ORANGE = (30, 30, 30), (232, 232, 232), (165, 165, 165), (255, 160, 64)
-# Linear: behind the character, and the outline of what it is without examples.
-BACKGROUND = np.array([0.045, 0.045, 0.048])
-OUTLINE = np.array([1.0, 0.30, 0.04])
 
 CAMERA = Camera.looking_at(
     np.array([0.285, 0.0, 0.53]), np.array([0.12, -1.0, 0.1]), np.array([0.0, 0.0, 1.0]), 0.175, 0.6
@@ -113,31 +110,31 @@ def filmstrip(frames: Sequence[FilmFrame]) -> Image.Image:
     height = HEADER_HEIGHT + 2 * CELL_HEIGHT + GAP + CAPTION_HEIGHT + FOOTER_HEIGHT
     sheet = Image.new("RGB", (width, height), PAGE)
     pen = ImageDraw.Draw(sheet)
-    pen.text((MARGIN, 16), "Spherical Joint by Example", TEXT, _font(26))
+    pen.text((MARGIN, 16), "Spherical Joint by Example", TEXT, font(26))
     explained = "Two example poses, made by a script: a shoulder and a biceps"
-    pen.text((MARGIN, 50), explained, QUIET, _font(16))
+    pen.text((MARGIN, 50), explained, QUIET, font(16))
     legend = "Outline without examples"
     right = width - MARGIN
-    length = pen.textlength(legend, _font(16))
-    pen.text((right, 30), legend, QUIET, _font(16), anchor="rm")
+    length = pen.textlength(legend, font(16))
+    pen.text((right, 30), legend, QUIET, font(16), anchor="rm")
     pen.line((right - length - 44, 30, right - length - 12, 30), ORANGE, 3)
     for row, (first, second) in enumerate((("Without", "examples"), ("With", "examples"))):
         y = HEADER_HEIGHT + row * (CELL_HEIGHT + GAP) + CELL_HEIGHT // 2
-        pen.text((MARGIN, y - 4), first, TEXT, _font(20), anchor="ls")
-        pen.text((MARGIN, y + 20), second, QUIET, _font(17), anchor="ls")
+        pen.text((MARGIN, y - 4), first, TEXT, font(20), anchor="ls")
+        pen.text((MARGIN, y + 20), second, QUIET, font(17), anchor="ls")
     for column, (frame, title) in enumerate(zip(frames, TITLES, strict=True)):
         x = MARGIN + LABEL_WIDTH + column * (CELL_WIDTH + GAP)
         middle = x + CELL_WIDTH // 2
         label = f"Frame {frame.frame}" + (f": {title}" if title else "")
-        pen.text((middle, HEADER_HEIGHT - 8), label, TEXT, _font(17), anchor="ms")
-        sheet.paste(_picture(frame.without, None), (x, HEADER_HEIGHT))
+        pen.text((middle, HEADER_HEIGHT - 8), label, TEXT, font(17), anchor="ms")
+        sheet.paste(picture(frame.without, None), (x, HEADER_HEIGHT))
         below = HEADER_HEIGHT + CELL_HEIGHT + GAP
-        sheet.paste(_picture(frame.with_examples, frame.without), (x, below))
+        sheet.paste(picture(frame.with_examples, frame.without), (x, below))
         for line, bell in enumerate(BELLS):
             muscle = "shoulder" if bell is SHOULDER else "biceps"
             label = f"{muscle} {frame.heights[bell.name]:.1f} mm"
             place = (middle, below + CELL_HEIGHT + 18 + 22 * line)
-            pen.text(place, label, QUIET, _font(17), anchor="mm")
+            pen.text(place, label, QUIET, font(17), anchor="mm")
     return sheet
 
 
@@ -152,18 +149,6 @@ def table(frames: Sequence[FilmFrame]) -> str:
 
 def _largest(frames: Sequence[FilmFrame]) -> str:
     return "".join(f"{frame.largest:8.2f}" for frame in frames)
-
-
-def _picture(drawing: Drawing, reference: Drawing | None) -> Image.Image:
-    linear = drawing.over(BACKGROUND)
-    if reference is not None:
-        linear = linear + 0.9 * reference.outline() * (OUTLINE - linear)
-    return Image.fromarray(encoded(linear))
-
-
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Pillow's own font: the same on every machine."""
-    return ImageFont.load_default(size)
 
 
 def main() -> int:

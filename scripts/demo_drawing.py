@@ -9,6 +9,7 @@ import gpu
 import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
+from PIL import Image, ImageFont
 
 from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.studio_light import studio_lights
@@ -21,6 +22,9 @@ from dq_compensation.viewport.surface import (
 
 # Every pixel of a picture is the mean of this many, squared.
 SUPERSAMPLING = 3
+# Linear: behind a character, and the outline of the one that it is compared with.
+BACKGROUND = np.array([0.045, 0.045, 0.048])
+OUTLINE = np.array([1.0, 0.30, 0.04])
 OUTLINE_WIDTH = 4  # of the fine pixels
 
 CLAY = SurfaceMaterial(colour=(0.80, 0.64, 0.54, 1.0), roughness=0.7)
@@ -158,3 +162,16 @@ def _solid_shading() -> bpy.types.View3DShading:
             if area.type == "VIEW_3D" and area.spaces.active.shading.light == "STUDIO":
                 return area.spaces.active.shading
     raise RuntimeError("The start-up file has no 3D viewport with studio light.")
+
+
+def picture(drawing: Drawing, reference: Drawing | None) -> Image.Image:
+    """A drawing, with the outline of another one over it."""
+    linear = drawing.over(BACKGROUND)
+    if reference is not None:
+        linear = linear + 0.9 * reference.outline() * (OUTLINE - linear)
+    return Image.fromarray(encoded(linear))
+
+
+def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Pillow's own font: the same on every machine."""
+    return ImageFont.load_default(size)

@@ -22,14 +22,14 @@ import addon_utils  # isort: skip  (bpy brings it)
 import numpy as np
 from mathutils.kdtree import KDTree
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dq_compensation
 from demo import DemoError, start_gpu
 from demo_closeups import FRAMINGS, bones_of, camera_at, limb_axes
-from demo_drawing import Camera, Drawing, draw, encoded
+from demo_drawing import Camera, Drawing, draw, font, picture
 from dq_compensation import api
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
@@ -49,9 +49,6 @@ CELL_WIDTH, CELL_HEIGHT = 336, 258
 MARGIN, GAP, LABEL_WIDTH = 24, 8, 128
 HEADER_HEIGHT, CAPTION_HEIGHT, FOOTER_HEIGHT = 104, 34, 8
 PAGE, TEXT, QUIET, ORANGE = (30, 30, 30), (232, 232, 232), (165, 165, 165), (255, 160, 64)
-# Linear: behind the character, and the outline of what is live.
-BACKGROUND = np.array([0.045, 0.045, 0.048])
-OUTLINE = np.array([1.0, 0.30, 0.04])
 
 Positions = NDArray[np.float64]
 
@@ -119,28 +116,28 @@ def sheet(shots: Sequence[Shot]) -> Image.Image:
     height = HEADER_HEIGHT + len(shots) * (CELL_HEIGHT + CAPTION_HEIGHT) + FOOTER_HEIGHT
     image = Image.new("RGB", (width, height), PAGE)
     pen = ImageDraw.Draw(image)
-    pen.text((MARGIN, 14), "Bake to Bones", TEXT, _font(26))
+    pen.text((MARGIN, 14), "Bake to Bones", TEXT, font(26))
     explained = "glTF files, played by a plain Armature modifier in an empty file"
-    pen.text((MARGIN, 46), explained, QUIET, _font(16))
+    pen.text((MARGIN, 46), explained, QUIET, font(16))
     right, legend = width - MARGIN, "Outline of the live deformation"
-    length = pen.textlength(legend, _font(16))
-    pen.text((right, 28), legend, QUIET, _font(16), anchor="rm")
+    length = pen.textlength(legend, font(16))
+    pen.text((right, 28), legend, QUIET, font(16), anchor="rm")
     pen.line((right - length - 44, 28, right - length - 12, 28), ORANGE, 3)
     for row, shot in enumerate(shots):
         y = HEADER_HEIGHT + row * (CELL_HEIGHT + CAPTION_HEIGHT)
         first, _, second = shot.title.partition(" ")
-        pen.text((MARGIN, y + CELL_HEIGHT // 2 - 4), first, TEXT, _font(20), anchor="ls")
-        pen.text((MARGIN, y + CELL_HEIGHT // 2 + 20), second, QUIET, _font(17), anchor="ls")
+        pen.text((MARGIN, y + CELL_HEIGHT // 2 - 4), first, TEXT, font(20), anchor="ls")
+        pen.text((MARGIN, y + CELL_HEIGHT // 2 + 20), second, QUIET, font(17), anchor="ls")
         for column, drawing in enumerate(shot.drawings):
             x = MARGIN + LABEL_WIDTH + column * (CELL_WIDTH + GAP)
-            image.paste(_picture(drawing, shot.drawings[0] if column else None), (x, y))
+            image.paste(picture(drawing, shot.drawings[0] if column else None), (x, y))
             if column:
                 label = f"up to {shot.largest[column]:.1f} mm from live"
                 place = (x + CELL_WIDTH // 2, y + CELL_HEIGHT + 14)
-                pen.text(place, label, QUIET, _font(16), anchor="mm")
+                pen.text(place, label, QUIET, font(16), anchor="mm")
     for column, name in enumerate(COLUMNS):
         middle = MARGIN + LABEL_WIDTH + column * (CELL_WIDTH + GAP) + CELL_WIDTH // 2
-        pen.text((middle, HEADER_HEIGHT - 8), name, TEXT, _font(18), anchor="ms")
+        pen.text((middle, HEADER_HEIGHT - 8), name, TEXT, font(18), anchor="ms")
     return image
 
 
@@ -219,18 +216,6 @@ def _drawn(shape: Positions, faces: NDArray[np.integer], camera: Camera) -> Draw
     settings = replace(Settings.of(obj.evaluated_get(depsgraph)), acting_method="LINEAR")
     deformed = Characters().update(obj, bind(obj), depsgraph, settings).deformed
     return draw(deformed, camera, np.eye(4), CELL_WIDTH, CELL_HEIGHT)
-
-
-def _picture(drawing: Drawing, reference: Drawing | None) -> Image.Image:
-    linear = drawing.over(BACKGROUND)
-    if reference is not None:
-        linear = linear + 0.9 * reference.outline() * (OUTLINE - linear)
-    return Image.fromarray(encoded(linear))
-
-
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Pillow's own font: the same on every machine."""
-    return ImageFont.load_default(size)
 
 
 def main() -> int:

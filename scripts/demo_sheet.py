@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from demo_closeups import METHODS, Cell, Row
-from demo_drawing import encoded
+from demo_drawing import encoded, font
 from demo_measures import Measures
 
 CELL_WIDTH, CELL_HEIGHT = 348, 268
@@ -47,7 +47,7 @@ def contact_sheet(rows: Sequence[Row]) -> Image.Image:
         _row(sheet, pen, row, y)
         y += CELL_HEIGHT + CAPTION_HEIGHT
     for number, note in enumerate(FOOTNOTES):
-        pen.text((MARGIN, y + 20 + 24 * number), note, QUIET, _font(14))
+        pen.text((MARGIN, y + 20 + 24 * number), note, QUIET, font(14))
     return sheet
 
 
@@ -69,29 +69,24 @@ def caption(measures: Measures) -> str:
 
 
 def _header(pen: ImageDraw.ImageDraw, width: int) -> None:
-    pen.text((MARGIN, 20), TITLE, TEXT, _font(26))
-    pen.text((MARGIN, 54), SUBTITLE, QUIET, _font(15))
+    pen.text((MARGIN, 20), TITLE, TEXT, font(26))
+    pen.text((MARGIN, 54), SUBTITLE, QUIET, font(15))
     right = width - MARGIN
-    length = pen.textlength(LEGEND, _font(14))
-    pen.text((right, 36), LEGEND, QUIET, _font(14), anchor="rm")
+    length = pen.textlength(LEGEND, font(14))
+    pen.text((right, 36), LEGEND, QUIET, font(14), anchor="rm")
     pen.line((right - length - 40, 36, right - length - 12, 36), ORANGE, 2)
     for column, name in enumerate(METHODS.values()):
         middle = MARGIN + LABEL_WIDTH + column * (CELL_WIDTH + GAP) + CELL_WIDTH // 2
-        pen.text((middle, HEADER_HEIGHT - 8), name, TEXT, _font(18), anchor="ms")
+        pen.text((middle, HEADER_HEIGHT - 8), name, TEXT, font(18), anchor="ms")
 
 
 def _row(sheet: Image.Image, pen: ImageDraw.ImageDraw, row: Row, y: int) -> None:
     first, _, second = row.title.partition(" ")
-    pen.text((MARGIN, y + CELL_HEIGHT // 2 - 6), first, TEXT, _font(20), anchor="ls")
-    pen.text((MARGIN, y + CELL_HEIGHT // 2 + 18), second, QUIET, _font(16), anchor="ls")
+    pen.text((MARGIN, y + CELL_HEIGHT // 2 - 6), first, TEXT, font(20), anchor="ls")
+    pen.text((MARGIN, y + CELL_HEIGHT // 2 + 18), second, QUIET, font(16), anchor="ls")
     reference = row.of("DUAL_QUATERNION")
     for column, cell in enumerate(row.cells):
         x = MARGIN + LABEL_WIDTH + column * (CELL_WIDTH + GAP)
         sheet.paste(Image.fromarray(picture(cell, reference)), (x, y))
         below = (x + CELL_WIDTH // 2, y + CELL_HEIGHT + 15)
-        pen.text(below, caption(cell.measures), QUIET, _font(14), anchor="mm")
-
-
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Pillow's own font: the same on every machine."""
-    return ImageFont.load_default(size)
+        pen.text(below, caption(cell.measures), QUIET, font(14), anchor="mm")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
-from bpy.types import Context, Event
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+from bpy.types import Context
 
 from ..bake.bones_baking import bake_bones
 from ..bake.bones_options import BonesOptions
 from ..bake.bones_source import bones_refusal
-from ..errors import UserError
 from .bake_operators import DIALOG_WIDTH, Bakes, draw_properties, selected_characters
-from .bake_progress import RunsInSteps, Steps
-from .corrective_operators import BONES, selected_bones
+from .bake_progress import Steps
+from .joint_choice import BONES, ChoosesJoints
 from .reporting import OperatorResult, reports_errors
 from .sentences import broken_lines, draw_lines
 
@@ -41,7 +40,7 @@ _ONTO = (
 )
 
 
-class DQC_OT_bake_bones(RunsInSteps, Bakes):
+class DQC_OT_bake_bones(ChoosesJoints, Bakes):
     """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
 deforms the character like DQ Compensation. Esc stops"""
 
@@ -51,16 +50,6 @@ deforms the character like DQ Compensation. Esc stops"""
     object_refusal = staticmethod(bones_refusal)
 
     bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
-    bone_names: StringProperty(
-        name="Bone Names",
-        description="For scripts: bone names separated by commas, instead of the selected bones",
-        options={"SKIP_SAVE"},
-    )
-    mirror: BoolProperty(
-        name="Left and Right",
-        description="Include the other side's bones, found by their names",
-        default=True,
-    )
     helpers: IntProperty(
         name="Helpers",
         description="Helper bones for each joint; 0: as few as the tolerance needs",
@@ -133,14 +122,6 @@ deforms the character like DQ Compensation. Esc stops"""
         default=True,
     )
 
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
-        if not selected_bones(context):
-            self.bones = "ALL"
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text="Bake"
-        )
-
     def draw(self, context: Context) -> None:
         column = draw_properties(
             self, ("bones", "mirror", "helpers", "influences", "tolerance", "poses")
@@ -153,10 +134,7 @@ deforms the character like DQ Compensation. Esc stops"""
         row = column.row()
         row.active = self.keys
         row.prop(self, "key_every_frame")
-        if self.bones == "SELECTED":
-            count = len(selected_bones(context))
-            bones = "1 bone is" if count == 1 else f"{count} bones are"
-            column.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
+        self.draw_bone_count(context, column)
         text = (
             "Afterwards the character is hidden, and the copy stands at its place."
             if self.onto == "COPY"
@@ -186,13 +164,8 @@ deforms the character like DQ Compensation. Esc stops"""
         Raises:
             UserError: no bone is selected.
         """
-        names = [name.strip() for name in self.bone_names.split(",") if name.strip()]
-        if not names and self.bones == "SELECTED":
-            names = selected_bones(context)
-            if not names:
-                raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
         return BonesOptions(
-            bones=tuple(names),
+            bones=self.chosen_bones(context),
             helpers=self.helpers,
             influences=self.influences,
             tolerance=self.tolerance,

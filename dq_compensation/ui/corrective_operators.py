@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from bpy.props import BoolProperty, EnumProperty, StringProperty
-from bpy.types import Context, Event
+from bpy.types import Context
 
 from ..bake.corrective_baking import CorrectiveOptions, bake_correctives
 from ..bake.corrective_poses import read_angles
-from ..errors import UserError
 from .bake_operators import (
-    DIALOG_WIDTH,
     Bakes,
     BakesKeys,
     draw_properties,
     report_sentences,
     selected_characters,
 )
-from .bake_progress import RunsInSteps
+from .joint_choice import BONES, ChoosesJoints
 from .reporting import OperatorResult, reports_errors
 
-BONES = (
-    ("SELECTED", "Selected Bones", "The deforming bones that are selected in Pose Mode"),
-    (
-        "ALL",
-        "All Joints",
-        "Every deforming bone that shares enough vertices with the next one above it",
-    ),
-)
 DIRECTIONS = (
     (
         "LIMBS",
@@ -50,7 +40,7 @@ DIRECTIONS = (
 )
 
 
-class DQC_OT_bake_correctives(RunsInSteps, BakesKeys, Bakes):
+class DQC_OT_bake_correctives(ChoosesJoints, BakesKeys, Bakes):
     """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
 like DQ Compensation in any pose, without the add-on. Esc stops"""
 
@@ -59,11 +49,6 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
     bl_options = {"REGISTER", "UNDO"}
 
     bones: EnumProperty(name="Bones", description="Which bones get correctives", items=BONES)
-    bone_names: StringProperty(
-        name="Bone Names",
-        description="For scripts: bone names separated by commas, instead of the selected bones",
-        options={"SKIP_SAVE"},
-    )
     directions: EnumProperty(
         name="Bend", description="The axes that the bones bend about", items=DIRECTIONS
     )
@@ -87,19 +72,6 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         "direction",
         default="60, 90",
     )
-    mirror: BoolProperty(
-        name="Left and Right",
-        description="Include the other side's bones, found by their names",
-        default=True,
-    )
-
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
-        if not selected_bones(context):
-            self.bones = "ALL"
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text="Bake"
-        )
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("bones", "directions"))
@@ -114,10 +86,7 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
             angles.prop(self, "twist_angles", text="")
         for name in ("mirror", *self.KEY_OPTIONS, "much_memory"):
             column.prop(self, name)
-        if self.bones == "SELECTED":
-            count = len(selected_bones(context))
-            bones = "1 bone is" if count == 1 else f"{count} bones are"
-            column.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
+        self.draw_bone_count(context, column)
         self.draw_outcome(column)
 
     @reports_errors
@@ -134,13 +103,8 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         Raises:
             UserError: it cannot be read, or no bone is selected.
         """
-        names = [name.strip() for name in self.bone_names.split(",") if name.strip()]
-        if not names and self.bones == "SELECTED":
-            names = selected_bones(context)
-            if not names:
-                raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
         return CorrectiveOptions(
-            bones=tuple(names),
+            bones=self.chosen_bones(context),
             directions=self.directions,
             angles=read_angles(self.angles),
             twists=read_angles(self.twist_angles) if self.twist else (),
@@ -149,15 +113,6 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
             much_memory=self.much_memory,
             **self.key_options(),
         )
-
-
-def selected_bones(context: Context) -> list[str]:
-    """The names of the selected deforming bones of the armatures in Pose Mode."""
-    found: dict[str, None] = {}
-    for bone in context.selected_pose_bones or ():
-        if bone.bone.use_deform:
-            found[bone.name] = None
-    return list(found)
 
 
 CLASSES = (DQC_OT_bake_correctives,)
