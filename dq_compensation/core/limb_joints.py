@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bendy_bones import limb_straightness
-from .dual_quaternion import rotate_vectors
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
-from .vectors import dots, extent, smooth_step
+from .vectors import dots, extent, smooth_step, unit_or
 
 # Cosines of the angle at which one limb continues the other at rest: below the first it is another
 # part of the body (a thigh at a pelvis, an eyelid at a head), above the second a limb.
@@ -119,15 +118,14 @@ class LimbJoints:
             sizes = np.maximum(sizes, sizes[self.parents])
         rays = np.stack(
             (
-                rotate_vectors(pose.rotations[start], self.forth),
-                rotate_vectors(pose.rotations[end], self.back),
+                (rows[:, :, :3] @ self.forth[:, :, None])[:, :, 0],
+                (pose.matrices[end, :3, :3] @ self.back[:, :, None])[:, :, 0],
             ),
             axis=1,
-            dtype=np.float64,
         )
         straight = limb_straightness(self.skeleton, pose)
         straight = np.stack((straight[self.children], straight[self.parents]), axis=1)
-        return PosedJoints(heads, rays, straight, sizes, np.sqrt(dots(apart, apart)))
+        return PosedJoints(heads, unit_or(rays, 0.0), straight, sizes, np.sqrt(dots(apart, apart)))
 
     def sides(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.intp]:
         """Shape (m,): 0 where the bone is the child of the joint, 1 where it is the parent."""
@@ -150,7 +148,8 @@ class PosedJoints:
 
     Attributes:
         heads: shape (J, 3), where the children take their heads.
-        rays: shape (J, 2, 3), unit, along the child's limb and back along the parent's.
+        rays: shape (J, 2, 3), unit, along the child's limb and back along the parent's; 0 where
+            they are scaled to nothing.
         straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved.
         sizes: shape (J,), how thick the limbs are scaled, across their length: the thicker one.
         gaps: shape (J,), how far the parent's end has come away from the joint.

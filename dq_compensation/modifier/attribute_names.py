@@ -51,6 +51,8 @@ PALETTE_LENGTH = f"{PREFIX}length"  # and how far from that the points of the ax
 PALETTE_END = f"{PREFIX}palette_end"
 PALETTE_PARTNER = f"{PREFIX}palette_partner"
 PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
+# Of its edges.
+REST_LENGTH = f"{PREFIX}rest_length"
 # The tables that meshes have asked for, see `vertex_attributes`:
 JOINT_ROWS = f"{PREFIX}joint_rows"
 PAIR_ROWS = f"{PREFIX}pair_rows"

@@ -18,12 +18,30 @@ from .attribute_names import (
     PALETTE_PARTNER,
     PALETTE_REST,
     PREFIX,
+    REST_LENGTH,
 )
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector
 
+# Edges that differ by less, in lengths of the skeleton, differ by rounding: half of the limit for
+# squares.
+_STRETCHED = 0.5 * NOT_ORTHONORMAL
 _RIGID = f"{PREFIX}rigid"
 _STRAIGHT = f"{PREFIX}straight"
+
+
+def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
+    """Whether any edge of `palette_joints` has another length than at rest.
+
+    Bones that are mirrored, no more, are not seen.
+
+    Args:
+        palette: as its Armature modifier leaves it.
+        length: of the skeleton, as `palette_length`.
+    """
+    rest: Scalar = build.attribute(REST_LENGTH, Scalar)
+    off = (build.edge_length() - rest).absolute()
+    return palette.total_on_edges(off > length * _STRETCHED) > 0.5
 
 
 def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:

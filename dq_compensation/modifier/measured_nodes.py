@@ -10,6 +10,17 @@ from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 _NO_GAP = 5e-7
 
 
+def with_rigid_limbs(
+    build: TreeBuilder, palette: Geometry, points: Geometry, bone_rows: Scalar
+) -> Geometry:
+    """`with_limbs` where no bone is scaled, bendy or away from its joint: of `palette_joints`."""
+    head, near, far = (
+        palette.sample(build.position(), build.index().times_plus(4.0, bone_rows * 4.0 + corner))
+        for corner in (0.0, 2.0, 3.0)
+    )
+    return points.store(stored.POSED_HEAD, head).store(stored.POSED_RAY, (far - near).normalized())
+
+
 def with_limbs(
     build: TreeBuilder,
     palette: Geometry,
@@ -35,7 +46,7 @@ def with_limbs(
     (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
-    posed_ray = bones.at("rigid", limb).transform_direction(ray)
+    posed_ray = bones.at("matrix", limb).transform_direction(ray).normalized()
     gap = posed_head.distance(of_parent.transform_point(head))
     known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
     gap = known.fields["gap"]

@@ -78,6 +78,12 @@ class TreeBuilder(TreeNodes):
         """A cloud of that many points."""
         return Geometry(self, self.node("GeometryNodePoints", count).outputs[0])
 
+    def edge_length(self) -> Scalar:
+        """The length of the edge."""
+        outputs = self.node("GeometryNodeInputMeshEdgeVertices").outputs
+        start, end = (Vector(self, outputs[name]) for name in ("Position 1", "Position 2"))
+        return start.distance(end)
+
     def index(self) -> Scalar:
         """The number of the element."""
         return Scalar(self, self.node("GeometryNodeInputIndex").outputs[0])

@@ -247,6 +247,13 @@ class Geometry(Socket):
         self.builder.connect(node.inputs["Attribute"], value)
         return Scalar(self.builder, node.outputs["Max"])
 
+    def total_on_edges(self, value: Field) -> Scalar:
+        """The sum of a field over its edges; a single number, not a field."""
+        node = self._node("GeometryNodeAttributeStatistic", data_type="FLOAT", domain="EDGE")
+        self.builder.connect(node.inputs["Geometry"], self)
+        self.builder.connect(node.inputs["Attribute"], value)
+        return Scalar(self.builder, node.outputs["Sum"])
+
     def store(self, name: str, value: Field) -> Geometry:
         """This geometry with a field written to a named attribute of its points."""
         kind = DATA_TYPES[type(value)]

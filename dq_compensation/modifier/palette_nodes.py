@@ -15,8 +15,8 @@ from __future__ import annotations
 import bpy
 
 from .attribute_names import PALETTE_LENGTH, POSED_PAIR
-from .bone_nodes import bone_matrices, with_bones, with_straightness
-from .measured_nodes import with_limbs
+from .bone_nodes import any_stretched, bone_matrices, with_bones, with_straightness
+from .measured_nodes import with_limbs, with_rigid_limbs
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Scalar
@@ -47,7 +47,33 @@ def _add_nodes(tree: bpy.types.NodeTree) -> None:
     build = TreeBuilder(tree)
     outputs = build.node("NodeGroupInput").outputs
     inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
-    palette, bendy = Geometry(build, outputs["Geometry"]), inputs["Bendy"]
+    palette = Geometry(build, outputs["Geometry"])
+    of_any = _with_any_bones(build, palette, inputs)
+    stretched = any_stretched(build, palette, inputs["Length"])
+    bones_are_read = inputs["Bones"] + inputs["Pairs"]
+    needed = stretched + inputs["Bendy"] + bones_are_read
+    build.node(
+        "NodeGroupOutput", build.choose(needed, _with_rigid_bones(build, palette, inputs), of_any)
+    )
+
+
+def _with_rigid_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
+    """What meshes read where no bone is scaled or bendy, and no joint comes apart."""
+    shown = build.points(inputs["Rows"]).store(PALETTE_LENGTH, inputs["Length"])
+    joints = grouped(
+        build,
+        "DQ Compensation rigid joints",
+        with_rigid_limbs,
+        palette,
+        shown,
+        inputs["Bone Rows"],
+    )
+    return build.choose(inputs["Joints"], shown, joints)
+
+
+def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
+    """What meshes read."""
+    bendy = inputs["Bendy"]
     bones, any_scaled = grouped(
         build,
         "DQ Compensation bones",
@@ -76,5 +102,4 @@ def _add_nodes(tree: bpy.types.NodeTree) -> None:
     )
     shown = build.choose(inputs["Joints"], shown, joints)
     offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, bones, bendy)
-    shown = build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))
-    build.node("NodeGroupOutput", shown)
+    return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))

@@ -28,6 +28,7 @@ from ..session.new_data import remember_new
 from .attribute_names import JOINT_ROWS, PAIR_ROWS, PALETTE_LENGTH
 from .modifier_inputs import get_input, set_input
 from .own_trees import ensure_tree, is_unedited
+from .palette_joints import write_joints
 from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
 from .palette_points import BoneGroup, bone_groups, groups_for, palette_rows, write_bones
 from .palette_tables import point_count, read_counts, read_points, write_counts
@@ -178,6 +179,7 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
     assert nodes is not None
     counts = read_counts(mesh).tolist()
+    write_joints(palette)
     values: dict[str, object] = {
         "Rows": max(counts),
         "Bone Rows": counts[0],

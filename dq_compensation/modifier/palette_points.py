@@ -35,6 +35,7 @@ from .attribute_names import (
     PALETTE_PARTNER,
     PALETTE_REST,
 )
+from .palette_joints import write_joints
 from .palette_tables import (
     Rows,
     point_count,
@@ -227,6 +228,7 @@ def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str,
     for group in range(len(palette.vertex_groups)):
         of_group = 4 * np.flatnonzero(groups == group)[:, None] + np.arange(4)
         palette.vertex_groups[group].add(of_group.reshape(-1).tolist(), 1.0, "REPLACE")
+    write_joints(palette)
     mesh.update()
 
 

@@ -88,7 +88,7 @@ def _grow(mesh: bpy.types.Mesh, count: int) -> None:
 
 def point_count(counts: NDArray[np.integer]) -> int:
     """How many points a palette with so many bones, joints and pairs has."""
-    return int(max(4 * counts[0], *counts[1:]))
+    return int(max(4 * (counts[0] + counts[1]), counts[2]))
 
 
 def read_counts(mesh: bpy.types.Mesh) -> NDArray[np.int64]:

@@ -60,7 +60,12 @@ def test_modifiers_have_the_inputs_and_the_driver_that_their_method_reads() -> N
 
 @pytest.mark.parametrize(
     ("scale", "shift"),
-    [((1.0, 1.0, 1.0), 0.0), ((1.0, 1.0, 1.0), 0.1), ((1.3, 0.9, 1.1), 0.0), ((1.2,) * 3, 0.1)],
+    [
+        ((1.0, 1.0, 1.0), 0.0),
+        ((1.0, 1.0, 1.0), 0.1),
+        ((1.3, 0.9, 1.1), 0.0),
+        ((1.2,) * 3, 0.1),
+    ],
     ids=["neither", "apart", "scaled", "both"],
 )
 def test_limbs_are_told_to_be_scaled_or_apart(

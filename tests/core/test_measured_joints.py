@@ -211,6 +211,21 @@ def test_a_limb_that_is_scaled_or_moved_away_is_not_squeezed(rng: np.random.Gene
         np.testing.assert_allclose(taken, 0.0, rtol=0, atol=1e-7)
 
 
+def test_a_limb_that_is_scaled_slantwise_goes_through_its_posed_points() -> None:
+    skeleton = chain(2)
+    limbs = LimbJoints.of(skeleton, "X")  # across the bones
+    stretched = np.eye(4)
+    stretched[:3, :3] = [[1.5, 0.2, 0.0], [-0.3, 0.8, 0.1], [0.4, 0.0, -1.2]]
+    pose = Pose.from_matrices(np.stack((np.eye(4), stretched)), skeleton)
+    head, far = ((stretched @ [*point, 1.0])[:3] for point in _limb(limbs, 1))
+    along = (far - head) / np.linalg.norm(far - head)
+    np.testing.assert_allclose(limbs.posed(pose).rays[1, 0], along, rtol=0, atol=1e-12)
+
+
+def _limb(limbs: LimbJoints, joint: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return limbs.heads[joint], limbs.heads[joint] + limbs.forth[joint]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dtype_is_kept_and_no_bones_or_vertices_are_no_error(dtype: type) -> None:
     skeleton = chain(2)
