@@ -9,7 +9,7 @@ from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator
 
 from ..scene.object_settings import ChosenMethod, settings_of
 from ..scene.targets import target_meshes
-from .operators import linked_refusal
+from .operators import DQC_OT_disable, DQC_OT_enable, linked_refusal
 from .reporting import OperatorResult, Refusing
 
 # Blender goes on with these while the key is held: playback, and the view.
@@ -28,11 +28,12 @@ class DQC_OT_toggle(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        toggled = bpy.ops.dqc.disable if _enabled(context) else bpy.ops.dqc.enable
-        return None if toggled.poll() else "Select a character that can be enabled"
+        toggled = DQC_OT_disable if _enabled(context) else DQC_OT_enable
+        return toggled.refusal(context)
 
     def execute(self, context: Context) -> OperatorResult:
-        return bpy.ops.dqc.disable() if _enabled(context) else bpy.ops.dqc.enable()
+        operators: Any = bpy.ops
+        return operators.dqc.disable() if _enabled(context) else operators.dqc.enable()
 
 
 class DQC_OT_compare(Refusing, Operator):
@@ -52,14 +53,14 @@ class DQC_OT_compare(Refusing, Operator):
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
-    def modal(self, _context: Context, event: Event) -> OperatorResult:
+    def modal(self, context: Context, event: Event) -> OperatorResult:
         released = event.type == self._key and event.value == "RELEASE"
         if released or event.type in _ENDS:
             show_methods(self._methods)
             return {"FINISHED"}
         return {"PASS_THROUGH"} if event.type.startswith(_PASSED) else {"RUNNING_MODAL"}
 
-    def cancel(self, _context: Context) -> None:
+    def cancel(self, context: Context) -> None:
         show_methods(self._methods)
 
 

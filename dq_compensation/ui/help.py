@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import bpy
 from bpy.props import StringProperty
@@ -56,7 +56,7 @@ class DQC_OT_help(Operator):
     page: StringProperty(default="guide", options={"HIDDEN", "SKIP_SAVE"})
     section: StringProperty(options={"HIDDEN", "SKIP_SAVE"})
 
-    def execute(self, _context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> OperatorResult:
         bpy.ops.wm.url_open(url=page_address(self.page, self.section))
         return {"FINISHED"}
 
@@ -75,8 +75,8 @@ class WithHelp:
         layout = cast("Panel", self).layout
         if layout is None:
             return
-        button = layout.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
-        button.page, button.section = self.help_page, self.help_section  # type: ignore[attr-defined]
+        button: Any = layout.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
+        button.page, button.section = self.help_page, self.help_section
         # Blender's own buttons here end at the same distance from the edge.
         layout.separator()
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
-from bl_operators.presets import AddPresetBase
 from bl_ui.utils import PresetPanel
 from bpy.types import Context, Menu, Object, Operator, Panel
 
@@ -16,6 +15,14 @@ from ..session.settings_writing import writing_settings
 from ..wording import listed
 from .operators import linked_refusal
 from .reporting import OperatorResult, Refusing
+
+if TYPE_CHECKING:
+
+    class AddPresetBase(Operator):
+        """As Blender has it; the stubs lack its types."""
+
+else:
+    from bl_operators.presets import AddPresetBase
 
 _SHARED = ("method", "factor", "curve", "limb_axis", "use_mesh_joints", "example_base")
 _GROUPS = ("vertex_group", "blend_group")
@@ -90,7 +97,7 @@ class DQC_MT_presets(Menu):
     bl_label = "Presets"
     preset_subdir = _PRESETS
     preset_operator = "script.execute_preset"
-    draw = Menu.draw_preset
+    draw = Menu.draw_preset  # type: ignore[assignment]
 
 
 class DQC_OT_preset_add(AddPresetBase, Operator):
@@ -118,7 +125,7 @@ class VIEW3D_MT_dq_compensation(Menu):
 
     bl_label = "DQ Compensation"
 
-    def draw(self, _context: Context) -> None:
+    def draw(self, context: Context | None) -> None:
         layout = self.layout
         if layout is None:
             return
@@ -131,6 +138,9 @@ class VIEW3D_MT_dq_compensation(Menu):
         layout.operator("dqc.check", icon="VIEWZOOM")
         layout.separator()
         layout.operator("dqc.help", icon="HELP")
+
+
+_MENUS: tuple[Any, ...] = (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose)
 
 
 def _draw_menu(menu: Any, _context: Context) -> None:
@@ -149,11 +159,11 @@ CLASSES = (
 
 def register() -> None:
     """Add the entries to Blender's menus."""
-    for menu in (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose):
+    for menu in _MENUS:
         menu.append(_draw_menu)
 
 
 def unregister() -> None:
     """Take the entries away."""
-    for menu in (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose):
+    for menu in _MENUS:
         menu.remove(_draw_menu)
