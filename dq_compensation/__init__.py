@@ -10,7 +10,10 @@ from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
     ".ui.properties",
+    ".ui.help",
     ".ui.operators",
+    ".ui.settings_operators",
+    ".ui.compare_operators",
     ".ui.panels",
     ".ui.check_operators",
     ".ui.check_panel",

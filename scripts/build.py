@@ -1,17 +1,25 @@
 """Build `dist/dq_compensation-<version>.zip` and validate it, with Blender's own command.
 
-The command is `blender_ext.py`, which the bpy wheel brings: no Blender program is needed. Run it
-with an environment that has bpy, e.g. `.venv-5.2/bin/python scripts/build.py`.
+The zip holds files of the project and, in `manual/`, the user's pages of `docs/` as HTML, which
+Help opens without a network. Blender's command is `blender_ext.py`, which the bpy wheel brings: no
+Blender program is needed. Run it with an environment that has bpy:
+
+    .venv-5.2/bin/python scripts/build.py
 """
 
 import argparse
 import importlib.util
+import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
 from environments import PROJECT
+from manual_pages import ManualError, write_manual
+
+SHIPPED = ("blender_manifest.toml", "__init__.py", "LICENSE", "dq_compensation", "shaders")
 
 
 class BuildError(RuntimeError):
@@ -23,7 +31,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=PROJECT / "dist", metavar="FOLDER")
     try:
         archive = build(parser.parse_args().output)
-    except BuildError as error:
+    except (BuildError, ManualError) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"{archive} ({archive.stat().st_size / 1024:.0f} KB) is valid")
@@ -33,15 +41,31 @@ def main() -> int:
 def build(output: Path) -> Path:
     """Build the extension's zip into the folder `output` and return its path.
 
-    Raises BuildError when Blender's command finds fault with the manifest or the archive.
+    Raises BuildError when Blender's command finds fault with the manifest or the archive, and
+    ManualError when a page of the manual cannot be made.
     """
     manifest = tomllib.loads((PROJECT / "blender_manifest.toml").read_text(encoding="utf-8"))
     archive = output / f"{manifest['id']}-{manifest['version']}.zip"
     output.mkdir(parents=True, exist_ok=True)
-    _extension_command("validate", str(PROJECT))
-    _extension_command("build", "--source-dir", str(PROJECT), "--output-filepath", str(archive))
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "source"
+        gather(source)
+        _extension_command("validate", str(source))
+        _extension_command("build", "--source-dir", str(source), "--output-filepath", str(archive))
     _extension_command("validate", str(archive))
     return archive
+
+
+def gather(folder: Path) -> None:
+    """Put what ships into a new folder: files of the project, and the manual."""
+    folder.mkdir()
+    for name in SHIPPED:
+        if (PROJECT / name).is_dir():
+            caches = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(PROJECT / name, folder / name, ignore=caches)
+        else:
+            shutil.copyfile(PROJECT / name, folder / name)
+    write_manual(folder / "manual")
 
 
 def extension_command_path() -> Path:

@@ -7,10 +7,11 @@ from bpy.types import Context, Panel
 from ..bake.bake_reports import last_report
 from ..scene.targets import target_meshes
 from .bake_progress import draw_running
+from .help import WithHelp
 from .sentences import draw_sentence
 
 
-class VIEW3D_PT_dq_compensation_bake(Panel):
+class VIEW3D_PT_dq_compensation_bake(WithHelp, Panel):
     """Bake the deformation for engines and programs without this add-on."""
 
     bl_label = "Bake"
@@ -20,6 +21,7 @@ class VIEW3D_PT_dq_compensation_bake(Panel):
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 30
+    help_page = "baking"
 
     def draw(self, context: Context) -> None:
         layout = self.layout

@@ -11,6 +11,7 @@ from ..setup_check import findings, fixing
 from ..setup_check.issue import Issue
 from ..wording import counted as number_of
 from .check_operators import counted
+from .help import WithHelp
 from .sentences import draw_sentence
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMAT
 _BOX_MARGIN = 94
 
 
-class VIEW3D_PT_dqc_setup_check(Panel):
+class VIEW3D_PT_dqc_setup_check(WithHelp, Panel):
     """Problems that spoil the deformation of the selected characters, and their fixes."""
 
     bl_label = "Setup Check"
     bl_category = "DQ Compensation"
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
+    help_page = "setup_check"
 
     def draw(self, context: Context) -> None:
         layout = self.layout

@@ -17,6 +17,7 @@ from ..scene.object_settings import ObjectSettings, Settings, settings_of
 from ..scene.setup import rig_of
 from ..session.status import status_of
 from .example_shaping_operators import OUTSIDE
+from .help import WithHelp
 from .sentences import draw_sentence, shortened
 
 
@@ -48,7 +49,7 @@ class DQC_UL_examples(UIList):
             bar.progress(factor=value, text=f"acts {value:.0%}")
 
 
-class VIEW3D_PT_dq_compensation_examples(Panel):
+class VIEW3D_PT_dq_compensation_examples(WithHelp, Panel):
     """Show the character how a joint should look in a pose."""
 
     bl_label = "By Example"
@@ -57,6 +58,7 @@ class VIEW3D_PT_dq_compensation_examples(Panel):
     bl_region_type = "UI"
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 10
+    help_page = "by_example"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

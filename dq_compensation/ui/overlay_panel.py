@@ -9,11 +9,12 @@ from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import armature_modifier
 from ..session.status import status_of
 from ..viewport.capability import drawing_refusal
+from .help import WithHelp
 from .paint_panel import VIEW3D_PT_dq_compensation_weights, painting_target
 from .sentences import draw_sentence
 
 
-class VIEW3D_PT_dq_compensation_overlay(Panel):
+class VIEW3D_PT_dq_compensation_overlay(WithHelp, Panel):
     """Colour the character by how far its vertices are moved."""
 
     bl_label = "Overlay"
@@ -21,6 +22,8 @@ class VIEW3D_PT_dq_compensation_overlay(Panel):
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_options = {"DEFAULT_CLOSED"}
+    help_page = "painting"
+    help_section = "the-overlay"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

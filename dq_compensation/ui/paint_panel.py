@@ -6,10 +6,11 @@ from bpy.types import Context, Object, Panel, UILayout
 
 from ..scene.compensation_weights import PAINTED_GROUPS, PaintedKind, painted_group
 from ..scene.object_settings import settings_of
+from .help import WithHelp
 from .paint_operators import painting_target
 
 
-class VIEW3D_PT_dq_compensation_weights(Panel):
+class VIEW3D_PT_dq_compensation_weights(WithHelp, Panel):
     """Paint where the deformation acts."""
 
     bl_label = "Paint Weights"
@@ -17,6 +18,7 @@ class VIEW3D_PT_dq_compensation_weights(Panel):
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_options = {"DEFAULT_CLOSED"}
+    help_page = "painting"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

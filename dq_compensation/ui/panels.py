@@ -10,16 +10,26 @@ from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_palette, is_posed_copy
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from ..viewport.see_through import display_hints
+from .compare_operators import DQC_OT_compare, shortcut
+from .help import WithHelp
 from .sentences import draw_sentence
+from .settings_operators import VIEW3D_PT_dq_compensation_presets
 
 
-class VIEW3D_PT_dq_compensation(Panel):
+class VIEW3D_PT_dq_compensation(WithHelp, Panel):
     """Deform the active character with DQ Compensation."""
 
     bl_label = "DQ Compensation"
     bl_category = "DQ Compensation"
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
+    help_page = "guide"
+
+    def draw_header_preset(self, context: Context) -> None:
+        active = context.active_object
+        if active is not None and active in target_meshes(context):
+            VIEW3D_PT_dq_compensation_presets.draw_panel_header(self.layout)
+        super().draw_header_preset(context)
 
     def draw(self, context: Context) -> None:
         layout = self.layout
@@ -39,6 +49,8 @@ class VIEW3D_PT_dq_compensation(Panel):
             row.operator("dqc.enable", icon="PLAY")
         if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
             row.operator("dqc.disable", icon="X")
+        if any(enabled) and (key := shortcut(DQC_OT_compare.bl_idname)):
+            draw_sentence(layout, context, f"Hold {key} to compare.", "BLANK1")
         for obj in meshes:
             if len(meshes) > 1 or obj != active:
                 icon = "CHECKMARK" if settings_of(obj).enabled else "BLANK1"

@@ -10,6 +10,7 @@ from ..scene.take_settings import find_take
 from ..scene.targets import deformed_meshes
 from ..session.known_takes import read_take
 from ..wording import listed
+from .help import WithHelp
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
@@ -20,7 +21,7 @@ DISABLED = "Takes play on enabled objects. Enable {objects}."
 RENDERS = "Renders follow the armature, not the take."
 
 
-class VIEW3D_PT_dq_compensation_play(Panel):
+class VIEW3D_PT_dq_compensation_play(WithHelp, Panel):
     """Play takes instead of the pose of the armature."""
 
     bl_label = "Play Take"
@@ -29,6 +30,8 @@ class VIEW3D_PT_dq_compensation_play(Panel):
     bl_region_type = "UI"
     bl_parent_id = "VIEW3D_PT_dq_compensation_playback"
     bl_options = {"DEFAULT_CLOSED"}
+    help_page = "guide"
+    help_section = "takes"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

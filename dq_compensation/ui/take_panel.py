@@ -13,6 +13,7 @@ from ..scene.take_settings import TakeItem, active_take
 from ..session.known_takes import LOST, changed_since
 from ..wording import counted, listed
 from .bake_progress import draw_running
+from .help import WithHelp
 from .sentences import draw_sentence
 from .take_operators import other_armatures, target_armature
 
@@ -43,7 +44,7 @@ class DQC_UL_takes(UIList):
             frames.label(text="", icon="ERROR")
 
 
-class VIEW3D_PT_dq_compensation_playback(Panel):
+class VIEW3D_PT_dq_compensation_playback(WithHelp, Panel):
     """Cache the motion of a character, so that it plays without Blender's armature."""
 
     bl_label = "Playback"
@@ -53,6 +54,8 @@ class VIEW3D_PT_dq_compensation_playback(Panel):
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 40
+    help_page = "guide"
+    help_section = "takes"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

@@ -1,4 +1,4 @@
-"""What the zip holds: the files meant to ship, and only those."""
+"""What the zip holds: the files meant to ship and the manual, and only those."""
 
 import re
 import tomllib
@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 from environments import PROJECT
+from manual_pages import user_pages
 
 
 def shipped_files() -> set[str]:
@@ -18,7 +19,10 @@ def shipped_files() -> set[str]:
 def test_holds_exactly_the_files_meant_to_ship(archive: Path) -> None:
     with zipfile.ZipFile(archive) as opened:
         names = {name for name in opened.namelist() if not name.endswith("/")}
-    assert names == shipped_files()
+    manual = {name for name in names if name.startswith("manual/")}
+    assert names - manual == shipped_files()
+    pages = {f"manual/{page.stem}.html" for page in user_pages()}
+    assert {name for name in manual if name.endswith(".html")} == pages
 
 
 def test_holds_the_files_as_they_are_in_the_project(archive: Path) -> None:
@@ -45,5 +49,8 @@ def test_manifest_keeps_the_rules_that_the_validator_does_not_know() -> None:
     manifest = tomllib.loads((PROJECT / "blender_manifest.toml").read_text(encoding="utf-8"))
     assert len(manifest["tagline"]) <= 64
     assert not manifest["tagline"].endswith(".")
-    # Add to this when the add-on reads files or goes on line; an empty table is refused.
-    assert "permissions" not in manifest
+    # Add to this when the add-on goes on line.
+    assert set(manifest["permissions"]) == {"files"}
+    for reason in manifest["permissions"].values():
+        assert len(reason) <= 64
+        assert not reason.endswith(".")

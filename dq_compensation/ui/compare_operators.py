@@ -1,0 +1,127 @@
+"""Shows characters as Blender deforms them, for comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator
+
+from ..scene.object_settings import ChosenMethod, settings_of
+from ..scene.targets import target_meshes
+from .operators import DQC_OT_disable, DQC_OT_enable, linked_refusal
+from .reporting import OperatorResult, Refusing
+
+# Blender goes on with these while the key is held: playback, and the view.
+_PASSED = ("TIMER", "MOUSEMOVE", "MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF", "NUMPAD")
+_ENDS = {"ESC", "RIGHTMOUSE", "WINDOW_DEACTIVATE"}
+
+_keys: list[tuple[KeyMap, KeyMapItem]] = []
+
+
+class DQC_OT_toggle(Refusing, Operator):
+    """Disable the selected characters, or enable them again. Their settings stay"""
+
+    bl_idname = "dqc.toggle"
+    bl_label = "Toggle DQ Compensation"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        toggled = DQC_OT_disable if _enabled(context) else DQC_OT_enable
+        return toggled.refusal(context)
+
+    def execute(self, context: Context) -> OperatorResult:
+        operators: Any = bpy.ops
+        return operators.dqc.disable() if _enabled(context) else operators.dqc.enable()
+
+
+class DQC_OT_compare(Refusing, Operator):
+    """Show the selected characters as their Armature modifiers deform them. Hold the key"""
+
+    bl_idname = "dqc.compare"
+    bl_label = "Compare with Armature Modifier"
+    bl_options = {"INTERNAL"}
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if _enabled(context) else "Select a character that DQ Compensation deforms"
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self._key = event.type
+        self._methods = show_plain(_enabled(context))
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: Context, event: Event) -> OperatorResult:
+        released = event.type == self._key and event.value == "RELEASE"
+        if released or event.type in _ENDS:
+            show_methods(self._methods)
+            return {"FINISHED"}
+        return {"PASS_THROUGH"} if event.type.startswith(_PASSED) else {"RUNNING_MODAL"}
+
+    def cancel(self, context: Context) -> None:
+        show_methods(self._methods)
+
+
+def show_plain(objects: list[Object]) -> dict[str, ChosenMethod]:
+    """Deform objects as their Armature modifiers would.
+
+    Returns:
+        the methods that they had, by the names of the objects.
+    """
+    methods = {}
+    for obj in objects:
+        settings = settings_of(obj)
+        methods[obj.name] = settings.method
+        volume = settings.native.replaced_preserve_volume
+        settings.method = "DUAL_QUATERNION" if volume else "LINEAR"
+    return methods
+
+
+def show_methods(methods: dict[str, ChosenMethod]) -> None:
+    """Deform objects by their methods again, of `show_plain`."""
+    for name, method in methods.items():
+        obj = bpy.data.objects.get(name)
+        if obj is not None:
+            settings_of(obj).method = method
+
+
+def shortcut(operator: str) -> str:
+    """The key of an operator as menus show it, as `Shift Alt D`; empty without one."""
+    for _, item in _keys:
+        if item.idname == operator and item.active:
+            return item.to_string()
+    return ""
+
+
+def _enabled(context: Context) -> list[Object]:
+    """The selected characters that are enabled and can be changed."""
+    return [
+        obj
+        for obj in target_meshes(context)
+        if settings_of(obj).enabled and linked_refusal(obj) is None
+    ]
+
+
+CLASSES = (DQC_OT_toggle, DQC_OT_compare)
+
+
+def register() -> None:
+    """Add the shortcuts; the user can change them in the preferences."""
+    configuration: Any = bpy.context.window_manager.keyconfigs.addon
+    if configuration is None:  # in background
+        return
+    keys = configuration.keymaps.new("3D View", space_type="VIEW_3D")
+    for operator, control in ((DQC_OT_compare, False), (DQC_OT_toggle, True)):
+        item = keys.keymap_items.new(
+            operator.bl_idname, "D", "PRESS", shift=True, alt=True, ctrl=control
+        )
+        _keys.append((keys, item))
+
+
+def unregister() -> None:
+    """Take the shortcuts away."""
+    for keys, item in _keys:
+        keys.keymap_items.remove(item)
+    _keys.clear()

@@ -1,0 +1,169 @@
+"""Gives the settings of a character to others: copies to what is selected, and presets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from bl_ui.utils import PresetPanel
+from bpy.types import Context, Menu, Object, Operator, Panel
+
+from ..lifecycle import enabling
+from ..scene.object_settings import settings_of
+from ..scene.targets import target_meshes
+from ..session.settings_writing import writing_settings
+from ..wording import listed
+from .operators import linked_refusal
+from .reporting import OperatorResult, Refusing
+
+if TYPE_CHECKING:
+
+    class AddPresetBase(Operator):
+        """As Blender has it; the stubs lack its types."""
+
+else:
+    from bl_operators.presets import AddPresetBase
+
+_SHARED = ("method", "factor", "curve", "limb_axis", "use_mesh_joints", "example_base")
+_GROUPS = ("vertex_group", "blend_group")
+_PRESETS = "dq_compensation"
+
+
+def _source(context: Context) -> Object | None:
+    """The character whose settings are copied: the active one."""
+    active = context.active_object
+    meshes = target_meshes(context)
+    if active is None or not meshes:
+        return None
+    # The meshes of the active object come first.
+    return active if active.type == "MESH" else meshes[0]
+
+
+class DQC_OT_settings_copy(Refusing, Operator):
+    """Give method, factor, curve, axis and groups of the active character to the other selected \
+ones. It enables nothing"""
+
+    bl_idname = "dqc.settings_copy"
+    bl_label = "Copy Settings to Selected"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        source = _source(context)
+        others = [obj for obj in target_meshes(context) if obj != source]
+        if source is None or not others:
+            return "Select other characters, and then the one whose settings they get"
+        reasons = [linked_refusal(obj) for obj in others]
+        return reasons[0] if all(reasons) else None
+
+    def execute(self, context: Context) -> OperatorResult:
+        source = _source(context)
+        if source is None:
+            return {"CANCELLED"}
+        others = [obj for obj in target_meshes(context) if obj != source]
+        done = [obj for obj in others if linked_refusal(obj) is None]
+        missing = [text for obj in done for text in copy_settings(source, obj)]
+        missing += [reason for obj in others if (reason := linked_refusal(obj))]
+        text = f"{listed([obj.name for obj in done])} got the settings of {source.name}."
+        self.report({"WARNING" if missing else "INFO"}, " ".join((text, *missing)))
+        return {"FINISHED"}
+
+
+def copy_settings(source: Object, target: Object) -> list[str]:
+    """Give the settings of an object to another one.
+
+    Returns:
+        a sentence for each vertex group that the other one does not have: it keeps its own.
+    """
+    given: Any = settings_of(source)
+    settings: Any = settings_of(target)
+    missing = []
+    with writing_settings():
+        for name in _SHARED:
+            setattr(settings, name, getattr(given, name))
+        for name in _GROUPS:
+            group = getattr(given, name)
+            if not group or group in target.vertex_groups:
+                setattr(settings, name, group)
+            else:
+                missing.append(f"{target.name} has no vertex group {group}.")
+    enabling.settings_changed(target)
+    return missing
+
+
+class DQC_MT_presets(Menu):
+    """The presets of methods."""
+
+    bl_label = "Presets"
+    preset_subdir = _PRESETS
+    preset_operator = "script.execute_preset"
+    draw = Menu.draw_preset  # type: ignore[assignment]
+
+
+class DQC_OT_preset_add(AddPresetBase, Operator):
+    """Add or remove a preset: method, factor, curve, limb axis and mesh joints"""
+
+    bl_idname = "dqc.preset_add"
+    bl_label = "Add Preset"
+    preset_menu = "DQC_MT_presets"
+    preset_subdir = _PRESETS
+    preset_defines = ("settings = bpy.context.object.dq_compensation",)
+    preset_values = tuple(f"settings.{name}" for name in _SHARED)
+
+
+class VIEW3D_PT_dq_compensation_presets(PresetPanel, Panel):
+    """The presets of methods, as a popover of the panel's header."""
+
+    bl_label = "Presets"
+    preset_subdir = _PRESETS
+    preset_operator = "script.execute_preset"
+    preset_add_operator = DQC_OT_preset_add.bl_idname
+
+
+class VIEW3D_MT_dq_compensation(Menu):
+    """The add-on in the menus Object and Pose."""
+
+    bl_label = "DQ Compensation"
+
+    def draw(self, context: Context | None) -> None:
+        layout = self.layout
+        if layout is None:
+            return
+        layout.operator("dqc.enable", icon="PLAY")
+        layout.operator("dqc.disable", icon="X")
+        layout.operator("dqc.toggle")
+        layout.operator("dqc.refresh", icon="FILE_REFRESH")
+        layout.separator()
+        layout.operator(DQC_OT_settings_copy.bl_idname)
+        layout.operator("dqc.check", icon="VIEWZOOM")
+        layout.separator()
+        layout.operator("dqc.help", icon="HELP")
+
+
+_MENUS: tuple[Any, ...] = (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose)
+
+
+def _draw_menu(menu: Any, _context: Context) -> None:
+    menu.layout.separator()
+    menu.layout.menu(VIEW3D_MT_dq_compensation.__name__)
+
+
+CLASSES = (
+    DQC_OT_settings_copy,
+    DQC_MT_presets,
+    DQC_OT_preset_add,
+    VIEW3D_PT_dq_compensation_presets,
+    VIEW3D_MT_dq_compensation,
+)
+
+
+def register() -> None:
+    """Add the entries to Blender's menus."""
+    for menu in _MENUS:
+        menu.append(_draw_menu)
+
+
+def unregister() -> None:
+    """Take the entries away."""
+    for menu in _MENUS:
+        menu.remove(_draw_menu)

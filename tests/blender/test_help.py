@@ -1,0 +1,60 @@
+"""Help: each button, setting and operator finds its page of the manual."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import bpy
+import pytest
+
+from dq_compensation.ui import help as manual
+from environments import PROJECT
+
+DOCS = PROJECT / "docs"
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+def require_page(address: str) -> None:
+    """Fail unless the address is that of a page for users and of a section in it."""
+    found = urlparse(address)
+    path = Path(unquote(found.path))
+    assert path.parent == DOCS
+    assert path.stem != "architecture"
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    if found.fragment:
+        assert found.fragment in {heading.lower().replace(" ", "-") for heading in headings}
+
+
+def test_every_panel_opens_a_page_and_a_section_that_are_there() -> None:
+    panels = [cls for cls in manual.WithHelp.__subclasses__() if issubclass(cls, bpy.types.Panel)]
+    of_addon = [name for name in dir(bpy.types) if name.startswith("VIEW3D_PT_dq")]
+    of_addon.remove("VIEW3D_PT_dq_compensation_presets")
+    assert {panel.__name__ for panel in panels} == set(of_addon)
+    for panel in panels:
+        require_page(manual.page_address(panel.help_page, panel.help_section))
+
+
+def test_settings_and_operators_have_a_page() -> None:
+    prefix, pages = manual.manual_map()
+    names = [f"bpy.ops.dqc.{name}" for name in dir(bpy.ops.dqc)]
+    names += ["bpy.types.dqcompensationsettings.method", "bpy.types.dqcompensationtake.name"]
+    for name in names:
+        require_page(prefix + next(page for like, page in pages if fnmatchcase(name, like)))
+
+
+def test_help_opens_the_page_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url, **_options: opened.append(url))
+    assert bpy.ops.dqc.help(page="painting", section="the-overlay") == {"FINISHED"}
+    assert opened == [(DOCS / "painting.md").as_uri() + "#the-overlay"]
+
+
+def test_blender_finds_the_manual_of_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url, **_options: opened.append(url))
+    bpy.ops.wm.doc_view_manual(doc_id="dqc.bake_bones")
+    assert opened == [(DOCS / "baking.md").as_uri() + "#bones"]

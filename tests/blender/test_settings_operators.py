@@ -1,0 +1,84 @@
+"""Copy Settings to Selected, presets of settings, and the entries in Blender's menus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.ui import settings_operators
+from tests.blender.enabled_scenes import enable, select
+from tests.blender.scene_builders import evaluated_positions
+from tests.limb import build_limb, pose_limb
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """Two limbs in the same pose: the first is selected last and has settings of its own."""
+    limbs = []
+    for name in ("First", "Second"):
+        obj, rig = build_limb(name)
+        pose_limb(rig)
+        enable(obj)
+        limbs.append(obj)
+    settings = settings_of(limbs[0])
+    settings.method, settings.factor, settings.curve = "COMPENSATED", 0.25, "FITTED"
+    select(limbs[1], limbs[0])
+    bpy.context.view_layer.objects.active = limbs[0]
+    return limbs[0], limbs[1]
+
+
+def test_copied_settings_deform_the_other_character_alike() -> None:
+    first, second = two_limbs()
+    assert np.abs(evaluated_positions(first) - evaluated_positions(second)).max() > 1e-3
+    assert bpy.ops.dqc.settings_copy() == {"FINISHED"}
+    # The same tree on equal meshes in equal poses: only float32's last digits may differ.
+    assert np.abs(evaluated_positions(first) - evaluated_positions(second)).max() < 1e-6
+    assert settings_of(second).curve == "FITTED"
+    assert settings_of(second).enabled
+
+
+def test_a_group_that_the_other_character_does_not_have_is_named_and_left() -> None:
+    first, second = two_limbs()
+    for obj, group in ((first, "Elbow"), (second, "Mine")):
+        obj.vertex_groups.new(name=group)
+        settings_of(obj).vertex_group = group
+    assert settings_operators.copy_settings(first, second) == [
+        f"{second.name} has no vertex group Elbow."
+    ]
+    assert settings_of(second).vertex_group == "Mine"
+
+
+def test_one_character_alone_cannot_be_copied() -> None:
+    first, _ = two_limbs()
+    select(first)
+    assert not bpy.ops.dqc.settings_copy.poll()
+
+
+def test_a_preset_gives_the_settings_to_another_character(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def user_resource(_kind: str, *, path: str = "", create: bool = False) -> str:
+        (tmp_path / path).mkdir(parents=True, exist_ok=create)
+        return str(tmp_path / path)
+
+    monkeypatch.setattr(bpy.utils, "user_resource", user_resource)
+    first, second = two_limbs()
+    bpy.ops.dqc.preset_add(name="Quarter")
+    written = tmp_path / "presets" / "dq_compensation" / "Quarter.py"
+    assert written.exists()
+    bpy.context.view_layer.objects.active = second
+    menu = settings_operators.DQC_MT_presets.__name__
+    bpy.ops.script.execute_preset(filepath=str(written), menu_idname=menu)
+    assert settings_of(second).factor == pytest.approx(0.25)
+    assert np.abs(evaluated_positions(first) - evaluated_positions(second)).max() < 1e-6
+
+
+def test_menus_have_the_entries_once() -> None:
+    for menu in (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose):
+        functions = menu.draw._draw_funcs
+        assert functions.count(settings_operators._draw_menu) == 1
