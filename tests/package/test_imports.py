@@ -32,6 +32,7 @@ LAYERS: dict[str, int] = {
     "setup_check": 7,
     "examples": 7,
     "ui": 8,
+    "command_line": 10,
 }
 TOP = 9
 BELOW_ALL = frozenset({"registration", "wording", "errors"})
