@@ -93,7 +93,7 @@ def _report(run: Run) -> None:
         "exit_code": int(run.code),
         "files": run.files,
     }
-    text = json.dumps(document, indent=1, ensure_ascii=False)
+    text = json.dumps(document, ensure_ascii=False)
     if wanted == "-":
         run.console.document(text)
         return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -47,15 +48,24 @@ def own_output(*, verbose: bool) -> Generator[TextIO]:
 
     Blender prints by file descriptor 1, so that is what leads elsewhere meanwhile.
     """
-    sys.stdout.flush()
+    _flush()
     ours = os.dup(1)
     elsewhere = os.dup(2) if verbose else os.open(os.devnull, os.O_WRONLY)
     os.dup2(elsewhere, 1)
-    os.close(elsewhere)
     try:
-        with os.fdopen(os.dup(ours), "w", encoding="utf-8") as output:
+        with (
+            os.fdopen(os.dup(ours), "w", encoding="utf-8") as output,
+            os.fdopen(elsewhere, "w", encoding="utf-8", errors="replace") as others,
+            redirect_stdout(others),
+        ):
             yield output
     finally:
-        sys.stdout.flush()
+        _flush()
         os.dup2(ours, 1)
         os.close(ours)
+
+
+def _flush() -> None:
+    """Let Python and C write what they still hold, where it belongs now."""
+    sys.stdout.flush()
+    ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush(None)
