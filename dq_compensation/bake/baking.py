@@ -23,6 +23,8 @@ from ..wording import counted
 from .acting_keys import acting_keys_refusal
 from .bake_reports import RangeReport, remember
 from .bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
+from .chunk_making import gathered_from
+from .frame_chunks import FrameChunk
 from .frames import Gathered, frames_of_range, gather, needed_bytes, verify, write
 from .key_names import frame_names, keys_of_pattern
 from .point_cache import CacheFormat, write_cache
@@ -82,17 +84,22 @@ def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int
 
 
 def bake_range(
-    objects: list[bpy.types.Object], options: RangeOptions
+    objects: list[bpy.types.Object], options: RangeOptions, chunk: FrameChunk | None = None
 ) -> Generator[Progress, None, list[RangeReport]]:
     """Bake a range of frames of several characters; see `bake_characters`.
 
     Args:
         objects: mesh objects, enabled or not.
+        chunk: the offsets of these frames (`make_chunk`), where they are computed already.
 
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
     """
     frames = options.frames
+    if chunk is not None and chunk.frames != frames:
+        raise UserError(
+            f"{chunk.name} has {_range_of(chunk.frames)}, not {_range_of(frames)}: bake its frames."
+        )
     frame_names(options.pattern, frames)
     replaced = [
         keys_of_pattern(obj, options.pattern) if options.overwrite else [] for obj in objects
@@ -108,11 +115,17 @@ def bake_range(
         Source.of(obj, depsgraph, options.target, frozenset(names))
         for obj, names in zip(objects, replaced, strict=True)
     ]
-    bakes = [_range_bake(source, options) for source in sources]
+    bakes = [_range_bake(source, options, chunk) for source in sources]
     return (yield from bake_characters(bakes, options.target, options.onto, _READING))
 
 
-def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered, RangeReport]:
+def _range_of(frames: tuple[int, ...]) -> str:
+    return f"{counted(len(frames), 'frame')} from {frames[0]} to {frames[-1]}"
+
+
+def _range_bake(
+    source: Source, options: RangeOptions, chunk: FrameChunk | None
+) -> CharacterBake[Gathered, RangeReport]:
     """The steps that bake the frames of one character."""
     scene, frames = bpy.context.scene, options.frames
 
@@ -128,7 +141,9 @@ def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered
     return CharacterBake(
         source,
         len(frames),
-        partial(gather, source, scene, frames),
+        partial(gather, source, scene, frames)
+        if chunk is None
+        else partial(gathered_from, chunk, source),
         partial(
             write, pattern=options.pattern, tolerance=options.tolerance, overwrite=options.overwrite
         ),
