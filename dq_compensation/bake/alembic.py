@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import bpy
@@ -12,7 +13,7 @@ from .frames import frame_kept
 REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
 
 
-def write_alembic(objects: list[bpy.types.Object], path: Path, first: int, last: int) -> None:
+def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, last: int) -> None:
     """Export objects as they are rendered, with every modifier; the selection is as before then.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Final
 import bpy
 
 from ..errors import UserError
-from ..wording import counted
+from .cache_baking import CacheReport
 from .frame_chunks import FrameChunk, joined, read_chunk, write_chunk
 from .point_cache import CacheFormat, write_samples
 
@@ -34,7 +34,7 @@ def read_chunks(paths: Iterable[Path], frames: Sequence[int] | None = None) -> F
 
 def merge_files(
     paths: Iterable[Path], output: Path, frames: Sequence[int] | None = None
-) -> list[str]:
+) -> list[CacheReport]:
     """Merge files of chunks.
 
     Args:
@@ -42,7 +42,7 @@ def merge_files(
         frames: as for `read_chunks`.
 
     Returns:
-        the paths that were written, as sentences.
+        a report for each object.
 
     Raises:
         UserError: a file cannot be read, does not fit the others, or cannot be written.
@@ -50,21 +50,20 @@ def merge_files(
     return write_frames(read_chunks(paths, frames), output)
 
 
-def write_frames(chunk: FrameChunk, output: Path) -> list[str]:
+def write_frames(chunk: FrameChunk, output: Path) -> list[CacheReport]:
     """Write frames in the format that a path's ending names; see `merge_files`."""
-    frames = counted(len(chunk.frames), "frame")
-    if output.suffix.lower() == ".npz":
+    ending, count = output.suffix.lower(), len(chunk.frames)
+    if ending == ".npz":
         write_chunk(replace(chunk, name=output.name), output)
-        return [f"Wrote {frames} to {output}."]
-    cache_format = CACHE_FORMATS.get(output.suffix.lower())
-    if cache_format is None:
+        return [CacheReport(name, output, count) for name in chunk.object_names]
+    if ending not in CACHE_FORMATS:
         raise UserError(f"{output} ends with none of .npz, .pc2, .mdd.")
     if chunk.target is not None:
         raise UserError(
             f"{chunk.name} has offsets of shape keys, and {output.name} holds positions. "
             "Merge to .npz, and bake the frames from it."
         )
-    messages: list[str] = []
+    reports: list[CacheReport] = []
     for character in chunk.characters:
         path = output
         if len(chunk.characters) > 1:
@@ -72,8 +71,8 @@ def write_frames(chunk: FrameChunk, output: Path) -> list[str]:
             path = output.with_name(f"{output.stem} {name}{output.suffix}")
         points = character.values.shape[1]
         for _ in write_samples(
-            character.values, points, chunk.frames, chunk.frame_rate, path, cache_format
+            character.values, points, chunk.frames, chunk.frame_rate, path, CACHE_FORMATS[ending]
         ):
             pass
-        messages.append(f"Wrote {frames} of {character.object_name} to {path}.")
-    return messages
+        reports.append(CacheReport(character.object_name, path, count))
+    return reports

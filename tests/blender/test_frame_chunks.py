@@ -13,8 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.baking import RangeOptions, bake_cache, bake_range
-from dq_compensation.bake.chunk_making import make_chunk
+from dq_compensation.bake.baking import RangeOptions, bake_range
 from dq_compensation.bake.chunk_merging import merge_files, read_chunks
 from dq_compensation.bake.frame_chunks import CharacterFrames, FrameChunk, joined, write_chunk
 from dq_compensation.core.rest_offsets import Target
@@ -53,7 +52,7 @@ def chunk_file(
     obj: bpy.types.Object, first: int, last: int, folder: Path, target: Target | None = None
 ) -> Path:
     path = folder / f"{first}-{last}.npz"
-    write_chunk(finished(make_chunk([obj], tuple(range(first, last + 1)), target)), path)
+    api.write_chunk(obj, path, first, last, shape_keys_for=target)
     return path
 
 
@@ -85,9 +84,9 @@ def test_a_merged_cache_equals_that_of_one_process(
 ) -> None:
     paths = [chunk_file(limb, 4, LAST_FRAME, tmp_path), chunk_file(limb, 1, 3, tmp_path)]
     whole, merged = tmp_path / f"whole.{ending}", tmp_path / f"merged.{ending}"
-    options = RangeOptions(1, LAST_FRAME)
-    finished(bake_cache([limb], options, whole, "PC2" if ending == "pc2" else "MDD"))
-    assert merge_files(paths, merged) == [f"Wrote 8 frames of Limb to {merged}."]
+    api.bake_cache(limb, whole, 1, LAST_FRAME)
+    report = api.merge_chunks(paths, merged)[0]
+    assert report.sentence() == f"Wrote 8 frames of Limb to {merged}."
     assert merged.read_bytes() == whole.read_bytes()
     assert bpy.context.scene.frame_current == 3
 
@@ -97,14 +96,14 @@ def test_shape_keys_from_chunks_equal_those_of_one_bake(
     limb: bpy.types.Object, tmp_path: Path, target: Target, tolerance: float
 ) -> None:
     paths = [chunk_file(limb, 1, 5, tmp_path, target), chunk_file(limb, 6, 8, tmp_path, target)]
-    merge_files(paths, tmp_path / "all.npz", frames=range(1, 9))
-    options = RangeOptions(1, LAST_FRAME, target=target, tolerance=tolerance, onto="COPY")
-    whole = finished(bake_range([limb], options))[0]
-    copies = [bpy.data.objects[whole.onto_name]]
-    limb.hide_set(False)
-    chunk = read_chunks([tmp_path / "all.npz"])
-    copies.append(bpy.data.objects[finished(bake_range([limb], options, chunk))[0].onto_name])
-    one, other = (key_shapes(copy) for copy in copies)
+    shapes: list[dict[str, NDArray[np.float32]]] = []
+    for chunks in ((), paths):
+        limb.hide_set(False)
+        report = api.bake_frames(
+            limb, 1, LAST_FRAME, target=target, tolerance=tolerance, onto="COPY", chunks=chunks
+        )
+        shapes.append(key_shapes(bpy.data.objects[report.onto_name]))
+    one, other = shapes
     assert list(one) == list(other)
     assert 2 < len(one) <= LAST_FRAME + 1
     for name, shape in one.items():

@@ -31,6 +31,7 @@ LAYERS: dict[str, int] = {
     "playback": 7,
     "setup_check": 7,
     "examples": 7,
+    "api": 8,
     "ui": 8,
 }
 TOP = 9
