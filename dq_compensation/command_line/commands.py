@@ -52,10 +52,7 @@ def _run(arguments: Namespace, output: TextIO) -> ExitCode:
     run = Run(arguments, Console(output, quiet), Progress(quiet=arguments.quiet))
     try:
         with stoppable(run.progress):
-            if arguments.json not in {None, "-"} and (
-                reason := target_refusal(Path(arguments.json))
-            ):
-                raise reason
+            _require_json_target(arguments.json)
             arguments.command.run(run)
             _report(run)
     except UserError as error:
