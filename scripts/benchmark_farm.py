@@ -48,7 +48,8 @@ def main() -> None:
         folder = Path(name)
         file = folder / "human.blend"
         subprocess.run(
-            [sys.executable, __file__, "--one", "build", file, "-", str(arguments.frames)]
+            [sys.executable, __file__, "--one", "build", file, "-", str(arguments.frames)],
+            check=True,
         )
         found = {job: measured([job], file, folder, arguments.frames)[0] for job in JOBS}
         print(f"\nSeconds of one task, {arguments.frames} frames, the file has {_size(file)} MB")
