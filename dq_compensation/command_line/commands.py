@@ -12,7 +12,7 @@ from typing import TextIO
 import bpy
 
 from ..errors import UserError
-from . import check_command, evaluate_command
+from . import check_command, evaluate_command, merge_command
 from .command import JSON_FORMAT, Command, Run
 from .console import PROGRAM, Console, complain, own_output
 from .disk import beside, target_refusal
@@ -20,7 +20,11 @@ from .exit_codes import ExitCode, StoppedError, code_of
 from .options import OneLineParser, add_general_options
 from .progress import Progress, stoppable
 
-COMMANDS: tuple[Command, ...] = (*check_command.COMMANDS, *evaluate_command.COMMANDS)
+COMMANDS: tuple[Command, ...] = (
+    *check_command.COMMANDS,
+    *evaluate_command.COMMANDS,
+    *merge_command.COMMANDS,
+)
 
 _TYPED = f"blender --command {PROGRAM}"
 _EXIT_CODES = """\
