@@ -11,9 +11,9 @@ from typing import Any
 
 import bpy
 
+from ..bake.whole_files import beside, cannot_write
+from ..errors import FileError
 from ..wording import listed
-from .disk import beside, cannot_write
-from .exit_codes import FileError
 
 # How the bytes of a .blend file begin: as they are, and compressed by Zstandard or gzip.
 _PLAIN, _ZSTANDARD, _GZIP = b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b"

@@ -11,18 +11,29 @@ from typing import TextIO
 
 import bpy
 
+from ..bake.whole_files import beside
 from ..errors import UserError
-from . import check_command, evaluate_command, merge_command
+from . import (
+    bake_commands,
+    cache_command,
+    check_command,
+    evaluate_command,
+    merge_command,
+    setting_commands,
+)
 from .command import JSON_FORMAT, Command, Run
 from .console import PROGRAM, Console, complain, own_output
-from .disk import beside, target_refusal
+from .disk import target_refusal
 from .exit_codes import ExitCode, StoppedError, code_of
 from .options import OneLineParser, add_general_options
 from .progress import Progress, stoppable
 
 COMMANDS: tuple[Command, ...] = (
     *check_command.COMMANDS,
+    *setting_commands.COMMANDS,
     *evaluate_command.COMMANDS,
+    *bake_commands.COMMANDS,
+    *cache_command.COMMANDS,
     *merge_command.COMMANDS,
 )
 
@@ -94,7 +105,7 @@ def _report(run: Run) -> None:
         "exit_code": int(run.code),
         "files": run.files,
     }
-    text = json.dumps(document, ensure_ascii=False)
+    text = json.dumps(document, ensure_ascii=False, default=str)
     if wanted == "-":
         run.console.document(text)
         return
