@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from math import isfinite
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import bpy
 
@@ -16,13 +16,25 @@ Objects = bpy.types.Object | Iterable[bpy.types.Object]
 """One object or several."""
 
 
-def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
-    """The original of an object.
+def original(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of an object, which may be an evaluated one.
 
     Raises:
+        UserError: it is no object, but None or a name.
+    """
+    if not isinstance(obj, bpy.types.Object):
+        raise UserError(f"{obj!r} is not an object. Give one, like bpy.data.objects['Body'].")
+    return cast("bpy.types.Object", obj.original or obj)
+
+
+def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of a mesh object.
+
+    Raises:
+        UserError: it is no object.
         BindingError: it is not a mesh.
     """
-    obj = obj.original or obj
+    obj = original(obj)
     if obj.type != "MESH":
         raise BindingError(REFUSAL_NOT_A_MESH.format(obj=obj.name))
     return obj
@@ -35,10 +47,16 @@ def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
         BindingError: one of them is not a mesh.
         UserError: there are none.
     """
-    found = [objects] if isinstance(objects, bpy.types.Object) else list(objects)
+    one = isinstance(objects, (bpy.types.Object, str)) or objects is None
+    found = [cast("bpy.types.Object", objects)] if one else list(objects)
     if not found:
         raise UserError("No object is given.")
     return list(dict.fromkeys(mesh_object(obj) for obj in found))
+
+
+def bone_names(bones: str | Iterable[str]) -> tuple[str, ...]:
+    """The names of bones, given as one name or several."""
+    return (bones,) if isinstance(bones, str) else tuple(bones)
 
 
 def require_choice(name: str, value: str, choices: Any) -> None:

@@ -79,7 +79,5 @@ def fix(
         return None
 
     with interrupts_wait(), selection_kept():
-        active = bpy.context.view_layer.objects.active
-        if active is not None and active.mode == "EDIT":
-            bpy.ops.object.mode_set(mode="OBJECT")
+        fixing.leave_edit_mode(bpy.context)
         return fixing.fix_all(obj, chosen, checks, key).results

@@ -16,6 +16,7 @@ from ..playback.caching import cache_take as take_steps
 from .arguments_of_scripts import (
     Objects,
     mesh_objects,
+    original,
     require_choice,
     require_number,
     selection_kept,
@@ -89,7 +90,7 @@ def cache_take(
     Raises:
         UserError: it cannot be done; nothing has changed then.
     """
-    armature = armature.original or armature
+    armature = original(armature)
     if armature.type != "ARMATURE":
         raise UserError(f"{armature.name} is not an armature. Takes belong to an armature.")
     require_choice("interpolation", interpolation, Interpolation)

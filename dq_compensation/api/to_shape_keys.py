@@ -14,7 +14,13 @@ from ..bake.corrective_baking import CorrectiveOptions
 from ..bake.corrective_baking import bake_correctives as corrective_steps
 from ..bake.corrective_poses import Directions, checked_angles
 from ..core.rest_offsets import Target
-from .arguments_of_scripts import mesh_object, require_choice, require_number, selection_kept
+from .arguments_of_scripts import (
+    bone_names,
+    mesh_object,
+    require_choice,
+    require_number,
+    selection_kept,
+)
 from .steps_of_scripts import OnProgress, interrupts_wait, run_steps
 
 CorrectiveDirections = Directions | Literal["ACTION", "EXAMPLES"]
@@ -91,7 +97,7 @@ def bake_frames(
 
 def bake_correctives(
     obj: bpy.types.Object,
-    bones: Iterable[str] = (),
+    bones: str | Iterable[str] = (),
     *,
     directions: CorrectiveDirections = "LIMBS",
     angles: Iterable[float] = (45.0, 90.0),
@@ -112,7 +118,8 @@ def bake_correctives(
 
     Args:
         obj: a mesh object, enabled or not.
-        bones: names; none: all joints at which enough vertices follow two deforming bones.
+        bones: a name or several; none: all joints at which enough vertices follow two deforming
+            bones.
         directions: 'LIMBS', 'X' or 'Z' for hinges, 'FOUR' or 'EIGHT' directions for ball joints,
             the poses of the 'ACTION', or the 'EXAMPLES' of the object.
         angles: of the bends, degrees.
@@ -132,7 +139,7 @@ def bake_correctives(
     require_choice("directions", directions, CorrectiveDirections)
     require_number("tolerance", tolerance, 0.0)
     options = CorrectiveOptions(
-        bones=tuple(bones),
+        bones=bone_names(bones),
         directions=directions,
         angles=checked_angles(angles),
         twists=checked_angles(twists),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD.
 def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, last: int) -> None:
     """Export objects as they are rendered, with every modifier; the selection is as before then.
 
+    It is written beside the file and takes its place at the end.
+
     Args:
         objects: in the current view layer.
         path: of the file; its folder exists.
@@ -24,6 +27,7 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
     Raises:
         UserError: this Blender has no Alembic, or the file cannot be written.
     """
+    unfinished = path.with_name(f"{path.stem}.part{path.suffix}")
     if not bpy.app.build_options.alembic:
         raise UserError(REFUSAL_NO_ALEMBIC)
     layer = bpy.context.view_layer
@@ -35,18 +39,18 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
                 obj.select_set(obj in objects)
             bpy.ops.wm.alembic_export(
                 "EXEC_DEFAULT",
-                filepath=str(path),
+                filepath=str(unfinished),
                 start=first,
                 end=last,
                 selected=True,
                 evaluation_mode="RENDER",
                 as_background_job=False,
             )
-    except RuntimeError as error:
+        os.replace(unfinished, path)
+    except (RuntimeError, OSError) as error:
         raise UserError(f"{path} cannot be written: {error}") from error
     finally:
+        unfinished.unlink(missing_ok=True)
         for obj in layer.objects:
             obj.select_set(obj in selected)
         layer.objects.active = active
-    if not path.exists():
-        raise UserError(f"{path} cannot be written.")
