@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from math import isfinite
-from typing import Any, cast, get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import bpy
 
@@ -14,6 +16,9 @@ from ..scene.setup import REFUSAL_NOT_A_MESH
 
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
 """One object or several."""
+
+AnyPath = str | os.PathLike[str]
+"""A path; ``//`` is the folder of the blend file."""
 
 
 def original(obj: bpy.types.Object) -> bpy.types.Object:
@@ -24,7 +29,7 @@ def original(obj: bpy.types.Object) -> bpy.types.Object:
     """
     if not isinstance(obj, bpy.types.Object):
         raise UserError(f"{obj!r} is not an object. Give one, like bpy.data.objects['Body'].")
-    return cast("bpy.types.Object", obj.original or obj)
+    return obj.original or obj
 
 
 def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
@@ -47,8 +52,9 @@ def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
         BindingError: one of them is not a mesh.
         UserError: there are none.
     """
-    one = isinstance(objects, (bpy.types.Object, str)) or objects is None
-    found = [cast("bpy.types.Object", objects)] if one else list(objects)
+    found: list[Any] = list(objects) if isinstance(objects, Iterable) else [objects]
+    if isinstance(objects, str):
+        found = [objects]
     if not found:
         raise UserError("No object is given.")
     return list(dict.fromkeys(mesh_object(obj) for obj in found))
@@ -57,6 +63,18 @@ def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
 def bone_names(bones: str | Iterable[str]) -> tuple[str, ...]:
     """The names of bones, given as one name or several."""
     return (bones,) if isinstance(bones, str) else tuple(bones)
+
+
+def file_path(path: AnyPath) -> Path:
+    """A path with the folder of the blend file in the place of ``//``.
+
+    Raises:
+        UserError: the blend file has no folder yet.
+    """
+    text = os.fspath(path)
+    if text.startswith("//") and not bpy.data.filepath:
+        raise UserError(f"{text} is in the folder of this file, which was never saved. Save it.")
+    return Path(bpy.path.abspath(text))
 
 
 def require_choice(name: str, value: str, choices: Any) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import bpy
 
 from ..bake.cache_baking import SUFFIXES, CacheReport, FileFormat
@@ -14,7 +11,9 @@ from ..errors import UserError
 from ..playback.caching import TakeOptions, TakeReport, default_name
 from ..playback.caching import cache_take as take_steps
 from .arguments_of_scripts import (
+    AnyPath,
     Objects,
+    file_path,
     mesh_objects,
     original,
     require_choice,
@@ -26,7 +25,7 @@ from .steps_of_scripts import OnProgress, run_steps
 
 def bake_cache(
     objects: Objects,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     first: int,
     last: int,
     *,
@@ -54,7 +53,7 @@ def bake_cache(
     """
     found = mesh_objects(objects)
     require_number("step", step, 1)
-    file = Path(bpy.path.abspath(os.fspath(path)))
+    file = file_path(path)
     if format is None:
         format = next(  # noqa: A001 - the word for it
             (name for name, suffix in SUFFIXES.items() if suffix == file.suffix.lower()), None

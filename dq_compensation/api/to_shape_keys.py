@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 import bpy
@@ -18,7 +16,9 @@ from ..bake.corrective_baking import bake_correctives as corrective_steps
 from ..bake.corrective_poses import Directions, checked_angles
 from ..core.rest_offsets import Target
 from .arguments_of_scripts import (
+    AnyPath,
     bone_names,
+    file_path,
     mesh_object,
     require_choice,
     require_number,
@@ -68,7 +68,7 @@ def bake_frames(
     pattern: str = "Frame {frame:04d}",
     overwrite: bool = True,
     much_memory: bool = False,
-    chunks: Iterable[str | os.PathLike[str]] = (),
+    chunks: Iterable[AnyPath] = (),
     progress: OnProgress | None = None,
 ) -> RangeReport:
     """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
@@ -91,7 +91,7 @@ def bake_frames(
     """
     obj = mesh_object(obj)
     _require_target(target, onto)
-    files = [Path(bpy.path.abspath(os.fspath(path))) for path in chunks]
+    files = [file_path(path) for path in chunks]
     require_number("step", step, 1)
     require_number("tolerance", tolerance, 0.0)
     options = RangeOptions(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import bpy
 
 from ..errors import UserError
 from .frames import frame_kept
+from .whole_files import replaced_whole
 
 REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
 
@@ -27,14 +27,13 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
     Raises:
         UserError: this Blender has no Alembic, or the file cannot be written.
     """
-    unfinished = path.with_name(f"{path.stem}.part{path.suffix}")
     if not bpy.app.build_options.alembic:
         raise UserError(REFUSAL_NO_ALEMBIC)
     layer = bpy.context.view_layer
     active = layer.objects.active
     selected = [obj for obj in layer.objects if obj.select_get()]
     try:
-        with frame_kept(bpy.context.scene):
+        with replaced_whole(path) as unfinished, frame_kept(bpy.context.scene):
             for obj in layer.objects:
                 obj.select_set(obj in objects)
             bpy.ops.wm.alembic_export(
@@ -46,11 +45,9 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
                 evaluation_mode="RENDER",
                 as_background_job=False,
             )
-        os.replace(unfinished, path)
-    except (RuntimeError, OSError) as error:
+    except RuntimeError as error:
         raise UserError(f"{path} cannot be written: {error}") from error
     finally:
-        unfinished.unlink(missing_ok=True)
         for obj in layer.objects:
             obj.select_set(obj in selected)
         layer.objects.active = active

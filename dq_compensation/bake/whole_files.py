@@ -17,16 +17,25 @@ def written_whole(path: Path) -> Generator[BinaryIO]:
     """A new file beside a path. It takes the path's place when the block ends.
 
     A block that fails leaves no trace. A process that is killed leaves the file beside, whose name
-    ends with ``.part``. Two processes that write one path do not meet: the last one's file stays.
+    has ``.part`` in it. Two processes that write one path do not meet: the last one's file stays.
 
     Raises:
         UserError: the file cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
+    with replaced_whole(path) as unfinished, unfinished.open("xb") as file:
+        yield file
+
+
+@contextmanager
+def replaced_whole(path: Path) -> Generator[Path]:
+    """The path of a new file beside a path, for what opens files by itself; see `written_whole`.
+
+    It has the same ending.
+    """
+    unfinished = path.with_name(f".{path.stem}.{uuid4().hex[:8]}.part{path.suffix}")
     try:
-        with unfinished.open("xb") as file:
-            yield file
-            file.flush()
+        yield unfinished
+        with unfinished.open("rb+") as file:
             # Before the name: otherwise a crash of the machine can leave an empty file.
             os.fsync(file.fileno())
         os.replace(unfinished, path)
