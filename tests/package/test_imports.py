@@ -33,6 +33,7 @@ LAYERS: dict[str, int] = {
     "examples": 7,
     "api": 8,
     "ui": 8,
+    "command_line": 10,
 }
 TOP = 9
 BELOW_ALL = frozenset({"registration", "wording", "errors"})
