@@ -251,6 +251,10 @@ def test_no_undo_step_is_added(limb: bpy.types.Object) -> None:
         (lambda obj: api.bake_cache(obj, "//a.pc2", 1, 5), "never saved. Save it"),
         (lambda obj: api.cache_take(obj, "Swing"), "Limb is not an armature"),
         (lambda obj: api.cache_take(obj.parent, "Swing", 1, 5, tolerance=-1.0), "tolerance -1.0"),
+        (
+            lambda obj: api.fix(obj, fix="wax"),
+            "There is no fix wax. The fixes are clear_",
+        ),
         (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are bone_scale"),
     ],
 )
