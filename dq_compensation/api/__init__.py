@@ -17,7 +17,7 @@ from ..errors import BindingError, PoseError, UserError
 from ..playback.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
-from .checking import check, fix
+from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
@@ -28,6 +28,7 @@ from .to_files import bake_cache, cache_take
 from .to_shape_keys import bake_correctives, bake_frames, bake_pose
 
 __all__ = [
+    "Agree",
     "BindingError",
     "BonesReport",
     "CacheReport",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from math import isfinite
+from pathlib import Path
 from typing import Any, get_args
 
 import bpy
@@ -15,14 +17,29 @@ from ..scene.setup import REFUSAL_NOT_A_MESH
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
 """One object or several."""
 
+AnyPath = str | os.PathLike[str]
+"""A path; ``//`` is the folder of the blend file."""
 
-def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
-    """The original of an object.
+
+def original(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of an object, which may be an evaluated one.
 
     Raises:
+        UserError: it is no object, but None or a name.
+    """
+    if not isinstance(obj, bpy.types.Object):
+        raise UserError(f"{obj!r} is not an object. Give one, like bpy.data.objects['Body'].")
+    return obj.original or obj
+
+
+def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of a mesh object.
+
+    Raises:
+        UserError: it is no object.
         BindingError: it is not a mesh.
     """
-    obj = obj.original or obj
+    obj = original(obj)
     if obj.type != "MESH":
         raise BindingError(REFUSAL_NOT_A_MESH.format(obj=obj.name))
     return obj
@@ -35,10 +52,29 @@ def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
         BindingError: one of them is not a mesh.
         UserError: there are none.
     """
-    found = [objects] if isinstance(objects, bpy.types.Object) else list(objects)
+    found: list[Any] = list(objects) if isinstance(objects, Iterable) else [objects]
+    if isinstance(objects, str):
+        found = [objects]
     if not found:
         raise UserError("No object is given.")
     return list(dict.fromkeys(mesh_object(obj) for obj in found))
+
+
+def bone_names(bones: str | Iterable[str]) -> tuple[str, ...]:
+    """The names of bones, given as one name or several."""
+    return (bones,) if isinstance(bones, str) else tuple(bones)
+
+
+def file_path(path: AnyPath) -> Path:
+    """A path with the folder of the blend file in the place of ``//``.
+
+    Raises:
+        UserError: the blend file has no folder yet.
+    """
+    text = os.fspath(path)
+    if text.startswith("//") and not bpy.data.filepath:
+        raise UserError(f"{text} is in the folder of this file, which was never saved. Save it.")
+    return Path(bpy.path.abspath(text))
 
 
 def require_choice(name: str, value: str, choices: Any) -> None:

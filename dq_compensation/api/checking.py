@@ -9,7 +9,7 @@ import bpy
 from ..errors import UserError
 from ..setup_check import fixing
 from ..setup_check.catalogue import CHECKS, check_named, find_issues
-from ..setup_check.issue import Fix, Issue
+from ..setup_check.issue import Check, Fix, Issue
 from .arguments_of_scripts import mesh_object, selection_kept
 from .steps_of_scripts import interrupts_wait
 
@@ -60,16 +60,13 @@ def fix(
 
     Raises:
         FixError: nothing of the character can be changed, for instance because it is linked.
-        UserError: there is no such check.
+        UserError: there is no such check, or none of these checks has such a fix.
     """
     obj = mesh_object(obj)
-    checks = None
-    if check is not None:
-        named = check_named(check)
-        if named is None:
-            names = ", ".join(each.name for each in CHECKS)
-            raise UserError(f"There is no check {check}. The checks are {names}.")
-        checks = (named,)
+    checks = CHECKS if check is None else (_check_of_name(check),)
+    fixes = [name for each in checks for name in each.fixes]
+    if fix not in (None, *fixes):
+        raise UserError(f"There is no fix {fix}. The fixes are {', '.join(fixes) or 'none'}.")
 
     def chosen(issue: Issue) -> Fix | None:
         wanted = [each for each in issue.fixes if fix in (None, each.name)][:1]
@@ -79,7 +76,18 @@ def fix(
         return None
 
     with interrupts_wait(), selection_kept():
-        active = bpy.context.view_layer.objects.active
-        if active is not None and active.mode == "EDIT":
-            bpy.ops.object.mode_set(mode="OBJECT")
+        fixing.leave_edit_mode(bpy.context)
         return fixing.fix_all(obj, chosen, checks, key).results
+
+
+def _check_of_name(name: str) -> Check:
+    """The check of a name.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = check_named(name)
+    if found is None:
+        names = ", ".join(each.name for each in CHECKS)
+        raise UserError(f"There is no check {name}. The checks are {names}.")
+    return found

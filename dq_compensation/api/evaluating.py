@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bake.frames import frame_kept
-from ..bake.source import REFUSAL_HIDDEN
-from ..errors import UserError
+from ..errors import BindingError, UserError
 from ..modifier.modifier_evaluator import evaluate_by_modifier
 from ..scene.bind import bind
 from ..scene.binding import Binding
@@ -23,9 +22,16 @@ from ..scene.numpy_evaluator import evaluate as evaluate_binding
 from ..scene.object_settings import ChosenMethod, Settings, settings_of
 from ..scene.setup import rig_of
 from ..viewport.characters import Characters
+from .arguments_of_scripts import mesh_object, require_choice, require_number
 from .steps_of_scripts import OnProgress
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
+
+REFUSAL_NOT_EVALUATED = (
+    "{obj} is turned off in viewports, or not in this view layer, so Blender does not evaluate it. "
+    "Turn it on (the screen in the Outliner), or its collection."
+)
+REFUSAL_NO_GPU = "This session has no GPU. Start Blender with a window."
 
 
 def evaluate(
@@ -54,11 +60,12 @@ def evaluate(
         BindingError: the object cannot be deformed; the message says why and what to do.
         PoseError: a bone's matrix is not finite.
         RuntimeError: 'GPU' in a session without one.
-        ValueError: an unknown method or evaluator.
+        UserError: an unknown method or evaluator, or a factor that is not from 0 to 1.
     """
+    _require_choices(method, factor, evaluator)
     depsgraph = depsgraph or bpy.context.evaluated_depsgraph_get()
-    obj = obj.original or obj
-    binding = bind(obj, depsgraph)
+    obj = mesh_object(obj)
+    binding = _bound(obj, depsgraph)
     return _positions(obj, binding, depsgraph, _settings(obj, depsgraph, method, factor), evaluator)
 
 
@@ -85,18 +92,17 @@ def evaluate_frames(
         shape (F, n, 3), float32, object space.
 
     Raises:
-        UserError: no frame is given, the object is hidden, or its vertices change in number.
-        BindingError, PoseError, RuntimeError, ValueError: as for `evaluate`.
+        UserError: no frame is given, or its vertices change in number.
+        BindingError, PoseError, RuntimeError, UserError: as for `evaluate`.
     """
-    obj = obj.original or obj
+    _require_choices(method, factor, evaluator)
+    obj = mesh_object(obj)
     wanted = [float(frame) for frame in frames]
     if not wanted:
         raise UserError("Give at least one frame.")
     scene = bpy.context.scene
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    binding = bind(obj, depsgraph)
-    if not obj.visible_get():
-        raise UserError(REFUSAL_HIDDEN.format(obj=obj.name))
+    binding = _bound(obj, depsgraph)
     followed = bool(modifiers_before(obj))
     found = np.empty((len(wanted), binding.vertex_count, 3), np.float32)
     with frame_kept(scene):
@@ -141,10 +147,41 @@ def _positions(
         armature = rig_of(obj).evaluated_get(depsgraph)
         return evaluate_binding(binding, settings, obj.evaluated_get(depsgraph), armature)
     if evaluator == "GPU":
-        if gpu.platform.backend_type_get() == "NONE":
-            raise RuntimeError("This session has no GPU. Start Blender with a window.")
+        _require_gpu()
         character = Characters().update(obj, binding, depsgraph, settings)
         return np.ascontiguousarray(character.deformed.read_positions())
-    if evaluator == "MODIFIER":
-        return evaluate_by_modifier(obj, binding, settings)
-    raise ValueError(f"Unknown evaluator {evaluator!r}: 'NUMPY', 'GPU' or 'MODIFIER'")
+    return evaluate_by_modifier(obj, binding, settings)
+
+
+def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
+    """The binding of an object that is evaluated.
+
+    Raises:
+        BindingError: it cannot be deformed, or Blender leaves it out.
+    """
+    binding = bind(obj, depsgraph)
+    if not obj.evaluated_get(depsgraph).is_evaluated:
+        raise BindingError(REFUSAL_NOT_EVALUATED.format(obj=obj.name))
+    return binding
+
+
+def _require_choices(method: str | None, factor: float | None, evaluator: str) -> None:
+    require_choice("evaluator", evaluator, Evaluator)
+    if method is not None:
+        require_choice("method", method, ChosenMethod)
+    if factor is not None:
+        require_number("factor", factor, 0.0, 1.0)
+
+
+def _require_gpu() -> None:
+    """See that there is a GPU.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    try:
+        found = gpu.platform.backend_type_get() != "NONE"
+    except SystemError as error:  # of Blender as a Python module
+        raise RuntimeError(REFUSAL_NO_GPU) from error
+    if not found:
+        raise RuntimeError(REFUSAL_NO_GPU)

@@ -96,8 +96,8 @@ def changed_settings(obj: bpy.types.Object, values: Mapping[str, Any]) -> Genera
 
     Raises:
         UserError: a setting cannot have that value.
-        BindingError: the object cannot be deformed with them. As after any error of the block, the
-            settings are as before then.
+        BindingError: an enabled object cannot be deformed any more. As after any error of the
+            block, the settings are as before then.
     """
     _require_values(obj, values)
     chosen: Any = settings_of(obj)
@@ -107,8 +107,8 @@ def changed_settings(obj: bpy.types.Object, values: Mapping[str, Any]) -> Genera
         _write(chosen, values)
         yield
         enabling.settings_changed(obj)
-        problem = status_of(obj).problem
-        if values and chosen.is_enabled and problem is not None and problem != known:
+        problem = status_of(obj).problem if chosen.is_enabled else None
+        if problem not in (None, known):
             raise BindingError(problem)
     except BaseException:
         _write(chosen, before)

@@ -6,11 +6,12 @@ from typing import Unpack
 
 import bpy
 
-from ..errors import UserError
+from ..errors import BindingError, UserError
 from ..lifecycle import enabling
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_hidden, is_posed_copy
 from ..scene.setup import find_rig
+from ..session.status import status_of
 from .arguments_of_scripts import mesh_object
 from .setting_values import SettingValues, changed_settings
 from .steps_of_scripts import interrupts_wait
@@ -53,8 +54,16 @@ def enable(obj: bpy.types.Object, **settings: Unpack[SettingValues]) -> None:
     if reason := enabling.linked_refusal(obj):
         raise UserError(reason)
     with interrupts_wait(), changed_settings(obj, settings):
-        if not settings_of(obj).is_enabled:
-            enabling.enable(obj, bpy.context.evaluated_depsgraph_get())
+        before = settings_of(obj).is_enabled
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        if before:
+            enabling.settings_changed(obj)
+        else:
+            enabling.enable(obj, depsgraph)
+        if (problem := status_of(obj).problem) is not None:
+            if not before:
+                enabling.disable(obj)
+            raise BindingError(problem)
 
 
 def disable(obj: bpy.types.Object) -> None:

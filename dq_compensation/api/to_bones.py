@@ -11,6 +11,7 @@ from ..bake.bones_poses import PoseSource
 from ..bake.bones_report import BonesReport
 from .arguments_of_scripts import (
     Objects,
+    bone_names,
     mesh_objects,
     require_choice,
     require_number,
@@ -21,7 +22,7 @@ from .steps_of_scripts import OnProgress, run_steps
 
 def bake_bones(
     objects: Objects,
-    bones: Iterable[str] = (),
+    bones: str | Iterable[str] = (),
     *,
     helpers: int = 0,
     influences: int = 4,
@@ -45,7 +46,7 @@ def bake_bones(
 
     Args:
         objects: a mesh object or several, enabled or not.
-        bones: names of the bones below the joints; none: all joints.
+        bones: a name or several, of the bones below the joints; none: all joints.
         helpers: for each joint, 1 to 4; 0: as few as the tolerance needs.
         influences: of a vertex, at most; 0: any number.
         tolerance: millimetres.
@@ -76,7 +77,7 @@ def bake_bones(
     require_number("twist", twist, 0.0, 170.0)
     require_number("bone limit", bone_limit, 0)
     options = BonesOptions(
-        bones=tuple(bones),
+        bones=bone_names(bones),
         helpers=helpers,
         influences=influences,
         tolerance=tolerance,

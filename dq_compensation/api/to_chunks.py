@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-
-import bpy
 
 from ..bake.cache_baking import CacheReport
 from ..bake.chunk_making import make_chunk
@@ -16,10 +12,15 @@ from ..bake.frames import frames_of_range
 from ..bake.shape_key_bake import with_progress
 from ..core.rest_offsets import Target
 from ..wording import listed
-from .arguments_of_scripts import Objects, mesh_objects, require_choice, require_number
+from .arguments_of_scripts import (
+    AnyPath,
+    Objects,
+    file_path,
+    mesh_objects,
+    require_choice,
+    require_number,
+)
 from .steps_of_scripts import OnProgress, run_steps
-
-AnyPath = str | os.PathLike[str]
 
 
 def write_chunk(
@@ -57,7 +58,7 @@ def write_chunk(
     require_number("step", step, 1)
     if shape_keys_for is not None:
         require_choice("target", shape_keys_for, Target)
-    file = Path(bpy.path.abspath(os.fspath(path)))
+    file = file_path(path)
     frames = frames_of_range(first, last, step)
     replaced = None if shape_keys_for is None else pattern
     steps = make_chunk(found, frames, shape_keys_for, pattern=replaced)
@@ -82,6 +83,6 @@ def merge_chunks(
     Raises:
         UserError: a file cannot be read or does not fit the others; the message names it.
     """
-    files = [Path(bpy.path.abspath(os.fspath(path))) for path in paths]
+    files = [file_path(path) for path in paths]
     wanted = None if frames is None else sorted(frames)
-    return merge_files(files, Path(bpy.path.abspath(os.fspath(output))), wanted)
+    return merge_files(files, file_path(output), wanted)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import bpy
 
 from ..bake.cache_baking import SUFFIXES, CacheReport, FileFormat
@@ -14,8 +11,11 @@ from ..errors import UserError
 from ..playback.caching import TakeOptions, TakeReport, default_name
 from ..playback.caching import cache_take as take_steps
 from .arguments_of_scripts import (
+    AnyPath,
     Objects,
+    file_path,
     mesh_objects,
+    original,
     require_choice,
     require_number,
     selection_kept,
@@ -25,7 +25,7 @@ from .steps_of_scripts import OnProgress, run_steps
 
 def bake_cache(
     objects: Objects,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     first: int,
     last: int,
     *,
@@ -53,7 +53,7 @@ def bake_cache(
     """
     found = mesh_objects(objects)
     require_number("step", step, 1)
-    file = Path(bpy.path.abspath(os.fspath(path)))
+    file = file_path(path)
     if format is None:
         format = next(  # noqa: A001 - the word for it
             (name for name, suffix in SUFFIXES.items() if suffix == file.suffix.lower()), None
@@ -89,7 +89,7 @@ def cache_take(
     Raises:
         UserError: it cannot be done; nothing has changed then.
     """
-    armature = armature.original or armature
+    armature = original(armature)
     if armature.type != "ARMATURE":
         raise UserError(f"{armature.name} is not an armature. Takes belong to an armature.")
     require_choice("interpolation", interpolation, Interpolation)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 import bpy
@@ -17,7 +15,15 @@ from ..bake.corrective_baking import CorrectiveOptions
 from ..bake.corrective_baking import bake_correctives as corrective_steps
 from ..bake.corrective_poses import Directions, checked_angles
 from ..core.rest_offsets import Target
-from .arguments_of_scripts import mesh_object, require_choice, require_number, selection_kept
+from .arguments_of_scripts import (
+    AnyPath,
+    bone_names,
+    file_path,
+    mesh_object,
+    require_choice,
+    require_number,
+    selection_kept,
+)
 from .steps_of_scripts import OnProgress, interrupts_wait, run_steps
 
 CorrectiveDirections = Directions | Literal["ACTION", "EXAMPLES"]
@@ -62,7 +68,7 @@ def bake_frames(
     pattern: str = "Frame {frame:04d}",
     overwrite: bool = True,
     much_memory: bool = False,
-    chunks: Iterable[str | os.PathLike[str]] = (),
+    chunks: Iterable[AnyPath] = (),
     progress: OnProgress | None = None,
 ) -> RangeReport:
     """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
@@ -85,7 +91,7 @@ def bake_frames(
     """
     obj = mesh_object(obj)
     _require_target(target, onto)
-    files = [Path(bpy.path.abspath(os.fspath(path))) for path in chunks]
+    files = [file_path(path) for path in chunks]
     require_number("step", step, 1)
     require_number("tolerance", tolerance, 0.0)
     options = RangeOptions(
@@ -98,7 +104,7 @@ def bake_frames(
 
 def bake_correctives(
     obj: bpy.types.Object,
-    bones: Iterable[str] = (),
+    bones: str | Iterable[str] = (),
     *,
     directions: CorrectiveDirections = "LIMBS",
     angles: Iterable[float] = (45.0, 90.0),
@@ -119,7 +125,8 @@ def bake_correctives(
 
     Args:
         obj: a mesh object, enabled or not.
-        bones: names; none: all joints at which enough vertices follow two deforming bones.
+        bones: a name or several; none: all joints at which enough vertices follow two deforming
+            bones.
         directions: 'LIMBS', 'X' or 'Z' for hinges, 'FOUR' or 'EIGHT' directions for ball joints,
             the poses of the 'ACTION', or the 'EXAMPLES' of the object.
         angles: of the bends, degrees.
@@ -139,7 +146,7 @@ def bake_correctives(
     require_choice("directions", directions, CorrectiveDirections)
     require_number("tolerance", tolerance, 0.0)
     options = CorrectiveOptions(
-        bones=tuple(bones),
+        bones=bone_names(bones),
         directions=directions,
         angles=checked_angles(angles),
         twists=checked_angles(twists),

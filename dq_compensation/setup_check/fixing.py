@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import bpy
 
@@ -16,6 +16,13 @@ from ..wording import counted
 from . import catalogue, findings
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import ObjectModeItems
+
+# Modes in which an undo step holds the whole file. In the others it holds the edited geometry
+# alone, so that what a fix changes elsewhere would not come back.
+_MODES_FOR_FIXING = frozenset({"OBJECT", "POSE", "WEIGHT_PAINT", "VERTEX_PAINT"})
 
 
 class NoLongerThereError(FixError):
@@ -86,6 +93,20 @@ class Outcome:
         refused = self._sentences("REFUSED") + self.refused
         parts.extend(sentence.rstrip(".") + "." for sentence in refused)
         return " ".join(parts)
+
+
+def leave_edit_mode(context: bpy.types.Context) -> ObjectModeItems | None:
+    """Go to Object Mode where the active object's mode keeps its data to itself.
+
+    Returns:
+        the mode that was left; None when it may stay.
+    """
+    active = context.view_layer.objects.active
+    if active is None or active.mode in _MODES_FOR_FIXING:
+        return None
+    left = active.mode
+    bpy.ops.object.mode_set(mode="OBJECT")
+    return left
 
 
 def fix_unasked(issue: Issue) -> Fix | None:

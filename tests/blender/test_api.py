@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import bpy
+import gpu
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -144,3 +146,150 @@ def test_issues_are_fixed_like_with_the_button(limb: bpy.types.Object) -> None:
     assert [each.state for each in found] == ["FIXED"]
     assert "object_scale" not in {issue.check for issue in api.check(limb)}
     assert settings_of(limb).enabled is False
+
+
+def shape_of_file(obj: bpy.types.Object) -> tuple[object, ...]:
+    """Everything that a bake may change."""
+    layer = bpy.context.view_layer
+    blocks = obj.data.shape_keys.key_blocks if obj.data.shape_keys else ()
+    return (
+        api.settings(obj),
+        [(each.name, each.show_viewport, each.show_render) for each in obj.modifiers],
+        [block.name for block in blocks],
+        [group.name for group in obj.vertex_groups],
+        sorted(each.name for each in bpy.data.objects),
+        sorted(mesh.name for mesh in bpy.data.meshes),
+        sorted(action.name for action in bpy.data.actions),
+        [bone.name for bone in obj.parent.data.bones],
+        [take.name for take in settings_of(obj.parent).takes],
+        bpy.context.scene.frame_current,
+        (layer.objects.active.name, layer.objects.active.mode),
+        [each.name for each in layer.objects if each.select_get()],
+    )
+
+
+def ctrl_c(share: float, doing: str) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def out_of_patience(share: float, doing: str) -> None:
+    raise KeyboardInterrupt
+
+
+LONG: dict[str, Callable[[bpy.types.Object, Path, api.OnProgress], object]] = {
+    "frames": lambda obj, _, told: api.bake_frames(obj, 1, LAST, progress=told),
+    "evaluate": lambda obj, _, told: api.evaluate_frames(obj, [1, 2, 3], progress=told),
+    "correctives": lambda obj, _, told: api.bake_correctives(obj, "Lower", progress=told),
+    "bones": lambda obj, _, told: api.bake_bones(obj, "Lower", helpers=1, progress=told),
+    "copied": lambda obj, _, told: api.bake_frames(obj, 1, LAST, onto="COPY", progress=told),
+    "cache": lambda obj, path, told: api.bake_cache(obj, path / "a.pc2", 1, LAST, progress=told),
+    "take": lambda obj, _, told: api.cache_take(obj.parent, "Swing", progress=told),
+}
+
+
+@pytest.mark.parametrize("interrupt", [ctrl_c, out_of_patience])
+@pytest.mark.parametrize("name", LONG)
+def test_interrupted_it_has_changed_nothing(
+    limb: bpy.types.Object, tmp_path: Path, name: str, interrupt: api.OnProgress
+) -> None:
+    api.enable(limb)
+    before, handler = shape_of_file(limb), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        LONG[name](limb, tmp_path, interrupt)
+    assert shape_of_file(limb) == before
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_interrupted_while_it_checks_the_result_the_bake_is_whole(limb: bpy.types.Object) -> None:
+    wanted = api.evaluate_frames(limb, range(1, LAST + 1))
+
+    def while_checking(_share: float, doing: str) -> None:
+        if doing.startswith("Checking"):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        api.bake_frames(limb, 1, LAST, progress=while_checking)
+    assert np.abs(by_armature(limb, range(1, LAST + 1)) - wanted).max() <= EXACT
+
+
+def test_no_undo_step_is_added(limb: bpy.types.Object) -> None:
+    for step in (1, 2):
+        limb["step"] = step
+        bpy.ops.ed.undo_push(message=str(step))
+    api.enable(limb)
+    api.fix(limb, agree=True)
+    api.bake_bones(limb, "Lower", helpers=1)
+    api.bake_frames(limb, 1, LAST)
+    bpy.ops.ed.undo()
+    assert bpy.data.objects["Limb"]["step"] == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: api.enable(None), "None is not an object"),
+        (lambda _: api.bake_bones("Limb"), "'Limb' is not an object"),
+        (lambda _: api.bake_bones([]), "No object is given"),
+        (lambda obj: api.settings(obj.parent), "Limb Rig is not a mesh"),
+        (lambda obj: api.check(obj.parent), "Limb Rig is not a mesh"),
+        (lambda obj: api.evaluate(obj, method="WAX"), "'WAX' is no method"),
+        (lambda obj: api.evaluate(obj, factor=-1.0), "factor -1.0 cannot be used"),
+        (lambda obj: api.evaluate_frames(obj, []), "at least one frame"),
+        (lambda obj: api.bake_frames(obj, 5, 1), "ends with frame 1, before it begins"),
+        (lambda obj: api.bake_frames(obj, 1, 5, step=0), "step 0 cannot be used"),
+        (lambda obj: api.bake_frames(obj, 1, 5, target="WAX"), "'WAX' is no target"),
+        (lambda obj: api.bake_frames(obj, 1, 5, pattern="x"), 'key names "x" cannot be used'),
+        (lambda obj: api.bake_pose(obj, onto="MOON"), "'MOON' is no onto"),
+        (lambda obj: api.bake_correctives(obj, "Nobody"), "no deforming bone Nobody"),
+        (lambda obj: api.bake_correctives(obj, angles=[500.0]), 'angles "500" cannot be read'),
+        (lambda obj: api.bake_correctives(obj, directions="UP"), "'UP' is no directions"),
+        (lambda obj: api.bake_bones(obj, helpers=9), "helpers 9 cannot be used"),
+        (lambda obj: api.bake_cache(obj, "/nowhere/a.pc2", 1, 5), "There is no folder /nowhere"),
+        (lambda obj: api.bake_cache(obj, "a.fbx", 1, 5), "format of a.fbx is not known"),
+        (lambda obj: api.bake_cache(obj, "/a.abc", 1, 5), "Enable Limb first"),
+        (lambda obj: api.bake_cache(obj, "//a.pc2", 1, 5), "never saved. Save it"),
+        (lambda obj: api.cache_take(obj, "Swing"), "Limb is not an armature"),
+        (lambda obj: api.cache_take(obj.parent, "Swing", 1, 5, tolerance=-1.0), "tolerance -1.0"),
+        (
+            lambda obj: api.fix(obj, fix="wax"),
+            "There is no fix wax. The fixes are clear_",
+        ),
+        (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are bone_scale"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(
+    limb: bpy.types.Object, call: Callable[[bpy.types.Object], object], message: str
+) -> None:
+    before = shape_of_file(limb)
+    with pytest.raises(api.UserError, match=message):
+        call(limb)
+    assert shape_of_file(limb) == before
+
+
+def test_what_blender_does_not_evaluate_is_refused(limb: bpy.types.Object) -> None:
+    limb.hide_viewport = True
+    bpy.context.view_layer.update()
+    for call in (
+        api.evaluate,
+        lambda obj: api.evaluate_frames(obj, [1]),
+        api.bake_pose,
+        lambda obj: api.bake_frames(obj, 1, 2),
+        api.bake_bones,
+    ):
+        with pytest.raises(api.UserError, match=r"Limb is (turned off|hidden)"):
+            call(limb)
+
+
+def has_gpu() -> bool:
+    try:
+        return gpu.platform.backend_type_get() != "NONE"
+    except SystemError:
+        return False
+
+
+def test_without_a_gpu_it_says_so(limb: bpy.types.Object) -> None:
+    if has_gpu():
+        pytest.skip("This process has one")
+    with pytest.raises(RuntimeError, match="no GPU"):
+        api.evaluate(limb, evaluator="GPU")
