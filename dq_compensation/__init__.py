@@ -38,6 +38,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".examples.live_values",
     ".setup_check.recheck_handlers",
     ".playback.take_checks",
+    ".command_line.blender_command",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""
 

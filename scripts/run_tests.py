@@ -76,6 +76,7 @@ def checks(everything: bool) -> list[Check]:
         _tests("4.5", "Setup Check", "tests/setup_check", *WITHOUT_APART, *between),
         # The tests of the package build the zip and install it into every Blender.
         _tests("5.2", "core, GPU, package", "tests/core", "tests/gpu", "tests/package"),
+        _tests("5.2", "farm", "tests/farm"),
         Check("types", "Types", ("tools",), (basedpyright,)),
         # Window-less Blenders before 5.2 have a GPU only inside a render engine's render().
         _tests("4.2", "GPU, inside a render engine", "tests/gpu", *oldest),

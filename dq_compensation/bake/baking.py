@@ -1,4 +1,4 @@
-"""Bakes characters to shape keys for a pose or a range of frames, and to point caches.
+"""Bakes characters to shape keys for a pose or a range of frames.
 
 Generators, so that a modal operator and a script can run them: they yield the progress and return
 the reports. Closed before they have begun to write, they leave everything as it was.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import bpy
 import numpy as np
@@ -21,13 +20,14 @@ from ..scene.key_writing import keys_refusal
 from ..scene.mesh import mesh_of
 from ..wording import counted
 from .acting_keys import acting_keys_refusal
-from .bake_reports import RangeReport, remember
+from .bake_reports import PoseReport, RangeReport, remember
 from .bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
+from .chunk_making import gathered_from
+from .frame_chunks import FrameChunk
 from .frames import Gathered, frames_of_range, gather, needed_bytes, verify, write
 from .key_names import frame_names, keys_of_pattern
-from .point_cache import CacheFormat, write_cache
 from .pose_key import bake_pose, pose_key_refusal
-from .shape_key_bake import CharacterBake, Progress, bake_characters, with_progress
+from .shape_key_bake import CharacterBake, Progress, bake_characters
 from .source import Source
 
 # The gathered offsets, the keys, Blender's evaluated copy of the keys, and the undo step.
@@ -40,6 +40,12 @@ MUCH_MEMORY = 1e9
 _READING = 0.9
 
 
+REFUSAL_MEMORY = (
+    "{count} frames need about {size} of memory. Choose fewer, a larger step, or turn on Allow "
+    "over 1 GB of Memory."
+)
+
+
 @dataclass(frozen=True)
 class RangeOptions:
     """How a range of frames is baked.
@@ -50,6 +56,7 @@ class RangeOptions:
         pattern: of the keys' names, with {frame}.
         tolerance: millimetres within which a frame is left to interpolation; 0 keeps every frame.
         overwrite: whether keys of earlier bakes with this pattern are replaced.
+        much_memory: whether to go on where it takes more than `MUCH_MEMORY` bytes.
     """
 
     first: int
@@ -60,6 +67,7 @@ class RangeOptions:
     tolerance: float = 0.0
     onto: BakeOnto = "THIS"
     overwrite: bool = True
+    much_memory: bool = False
 
     @property
     def frames(self) -> tuple[int, ...]:
@@ -81,18 +89,31 @@ def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int
     return _COPIES_IN_MEMORY * needed_bytes(count, len(options.frames))
 
 
+def memory_size(count: float) -> str:
+    """A number of bytes, for people."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
 def bake_range(
-    objects: list[bpy.types.Object], options: RangeOptions
+    objects: list[bpy.types.Object], options: RangeOptions, chunk: FrameChunk | None = None
 ) -> Generator[Progress, None, list[RangeReport]]:
     """Bake a range of frames of several characters; see `bake_characters`.
 
     Args:
         objects: mesh objects, enabled or not.
+        chunk: the offsets of these frames (`make_chunk`), where they are computed already.
 
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
     """
     frames = options.frames
+    if chunk is not None and chunk.frames != frames:
+        raise UserError(
+            f"{chunk.name} has {_range_of(chunk.frames)}, not {_range_of(frames)}: bake its frames."
+        )
+    size = memory_needed(objects, options)
+    if size > MUCH_MEMORY and not options.much_memory:
+        raise UserError(REFUSAL_MEMORY.format(count=len(frames), size=memory_size(size)))
     frame_names(options.pattern, frames)
     replaced = [
         keys_of_pattern(obj, options.pattern) if options.overwrite else [] for obj in objects
@@ -108,11 +129,17 @@ def bake_range(
         Source.of(obj, depsgraph, options.target, frozenset(names))
         for obj, names in zip(objects, replaced, strict=True)
     ]
-    bakes = [_range_bake(source, options) for source in sources]
+    bakes = [_range_bake(source, options, chunk) for source in sources]
     return (yield from bake_characters(bakes, options.target, options.onto, _READING))
 
 
-def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered, RangeReport]:
+def _range_of(frames: tuple[int, ...]) -> str:
+    return f"{counted(len(frames), 'frame')} from {frames[0]} to {frames[-1]}"
+
+
+def _range_bake(
+    source: Source, options: RangeOptions, chunk: FrameChunk | None
+) -> CharacterBake[Gathered, RangeReport]:
     """The steps that bake the frames of one character."""
     scene, frames = bpy.context.scene, options.frames
 
@@ -128,7 +155,9 @@ def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered
     return CharacterBake(
         source,
         len(frames),
-        partial(gather, source, scene, frames),
+        partial(gather, source, scene, frames)
+        if chunk is None
+        else partial(gathered_from, chunk, source),
         partial(
             write, pattern=options.pattern, tolerance=options.tolerance, overwrite=options.overwrite
         ),
@@ -144,7 +173,7 @@ def bake_current_pose(
     *,
     onto: BakeOnto = "THIS",
     overwrite: bool = False,
-) -> list[str]:
+) -> list[PoseReport]:
     """Bake the current pose of several characters to one shape key each.
 
     Args:
@@ -153,7 +182,7 @@ def bake_current_pose(
         overwrite: whether a key of that name is replaced.
 
     Returns:
-        a sentence for each of them.
+        a report for each of them.
 
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
@@ -165,45 +194,14 @@ def bake_current_pose(
         if reason is not None:
             raise UserError(reason)
         Source.of(obj, depsgraph, target).wanted(depsgraph)
-    messages: list[str] = []
+    reports: list[PoseReport] = []
     with bake_targets(objects, onto) as copies:
         for obj, copy in zip(objects, copies, strict=True):
             report = bake_pose(obj, copy, name, target, overwrite=overwrite)
-            messages.append(report.sentence())
-            remember(copy, messages[-1], report.key_names)
+            reports.append(report)
+            remember(copy, report.sentence(), report.key_names)
     if onto == "COPY":
         for obj, copy in zip(objects, copies, strict=True):
             let_armature_deform(copy, target)
             show_copy(obj, copy)
-    return messages
-
-
-def bake_cache(
-    objects: list[bpy.types.Object], options: RangeOptions, path: Path, cache_format: CacheFormat
-) -> Generator[Progress, None, list[str]]:
-    """Write a point cache of each character; the paths that were written are returned as sentences.
-
-    Args:
-        objects: mesh objects, enabled or not. Of several each gets a file with its name added.
-        options: the range; the rest does not count.
-        path: of the file; its folder exists.
-
-    Raises:
-        UserError: one of them cannot be baked, or a file cannot be written.
-    """
-    frames = options.frames
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    for obj in objects:
-        if (reason := acting_keys_refusal(obj, frames)) is not None:
-            raise UserError(reason)
-    sources = [Source.of(obj, depsgraph) for obj in objects]
-    messages: list[str] = []
-    for number, source in enumerate(sources):
-        name = bpy.path.clean_name(source.obj.name)
-        file = path if len(sources) == 1 else path.with_name(f"{path.stem} {name}{path.suffix}")
-        steps = write_cache(source, bpy.context.scene, frames, file, cache_format)
-        start, length = number / len(sources), 1.0 / len(sources)
-        yield from with_progress(steps, f"Writing {file.name}", start, length)
-        messages.append(f"Wrote {counted(len(frames), 'frame')} of {source.obj.name} to {file}.")
-        remember(source.obj, messages[-1])
-    return messages
+    return reports

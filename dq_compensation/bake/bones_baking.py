@@ -16,7 +16,7 @@ from .bones_keys import keyed_action
 from .bones_options import BonesOptions
 from .bones_report import BonesReport
 from .bones_rest import bake_rest, require_rest
-from .bones_source import RigSource, writing_bones_refusal
+from .bones_source import RigSource, bones_refusal, writing_bones_refusal
 from .bones_writing import write_bones
 from .shape_key_bake import Progress
 
@@ -33,14 +33,16 @@ def bake_bones(
     deforms it; or a copy of it and of the armature is.
 
     Args:
-        objects: mesh objects without a `bones_refusal`, enabled or not.
+        objects: mesh objects, enabled or not.
 
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
     """
     rigs: dict[bpy.types.Object, list[bpy.types.Object]] = {}
     for obj in objects:
-        if reason := writing_bones_refusal(obj, options.onto, overwrite=options.overwrite):
+        reason = bones_refusal(obj)
+        reason = reason or writing_bones_refusal(obj, options.onto, overwrite=options.overwrite)
+        if reason is not None:
             raise UserError(reason)
         rigs.setdefault(rig_of(obj), []).append(obj)
     depsgraph = bpy.context.evaluated_depsgraph_get()

@@ -70,12 +70,26 @@ def read_angles(text: str) -> tuple[float, ...]:
     """
     parts = [part for part in re.split(r"[,;\s]+", text.replace("°", " ")) if part]
     try:
-        angles = sorted({abs(float(part)) for part in parts})
+        angles = [float(part) for part in parts]
     except ValueError as error:
         raise UserError(REFUSAL_ANGLES.format(text=text)) from error
-    if any(not 1.0 <= angle <= 170.0 for angle in angles):
+    return checked_angles(angles, text)
+
+
+def checked_angles(angles: Iterable[float], text: str = "") -> tuple[float, ...]:
+    """Angles in degrees, rising, signs dropped, each once.
+
+    Args:
+        text: as they were typed, for the error.
+
+    Raises:
+        UserError: one of them is not between 1 and 170.
+    """
+    found = sorted({abs(float(angle)) for angle in angles})
+    if any(not 1.0 <= angle <= 170.0 for angle in found):
+        text = text or ", ".join(f"{angle:g}" for angle in found)
         raise UserError(REFUSAL_ANGLES.format(text=text))
-    return tuple(angles)
+    return tuple(found)
 
 
 def limb_bend(skeleton: Skeleton, bone: int) -> Bend:

@@ -61,6 +61,21 @@ def needed_bytes(vertex_count: int, frame_count: int) -> int:
     return frame_count * vertex_count * BYTES_PER_VERTEX
 
 
+def offsets_memory(vertex_count: int, frame_count: int) -> NDArray[np.float32]:
+    """Memory for a vector of each vertex in each frame, shape (F, n, 3).
+
+    Raises:
+        UserError: there is too little.
+    """
+    try:
+        return np.empty((frame_count, vertex_count, 3), np.float32)
+    except MemoryError as error:
+        size = needed_bytes(vertex_count, frame_count) / 1e9
+        raise UserError(
+            f"{size:.1f} GB are more memory than there is. Bake fewer frames."
+        ) from error
+
+
 @contextmanager
 def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
     """Restore the current frame of the scene after the block."""
@@ -83,13 +98,7 @@ def gather(
         UserError: a pose cannot be evaluated, or memory does not suffice.
     """
     count = source.vertex_count
-    try:
-        offsets = np.empty((len(frames), count, 3), np.float32)
-    except MemoryError as error:
-        size = needed_bytes(count, len(frames)) / 1e9
-        raise UserError(
-            f"{size:.1f} GB are more memory than there is. Bake fewer frames."
-        ) from error
+    offsets = offsets_memory(count, len(frames))
     unreached = np.zeros(count, np.bool_)
     with frame_kept(scene):
         for done, frame in enumerate(frames):

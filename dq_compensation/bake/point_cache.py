@@ -11,19 +11,20 @@ big-endian.
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import UserError
 from .frames import frame_kept
 from .source import Source
+from .whole_files import written_whole
 
 CacheFormat = Literal["PC2", "MDD"]
 
@@ -39,8 +40,8 @@ def write_cache(
 ) -> Generator[float, None, None]:
     """Write a cache frame by frame; yields the part that is done.
 
-    It is written beside the file and takes its place at the end; closed before that, it leaves no
-    trace, and the scene in its frame.
+    It is written beside the file and takes its place at the end (`written_whole`); closed before
+    that, it leaves no trace, and the scene in its frame.
 
     Args:
         frames: rising.
@@ -50,27 +51,49 @@ def write_cache(
     Raises:
         UserError: a pose cannot be evaluated, or the file cannot be written.
     """
-    header = _header(source.vertex_count, scene, frames, cache_format)
+    with frame_kept(scene):
+        rate = scene.render.fps / scene.render.fps_base
+        posed = _posed(source, scene, frames)
+        yield from write_samples(posed, source.vertex_count, frames, rate, path, cache_format)
+
+
+def write_samples(
+    samples: Iterable[NDArray[np.float32]],
+    points: int,
+    frames: tuple[int, ...],
+    rate: float,
+    path: Path,
+    cache_format: CacheFormat,
+) -> Generator[float, None, None]:
+    """Write the positions of each frame as a cache; yields the part that is done.
+
+    Args:
+        samples: for each frame, shape (points, 3), float32, object space.
+        frames: rising.
+        rate: frames per second.
+
+    Raises:
+        UserError: as for `write_cache`.
+    """
+    header = _header(points, frames, rate, cache_format)
     kind = np.dtype(">f4" if cache_format == "MDD" else "<f4")
-    unfinished = path.with_name(path.name + ".part")
-    try:
-        with frame_kept(scene), unfinished.open("wb") as file:
-            file.write(header)
-            for done, frame in enumerate(frames):
-                scene.frame_set(frame)
-                _, posed = source.wanted(bpy.context.evaluated_depsgraph_get())
-                file.write(posed.astype(kind).tobytes())
-                yield (done + 1) / len(frames)
-        os.replace(unfinished, path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror or error}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with written_whole(path) as file:
+        file.write(header)
+        for done, sample in enumerate(samples, 1):
+            file.write(sample.astype(kind).tobytes())
+            yield done / len(frames)
 
 
-def _header(
-    points: int, scene: bpy.types.Scene, frames: tuple[int, ...], cache_format: CacheFormat
-) -> bytes:
+def _posed(
+    source: Source, scene: bpy.types.Scene, frames: tuple[int, ...]
+) -> Generator[NDArray[np.float32], None, None]:
+    """The positions in each frame."""
+    for frame in frames:
+        scene.frame_set(frame)
+        yield source.wanted(bpy.context.evaluated_depsgraph_get())[1]
+
+
+def _header(points: int, frames: tuple[int, ...], rate: float, cache_format: CacheFormat) -> bytes:
     if cache_format == "PC2":
         steps = {after - before for before, after in pairwise(frames)}
         if len(steps) > 1:
@@ -79,6 +102,5 @@ def _header(
         return struct.pack(
             "<12siiffi", b"POINTCACHE2\0", 1, points, float(frames[0]), step, len(frames)
         )
-    rate = scene.render.fps / scene.render.fps_base
     times = np.array(frames, np.float64) / rate
     return struct.pack(">ii", len(frames), points) + times.astype(">f4").tobytes()

@@ -23,6 +23,16 @@ from .reconcile import State, look, reconcile
 from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier
 
 
+def linked_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the settings of an object cannot be changed in this file, or None."""
+    if obj.library is not None:
+        return (
+            f"{obj.name} is linked from another file. "
+            "Make a library override of it (Object, Library Override, Make)."
+        )
+    return None
+
+
 def refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot be enabled with its present settings, or None; cheap."""
     reason = deformation_refusal(obj)

@@ -29,6 +29,7 @@ from ..scene.units import object_millimetres
 from ..session.known_takes import note_changed
 from ..wording import counted
 from .sampling import MotionSource, SampledMotion, sample_motion
+from .take_checks import watch_takes
 
 REFUSAL_LINKED = (
     "{armature} is linked, and takes are kept with it. Make a library override of it, or cache the "
@@ -68,6 +69,51 @@ class TakeOptions:
     interpolation: Interpolation = "SLERP"
 
 
+@dataclass(frozen=True)
+class TakeReport:
+    """The result of caching a take.
+
+    Attributes:
+        sampled_keys, keys: how many keys of bones there were, and are left.
+        stored_bytes: the memory in the file.
+        error: how far the skin is off between keys at most, millimetres.
+        shape_keys: how many shape keys have their values in it.
+        travels: whether the armature moves as an object, too, which is not in the take.
+    """
+
+    armature_name: str
+    take_name: str
+    frames: int
+    sampled_keys: int
+    keys: int
+    stored_bytes: int
+    error: float
+    shape_keys: int
+    travels: bool
+
+    def sentence(self) -> str:
+        """For the status line and the panel."""
+        size = _size(self.keys, self.sampled_keys, self.stored_bytes)
+        text = (
+            f"Cached {self.take_name} of {self.armature_name}: {counted(self.frames, 'frame')}, "
+            f"{size}. The skin is off by {self.error:.2f} mm at most."
+        )
+        if self.shape_keys:
+            text += f" The values of {counted(self.shape_keys, 'shape key')} are in it, too."
+        if self.travels:
+            text += (
+                f" {self.armature_name} moves as an object: the take has the motion of its bones "
+                "alone."
+            )
+        return text
+
+
+def default_name(armature: bpy.types.Object) -> str:
+    """The name for a take: that of the action that plays, else the armature's."""
+    played = played_actions(armature)
+    return played[0].action.name if played else armature.name
+
+
 def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> str | None:
     """Why no take of an armature object can be cached, or None; cheap."""
     name = armature.name
@@ -105,18 +151,17 @@ def motion_refusal(armature: bpy.types.Object) -> str | None:
 
 def cache_take(
     armature: bpy.types.Object, options: TakeOptions, context: bpy.types.Context
-) -> Generator[Progress, None, list[str]]:
+) -> Generator[Progress, None, list[TakeReport]]:
     """Cache a take of an armature object; closed before its end it has changed nothing.
 
-    Args:
-        armature: without a `take_refusal`.
-
     Returns:
-        a sentence for the user.
+        one report.
 
     Raises:
         UserError: it cannot be done; nothing has changed.
     """
+    if reason := take_refusal(armature, context.view_layer):
+        raise UserError(reason)
     frames = frames_of_range(options.first, options.last, 1)
     if len(frames) > MOST_FRAMES:
         raise UserError(f"A take has at most {MOST_FRAMES:,} frames. Cache a part of the range.")
@@ -147,6 +192,7 @@ def cache_take(
     item = keep_take(armature, take, options, error * unit)
     item.made_from = json.dumps(motion_digests(armature))
     note_changed(item, ())
+    watch_takes()
     return [_report(item, take, sampled, armature)]
 
 
@@ -237,20 +283,32 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
 
 def take_size(item: TakeItem) -> str:
     """How many keys a take has and had, and the memory in the file."""
-    count = stored_bytes(item.stored) if item.stored is not None else 0
+    return _size(item.keys, item.sampled_keys, _bytes_of(item))
+
+
+def _size(keys: int, sampled_keys: int, count: int) -> str:
     size = f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} KB"
-    return f"{item.keys:,} of {counted(item.sampled_keys, 'key')}, {size}"
+    return f"{keys:,} of {counted(sampled_keys, 'key')}, {size}"
 
 
-def _report(item: TakeItem, take: Take, sampled: SampledMotion, armature: bpy.types.Object) -> str:
-    values = len(take.values.names)
-    text = f"Cached {item.name} of {armature.name}: {counted(take.length + 1, 'frame')}, "
-    text += f"{take_size(item)}. The skin is off by {item.error:.2f} mm at most."
-    if values:
-        text += f" The values of {counted(values, 'shape key')} are in it, too."
-    if sampled.travels:
-        text += f" {armature.name} moves as an object: the take has the motion of its bones alone."
-    return text
+def _bytes_of(item: TakeItem) -> int:
+    return stored_bytes(item.stored) if item.stored is not None else 0
+
+
+def _report(
+    item: TakeItem, take: Take, sampled: SampledMotion, armature: bpy.types.Object
+) -> TakeReport:
+    return TakeReport(
+        armature_name=armature.name,
+        take_name=item.name,
+        frames=take.length + 1,
+        sampled_keys=item.sampled_keys,
+        keys=item.keys,
+        stored_bytes=_bytes_of(item),
+        error=item.error,
+        shape_keys=len(take.values.names),
+        travels=bool(sampled.travels),
+    )
 
 
 def _is_still(take: Take) -> bool:

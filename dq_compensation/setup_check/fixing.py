@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import bpy
 
@@ -15,9 +17,42 @@ from . import catalogue, findings
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import ObjectModeItems
+
+# Modes in which an undo step holds the whole file. In the others it holds the edited geometry
+# alone, so that what a fix changes elsewhere would not come back.
+_MODES_FOR_FIXING = frozenset({"OBJECT", "POSE", "WEIGHT_PAINT", "VERTEX_PAINT"})
+
 
 class NoLongerThereError(FixError):
     """The issue that was to be fixed is not found any more."""
+
+
+FixState = Literal["FIXED", "REFUSED", "ASKS", "BY_HAND"]
+"""FIXED: done. REFUSED: the fix could not be made. ASKS: left, because its fix asks first. BY_HAND:
+left, because it has no fix."""
+
+Choose = Callable[[Issue], Fix | None]
+"""The fix of an issue to carry out, or None."""
+
+
+@dataclass(frozen=True)
+class FixResult:
+    """The result for one issue.
+
+    Attributes:
+        check, key: of the issue.
+        fix: the name of its fix; empty where it has none.
+        sentence: what has changed with FIXED, why not with REFUSED, the question with ASKS, the
+            issue's message with BY_HAND.
+    """
+
+    check: str
+    key: str
+    fix: str
+    state: FixState
+    sentence: str
 
 
 @dataclass
@@ -25,37 +60,58 @@ class Outcome:
     """The result of Fix All.
 
     Attributes:
-        done: a sentence for each fix that was made.
-        refused: why others were not.
-        questions: how many issues are left whose fix asks first.
-        unfixable: how many issues are left that have no fix.
+        refused: why characters could not be fixed at all.
     """
 
-    done: list[str] = field(default_factory=list)
+    results: list[FixResult] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    questions: int = 0
-    unfixable: int = 0
+
+    @property
+    def done(self) -> list[str]:
+        """A sentence for each fix that was made."""
+        return self._sentences("FIXED")
 
     def add(self, other: Outcome) -> None:
         """Add the result of another character."""
-        self.done += other.done
+        self.results += other.results
         self.refused += other.refused
-        self.questions += other.questions
-        self.unfixable += other.unfixable
+
+    def _sentences(self, state: FixState) -> list[str]:
+        return [each.sentence for each in self.results if each.state == state]
 
     def summary(self) -> str:
         """The done and the remaining fixes, with reasons, for the status line."""
         parts = [f"Fixed {counted(len(self.done), 'problem')}."]
         parts.extend(sentence.rstrip(".") + "." for sentence in self.done)
         left = []
-        if self.questions:
-            left.append(f"{self.questions} with a question (press the button)")
-        if self.unfixable:
-            left.append(f"{self.unfixable} to fix by hand")
+        if questions := self._sentences("ASKS"):
+            left.append(f"{len(questions)} with a question (press the button)")
+        if unfixable := self._sentences("BY_HAND"):
+            left.append(f"{len(unfixable)} to fix by hand")
         if left:
             parts.append(f"Left: {', '.join(left)}.")
-        parts.extend(sentence.rstrip(".") + "." for sentence in self.refused)
+        refused = self._sentences("REFUSED") + self.refused
+        parts.extend(sentence.rstrip(".") + "." for sentence in refused)
         return " ".join(parts)
+
+
+def leave_edit_mode(context: bpy.types.Context) -> ObjectModeItems | None:
+    """Go to Object Mode where the active object's mode keeps its data to itself.
+
+    Returns:
+        the mode that was left; None when it may stay.
+    """
+    active = context.view_layer.objects.active
+    if active is None or active.mode in _MODES_FOR_FIXING:
+        return None
+    left = active.mode
+    bpy.ops.object.mode_set(mode="OBJECT")
+    return left
+
+
+def fix_unasked(issue: Issue) -> Fix | None:
+    """The fix that Fix All carries out: the first one, unless it asks."""
+    return issue.fixes[0] if issue.fixes and not issue.fixes[0].question else None
 
 
 def refusal(obj: bpy.types.Object) -> str | None:
@@ -104,32 +160,51 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
     return summary
 
 
-def fix_all(obj: bpy.types.Object) -> Outcome:
-    """Carry out the first fix of every issue, unless it asks first.
+def fix_all(
+    obj: bpy.types.Object,
+    choose: Choose = fix_unasked,
+    checks: Sequence[Check] | None = None,
+    key: str | None = None,
+) -> Outcome:
+    """Carry out a fix of every issue, unless it asks first.
 
     One fix may change what another check finds: each check looks again before it fixes, and all of
     them repeat until none has anything to do. No issue is fixed twice.
+
+    Args:
+        choose: the fix of an issue to carry out, or None.
+        checks: the checks whose issues count; None: all.
+        key: of the issues that count; None: all.
 
     Raises:
         FixError: nothing of the character can be changed.
     """
     if reason := refusal(obj):
         raise FixError(reason)
+    checks = catalogue.CHECKS if checks is None else checks
     outcome = Outcome()
     tried: set[tuple[str, str]] = set()
     before = -1
     subject = _subject(obj)
     while before != len(tried):
         before = len(tried)
-        for check in catalogue.CHECKS:
-            subject = _fix_by(check, subject, outcome, tried)
+        for check in checks:
+            subject = _fix_by(_Task(check, key, choose), subject, outcome, tried)
     left = follow_up(obj) if outcome.done else findings.run(obj, subject.depsgraph)
+    names = {check.name for check in checks}
     for issue in left.issues:
-        if not issue.fixes:
-            outcome.unfixable += 1
-        elif issue.fixes[0].question:
-            outcome.questions += 1
+        counts = issue.check in names and key in (None, issue.key)
+        if counts and (issue.check, issue.key) not in tried:
+            outcome.results.append(_left(issue))
     return outcome
+
+
+def _left(issue: Issue) -> FixResult:
+    """The result for an issue that nothing was done about."""
+    if not issue.fixes:
+        return FixResult(issue.check, issue.key, "", "BY_HAND", issue.message)
+    first = issue.fixes[0]
+    return FixResult(issue.check, issue.key, first.name, "ASKS", first.question)
 
 
 def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> Fix | None:
@@ -137,11 +212,6 @@ def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> F
     issue = _issue(catalogue.check_named(check_name), _subject(obj), key)
     fixes = issue.fixes if issue is not None else ()
     return next((fix for fix in fixes if fix.name == fix_name), None)
-
-
-def is_fixed_unasked(issue: Issue) -> bool:
-    """Whether Fix All fixes an issue."""
-    return bool(issue.fixes) and not issue.fixes[0].question
 
 
 def follow_up(obj: bpy.types.Object) -> findings.Findings:
@@ -162,27 +232,42 @@ def follow_up(obj: bpy.types.Object) -> findings.Findings:
     return findings.run(obj, bpy.context.evaluated_depsgraph_get())
 
 
+@dataclass(frozen=True)
+class _Task:
+    """What is to be fixed: the issues of a check, all of them or that with the key."""
+
+    check: Check
+    key: str | None
+    choose: Choose
+
+    def next_fix(
+        self, subject: Subject, tried: set[tuple[str, str]]
+    ) -> tuple[Issue, Fix] | tuple[None, None]:
+        """The first issue with a fix to carry out that was not tried yet."""
+        for issue in catalogue.found_by(self.check, subject):
+            if self.key in (None, issue.key) and (self.check.name, issue.key) not in tried:
+                fix = self.choose(issue)
+                if fix is not None:
+                    return issue, fix
+        return None, None
+
+
 def _fix_by(
-    check: Check, subject: Subject, outcome: Outcome, tried: set[tuple[str, str]]
+    task: _Task, subject: Subject, outcome: Outcome, tried: set[tuple[str, str]]
 ) -> Subject:
     """Fix what one check finds; returns the character as it is then, read anew if it changed."""
+    name = task.check.name
     while True:
-        issue = next(
-            (
-                issue
-                for issue in catalogue.found_by(check, subject)
-                if is_fixed_unasked(issue) and (check.name, issue.key) not in tried
-            ),
-            None,
-        )
-        if issue is None:
+        issue, fix = task.next_fix(subject, tried)
+        if issue is None or fix is None:
             return subject
-        tried.add((check.name, issue.key))
+        tried.add((name, issue.key))
         try:
-            outcome.done.append(check.fixes[issue.fixes[0].name](subject, issue))
+            sentence = task.check.fixes[fix.name](subject, issue)
         except UserError as error:
-            outcome.refused.append(str(error))
+            outcome.results.append(FixResult(name, issue.key, fix.name, "REFUSED", str(error)))
         else:
+            outcome.results.append(FixResult(name, issue.key, fix.name, "FIXED", sentence))
             subject = _subject(subject.obj)
 
 

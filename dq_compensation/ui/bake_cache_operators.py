@@ -6,15 +6,17 @@ from pathlib import Path
 
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
-from bpy.types import Context, Event, Object
+from bpy.types import Context, Event
 
-from ..bake.alembic import write_alembic
-from ..bake.bake_reports import remember
-from ..bake.baking import RangeOptions, bake_cache
+from ..bake.cache_baking import SUFFIXES, bake_cache
 from ..errors import UserError
-from ..scene.object_settings import settings_of
-from ..wording import counted
-from .bake_operators import Bakes, BakesFrames, draw_properties, selected_characters
+from .bake_operators import (
+    Bakes,
+    BakesFrames,
+    draw_properties,
+    report_sentences,
+    selected_characters,
+)
 from .bake_progress import RunsInSteps
 from .reporting import OperatorResult, reports_errors
 
@@ -64,32 +66,16 @@ caches. The characters stay as they are"""
     def execute(self, context: Context) -> OperatorResult:
         targets = selected_characters(context)
         first, last = self.range(context)
-        path = self._path()
-        if not self.filepath or not path.parent.is_dir():
-            raise UserError(f"There is no folder {path.parent}. Choose another")
-        if self.cache_format == "ALEMBIC":
-            return self._export_alembic(targets, path, first, last)
-        steps = bake_cache(targets, RangeOptions(first, last, self.step), path, self.cache_format)
-        return self.run(context, steps)
+        if not self.filepath:
+            raise UserError("Choose a file to write to")
+        steps = bake_cache(targets, self._path(), self.cache_format, (first, last, self.step))
+        return self.run(context, report_sentences(steps))
 
     def stopped(self) -> str:
         return "Writing was stopped"
 
-    def _export_alembic(
-        self, targets: list[Object], path: Path, first: int, last: int
-    ) -> OperatorResult:
-        disabled = [obj.name for obj in targets if not settings_of(obj).enabled]
-        if disabled:
-            names = ", ".join(disabled[:3])
-            raise UserError(f"Alembic stores the rendered result: Enable {names} first")
-        write_alembic(targets, path, first, last)
-        for obj in targets:
-            remember(obj, f"Wrote {counted(last - first + 1, 'frame')} of {obj.name} to {path}.")
-        self.report({"INFO"}, f"Wrote {counted(last - first + 1, 'frame')} to {path}.")
-        return {"FINISHED"}
-
     def _path(self) -> Path:
-        suffix = ".abc" if self.cache_format == "ALEMBIC" else f".{self.cache_format.lower()}"
+        suffix = SUFFIXES[self.cache_format]
         path = Path(bpy.path.abspath(self.filepath))
         return path if path.suffix == suffix or not path.name else path.with_suffix(suffix)
 

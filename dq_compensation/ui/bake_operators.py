@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.bake_reports import KeyReport
-from ..bake.baking import MUCH_MEMORY, RangeOptions, bake_current_pose, bake_range, memory_needed
+from ..bake.baking import (
+    MUCH_MEMORY,
+    RangeOptions,
+    bake_current_pose,
+    bake_range,
+    memory_needed,
+    memory_size,
+)
 from ..bake.key_names import frame_names
 from ..bake.shape_key_bake import Progress
 from ..bake.source import source_refusal
@@ -168,14 +174,14 @@ as DQ Compensation does"""
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        messages = bake_current_pose(
+        reports = bake_current_pose(
             selected_characters(context),
             self.key_name,
             self.target,
             onto=self.onto,
             overwrite=self.overwrite,
         )
-        self.report({"INFO"}, " ".join(messages))
+        self.report({"INFO"}, " ".join(report.sentence() for report in reports))
         return {"FINISHED"}
 
 
@@ -233,7 +239,7 @@ deformation without DQ Compensation. Esc stops"""
             draw_lines(column, broken_lines(str(error), DIALOG_WIDTH - _DIALOG_MARGIN), "ERROR")
             return
         column.label(text=f"Keys from {names[0]} to {names[-1]}", icon="SHAPEKEY_DATA")
-        column.label(text=f"{count} frames need about {_size(size)} of memory", icon="INFO")
+        column.label(text=f"{count} frames need about {memory_size(size)} of memory", icon="INFO")
         if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
         self.draw_outcome(column)
@@ -241,23 +247,27 @@ deformation without DQ Compensation. Esc stops"""
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         targets = selected_characters(context)
-        options = self._options(context)
-        size = memory_needed(targets, options)
-        if size > MUCH_MEMORY and not self.much_memory:
-            raise UserError(
-                f"{len(options.frames)} frames need about {_size(size)} of memory. Choose fewer, "
-                "a larger step, or turn on Allow over 1 GB of Memory."
-            )
-        return self.run(context, report_sentences(bake_range(targets, options)))
+        steps = bake_range(targets, self._options(context))
+        return self.run(context, report_sentences(steps))
 
     def stopped(self) -> str:
         return "The check was stopped. The frames are baked"
 
     def _options(self, context: Context) -> RangeOptions:
-        return RangeOptions(*self.range(context), self.step, **self.key_options())
+        return RangeOptions(
+            *self.range(context), self.step, much_memory=self.much_memory, **self.key_options()
+        )
 
 
-def report_sentences(steps: Generator[Progress, None, Sequence[KeyReport]]) -> Steps:
+class _Report(Protocol):
+    """What a bake returns."""
+
+    def sentence(self) -> str:
+        """For the status line and the panel."""
+        ...
+
+
+def report_sentences(steps: Generator[Progress, None, Sequence[_Report]]) -> Steps:
     """Run a bake, and return its reports as sentences."""
     reports = yield from steps
     return [report.sentence() for report in reports]
@@ -271,10 +281,6 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
     for name in names:
         column.prop(operator, name)
     return column
-
-
-def _size(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 CLASSES = (DQC_OT_bake_pose, DQC_OT_bake_range)

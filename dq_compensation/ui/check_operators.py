@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.props import EnumProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, OperatorProperties
+from bpy.types import Context, Event, Operator, OperatorProperties
 
 from ..errors import UserError
 from ..scene.setup import find_rig
@@ -30,10 +30,6 @@ _NO_LONGER_THERE = "This problem is no longer there"
 # The width of the dialog in pixels at interface scale 1, and the part of it that is not text.
 _DIALOG_WIDTH = 400
 _DIALOG_MARGIN = 60
-
-# Modes in which an undo step holds the whole file. In the others it holds the edited geometry
-# alone, so that what a fix changes elsewhere would not come back.
-_MODES_FOR_FIXING = frozenset({"OBJECT", "POSE", "WEIGHT_PAINT", "VERTEX_PAINT"})
 
 
 def counted(issues: list[Issue]) -> str:
@@ -120,7 +116,7 @@ class DQC_OT_fix(_OfIssue, Operator):
             self.report({"INFO"}, _NO_LONGER_THERE)
             return {"CANCELLED"}
         name = obj.name
-        left = _leave_edit_mode(context)
+        left = fixing.leave_edit_mode(context)
         try:
             summary = fixing.fix(obj, self.check, self.key, self.fix)
         except fixing.NoLongerThereError as error:
@@ -153,7 +149,7 @@ problem with a question keeps its own button"""
 
     def execute(self, context: Context) -> OperatorResult:
         targets = target_meshes(context)
-        left = _leave_edit_mode(context)
+        left = fixing.leave_edit_mode(context)
         all_of_it = fixing.Outcome()
         for obj in targets:
             name = obj.name
@@ -189,7 +185,7 @@ class DQC_OT_select_issue(_OfIssue, Operator):
 
     def execute(self, context: Context) -> OperatorResult:
         obj = bpy.data.objects.get(self.object_name)
-        left = _leave_edit_mode(context)
+        left = fixing.leave_edit_mode(context)
         issue = None
         if obj is not None and obj.type == "MESH":
             # The indices of vertices are the current ones.
@@ -222,20 +218,6 @@ def _known_fix(properties: Any) -> Fix | None:
     if issue is None:
         return None
     return next((fix for fix in issue.fixes if fix.name == properties.fix), None)
-
-
-def _leave_edit_mode(context: Context) -> "ObjectModeItems | None":
-    """Go to Object Mode where the active object's mode keeps its data to itself.
-
-    Returns:
-        the mode that was left; None when it may stay.
-    """
-    active: Object | None = context.view_layer.objects.active
-    if active is None or active.mode in _MODES_FOR_FIXING:
-        return None
-    left = active.mode
-    bpy.ops.object.mode_set(mode="OBJECT")
-    return left
 
 
 def _nothing_done(left: "ObjectModeItems | None") -> OperatorResult:

@@ -43,7 +43,7 @@ class VIEW3D_PT_dqc_setup_check(WithHelp, Panel):
         row = layout.row(align=True)
         row.operator("dqc.check", icon="VIEWZOOM")
         issues = [issue for found in results if found for issue in found.issues]
-        if any(fixing.is_fixed_unasked(issue) for issue in issues):
+        if any(fixing.fix_unasked(issue) for issue in issues):
             row.operator("dqc.fix_all", icon="TOOL_SETTINGS")
         for obj, found in zip(targets, results, strict=True):
             _character(layout, context, obj, found, named=len(targets) > 1)

@@ -7,9 +7,10 @@ from typing import Any
 import bpy
 from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator
 
+from ..lifecycle import enabling
 from ..scene.object_settings import ChosenMethod, settings_of
 from ..scene.targets import target_meshes
-from .operators import DQC_OT_disable, DQC_OT_enable, linked_refusal
+from .operators import DQC_OT_disable, DQC_OT_enable
 from .reporting import OperatorResult, Refusing
 
 # Blender goes on with these while the key is held: playback, and the view.
@@ -100,7 +101,7 @@ def _enabled(context: Context) -> list[Object]:
     return [
         obj
         for obj in target_meshes(context)
-        if settings_of(obj).enabled and linked_refusal(obj) is None
+        if settings_of(obj).enabled and enabling.linked_refusal(obj) is None
     ]
 
 

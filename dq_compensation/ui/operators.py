@@ -14,16 +14,6 @@ from ..wording import listed
 from .reporting import OperatorResult, Refusing
 
 
-def linked_refusal(obj: Object) -> str | None:
-    """Why the settings of an object cannot be changed in this file, or None."""
-    if obj.library is not None:
-        return (
-            f"{obj.name} is linked from another file. "
-            "Make a library override of it (Object, Library Override, Make)."
-        )
-    return None
-
-
 def _join(sentences: list[str]) -> str:
     return " ".join(text if text.endswith(".") else f"{text}." for text in sentences)
 
@@ -43,7 +33,7 @@ stack, turned off"""
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         targets = target_meshes(context)
-        reasons = [linked_refusal(obj) or enabling.refusal(obj) for obj in targets]
+        reasons = [enabling.linked_refusal(obj) or enabling.refusal(obj) for obj in targets]
         if not all(reasons):
             return None
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
@@ -52,7 +42,7 @@ stack, turned off"""
         wanted = [obj for obj in target_meshes(context) if not settings_of(obj).enabled]
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
-        refused = [reason for obj in wanted if (reason := linked_refusal(obj))] + refused
+        refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
         elif twice := [reason for obj in done for reason in _warnings_of(obj) if reason]:
@@ -81,7 +71,7 @@ class DQC_OT_disable(Refusing, Operator):
         targets = target_meshes(context)
         if not targets:
             return NOTHING_SELECTED
-        reasons = [linked_refusal(obj) for obj in targets if settings_of(obj).enabled]
+        reasons = [enabling.linked_refusal(obj) for obj in targets if settings_of(obj).enabled]
         return reasons[0] if reasons and all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:

@@ -13,7 +13,6 @@ from ..scene.object_settings import settings_of
 from ..scene.targets import target_meshes
 from ..session.settings_writing import writing_settings
 from ..wording import listed
-from .operators import linked_refusal
 from .reporting import OperatorResult, Refusing
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ ones. It enables nothing"""
         others = [obj for obj in target_meshes(context) if obj != source]
         if source is None or not others:
             return "Select other characters, and then the one whose settings they get"
-        reasons = [linked_refusal(obj) for obj in others]
+        reasons = [enabling.linked_refusal(obj) for obj in others]
         return reasons[0] if all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
@@ -61,9 +60,9 @@ ones. It enables nothing"""
         if source is None:
             return {"CANCELLED"}
         others = [obj for obj in target_meshes(context) if obj != source]
-        done = [obj for obj in others if linked_refusal(obj) is None]
+        done = [obj for obj in others if enabling.linked_refusal(obj) is None]
         missing = [text for obj in done for text in copy_settings(source, obj)]
-        missing += [reason for obj in others if (reason := linked_refusal(obj))]
+        missing += [reason for obj in others if (reason := enabling.linked_refusal(obj))]
         text = f"{listed([obj.name for obj in done])} got the settings of {source.name}."
         self.report({"WARNING" if missing else "INFO"}, " ".join((text, *missing)))
         return {"FINISHED"}

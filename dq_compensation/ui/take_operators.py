@@ -6,15 +6,21 @@ from bpy.props import EnumProperty, FloatProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ..errors import UserError
-from ..playback.caching import TakeOptions, cache_take, remove_take, take_refusal, takes_refusal
+from ..playback.caching import (
+    TakeOptions,
+    cache_take,
+    default_name,
+    remove_take,
+    take_refusal,
+    takes_refusal,
+)
 from ..playback.take_checks import watch_takes
 from ..playback.take_copying import copy_takes
-from ..scene.animation_curves import played_actions
 from ..scene.setup import find_rig
 from ..scene.take_settings import TakeItem, active_take, find_take, takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
-from .bake_operators import DIALOG_WIDTH, BakesFrames, draw_properties
-from .bake_progress import RunsInSteps, Steps
+from .bake_operators import DIALOG_WIDTH, BakesFrames, draw_properties, report_sentences
+from .bake_progress import RunsInSteps
 from .reporting import OperatorResult, Refusing, reports_errors
 from .take_properties import INTERPOLATIONS
 
@@ -102,7 +108,7 @@ and shape keys. The take plays without the armature. Esc stops"""
         armature = self.armature(context)
         name = self.take_name or default_name(armature)
         options = TakeOptions(name, *self.range(context), self.tolerance, self.interpolation)
-        return self.run(context, _watched(cache_take(armature, options, context)))
+        return self.run(context, report_sentences(cache_take(armature, options, context)))
 
 
 class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
@@ -131,7 +137,7 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
         item = active_take(armature)
         if item is None:
             raise UserError(f"{armature.name} has no take. Cache one.")
-        return self.run(context, _watched(cache_take(armature, _options_of(item), context)))
+        return self.run(context, report_sentences(cache_take(armature, _options_of(item), context)))
 
 
 class DQC_OT_take_remove(_ChangesTakes):
@@ -197,23 +203,10 @@ def other_armatures(armature: Object, context: Context) -> list[Object]:
     return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
 
 
-def default_name(armature: Object) -> str:
-    """The name for a take: that of the action that plays, else the armature's."""
-    played = played_actions(armature)
-    return played[0].action.name if played else armature.name
-
-
 def _options_of(item: TakeItem) -> TakeOptions:
     return TakeOptions(
         item.name, item.frame_start, item.frame_end, item.tolerance, item.interpolation
     )
-
-
-def _watched(steps: Steps) -> Steps:
-    """The same steps, after which the take is watched."""
-    found = yield from steps
-    watch_takes()
-    return found
 
 
 CLASSES = (DQC_OT_take_cache, DQC_OT_take_refresh, DQC_OT_take_remove, DQC_OT_take_copy)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation.lifecycle import enabling, reconcile
 from human_model import HumanArrays, Rig
+from tests.blender.command_runs import CommandLine
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 from tests.kept_files import new_file, new_file_with_human, trees_built_once
 
@@ -49,6 +50,12 @@ def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a session with a window: what has the GPU display is drawn by us."""
     for module in (enabling, reconcile):
         monkeypatch.setattr(module, "drawing_refusal", lambda: None)
+
+
+@pytest.fixture
+def command(addon: None, capfd: pytest.CaptureFixture[str]) -> CommandLine:
+    """The command line; Blender prints to the file descriptors."""
+    return CommandLine(capfd)
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,6 +163,28 @@ def display_settings(tube: bpy.types.Object) -> dict[str, object]:
     }
 
 
+def used_by_a_script(tube: bpy.types.Object) -> dict[str, object]:
+    """Return what the functions for scripts give where the extension is not in the preferences."""
+    import addon_utils
+
+    addon_utils.enable(MODULE)
+    from bl_ext.user_default.dq_compensation.dq_compensation import (  # type: ignore[import-not-found]
+        api,
+    )
+
+    api.disable(tube)
+    api.enable(tube, factor=0.5)
+    found = {
+        "characters": [obj.name for obj in api.skinned_meshes()],
+        "factor": api.settings(tube).factor,
+        "vertices": len(api.evaluate(tube)),
+        "in_preferences": MODULE in bpy.context.preferences.addons,
+    }
+    api.disable(tube)
+    addon_utils.disable(MODULE)
+    return found
+
+
 def main(archive: str, report_path: str) -> None:
     import addon_utils  # Blender's own, found once bpy is imported
 
@@ -190,6 +212,8 @@ def main(archive: str, report_path: str) -> None:
     addon_utils.disable(MODULE, default_set=True)
     report["display_after"] = display_settings(tube)
     report["left_behind_after_use"] = sorted(blender_state(callbacks) - before)
+    report["script"] = used_by_a_script(tube)
+    report["left_behind_by_the_script"] = sorted(blender_state(callbacks) - before)
     report["package_copies"] = [
         name
         for name in sys.modules

@@ -31,7 +31,9 @@ LAYERS: dict[str, int] = {
     "playback": 7,
     "setup_check": 7,
     "examples": 7,
+    "api": 8,
     "ui": 8,
+    "command_line": 10,
 }
 TOP = 9
 BELOW_ALL = frozenset({"registration", "wording", "errors"})

@@ -34,6 +34,12 @@ def test_disabling_while_an_object_is_enabled_leaves_nothing_behind(
     assert after == before
 
 
+def test_a_script_uses_it_although_it_is_not_in_the_preferences(lifecycle: dict[str, Any]) -> None:
+    found = {"characters": ["Cylinder"], "factor": 0.5, "vertices": 64, "in_preferences": False}
+    assert lifecycle["script"] == found
+    assert lifecycle["left_behind_by_the_script"] == []
+
+
 def test_the_package_is_loaded_once(lifecycle: dict[str, Any]) -> None:
     assert lifecycle["package_copies"] == ["bl_ext.user_default.dq_compensation.dq_compensation"]
 

@@ -1,0 +1,68 @@
+"""The functions for scripts.
+
+Installed as an extension it is ``bl_ext.user_default.dq_compensation.dq_compensation.api``.
+
+Every function takes original objects, works without a window, and leaves the frame, the mode and
+the selection as they were. What cannot be done raises a `UserError` with the sentence that the
+operators report; nothing has changed then. No function adds an undo step.
+"""
+
+from __future__ import annotations
+
+from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
+from ..bake.bones_report import BonesReport, JointReport
+from ..bake.cache_baking import CacheReport
+from ..bake.verification import Deviation
+from ..errors import BindingError, PoseError, UserError
+from ..playback.caching import TakeReport
+from ..setup_check.fixing import FixResult
+from ..setup_check.issue import Fix, FixError, Issue
+from .checking import Agree, check, fix
+from .evaluating import Evaluator, evaluate, evaluate_frames
+from .setting_values import CharacterSettings, SettingValues, change_settings, settings
+from .skinned_characters import disable, enable, skinned_meshes
+from .steps_of_scripts import OnProgress
+from .to_bones import bake_bones
+from .to_chunks import merge_chunks, write_chunk
+from .to_files import bake_cache, cache_take
+from .to_shape_keys import bake_correctives, bake_frames, bake_pose
+
+__all__ = [
+    "Agree",
+    "BindingError",
+    "BonesReport",
+    "CacheReport",
+    "CharacterSettings",
+    "CorrectiveReport",
+    "Deviation",
+    "Evaluator",
+    "Fix",
+    "FixError",
+    "FixResult",
+    "Issue",
+    "JointReport",
+    "OnProgress",
+    "PoseError",
+    "PoseReport",
+    "RangeReport",
+    "SettingValues",
+    "TakeReport",
+    "UserError",
+    "bake_bones",
+    "bake_cache",
+    "bake_correctives",
+    "bake_frames",
+    "bake_pose",
+    "cache_take",
+    "change_settings",
+    "check",
+    "disable",
+    "enable",
+    "evaluate",
+    "evaluate_frames",
+    "fix",
+    "merge_chunks",
+    "settings",
+    "skinned_meshes",
+    "write_chunk",
+]

@@ -1,0 +1,119 @@
+"""Reads what scripts pass: objects and choices, with a sentence for what is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import Any, get_args
+
+import bpy
+
+from ..errors import BindingError, UserError
+from ..scene.setup import REFUSAL_NOT_A_MESH
+
+Objects = bpy.types.Object | Iterable[bpy.types.Object]
+"""One object or several."""
+
+AnyPath = str | os.PathLike[str]
+"""A path; ``//`` is the folder of the blend file."""
+
+
+def original(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of an object, which may be an evaluated one.
+
+    Raises:
+        UserError: it is no object, but None or a name.
+    """
+    if not isinstance(obj, bpy.types.Object):
+        raise UserError(f"{obj!r} is not an object. Give one, like bpy.data.objects['Body'].")
+    return obj.original or obj
+
+
+def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of a mesh object.
+
+    Raises:
+        UserError: it is no object.
+        BindingError: it is not a mesh.
+    """
+    obj = original(obj)
+    if obj.type != "MESH":
+        raise BindingError(REFUSAL_NOT_A_MESH.format(obj=obj.name))
+    return obj
+
+
+def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
+    """The originals of one object or several, each once.
+
+    Raises:
+        BindingError: one of them is not a mesh.
+        UserError: there are none.
+    """
+    found: list[Any] = list(objects) if isinstance(objects, Iterable) else [objects]
+    if isinstance(objects, str):
+        found = [objects]
+    if not found:
+        raise UserError("No object is given.")
+    return list(dict.fromkeys(mesh_object(obj) for obj in found))
+
+
+def bone_names(bones: str | Iterable[str]) -> tuple[str, ...]:
+    """The names of bones, given as one name or several."""
+    return (bones,) if isinstance(bones, str) else tuple(bones)
+
+
+def file_path(path: AnyPath) -> Path:
+    """A path with the folder of the blend file in the place of ``//``.
+
+    Raises:
+        UserError: the blend file has no folder yet.
+    """
+    text = os.fspath(path)
+    if text.startswith("//") and not bpy.data.filepath:
+        raise UserError(f"{text} is in the folder of this file, which was never saved. Save it.")
+    return Path(bpy.path.abspath(text))
+
+
+def require_choice(name: str, value: str, choices: Any) -> None:
+    """See that a value is one of a `Literal`.
+
+    Raises:
+        UserError: it is another one.
+    """
+    known = [choice for part in get_args(choices) for choice in (get_args(part) or (part,))]
+    if value not in known:
+        raise UserError(f"{value!r} is no {name}. Choose one of {', '.join(known)}.")
+
+
+def require_number(name: str, value: float, least: float, most: float = float("inf")) -> None:
+    """See that a number is within bounds.
+
+    Raises:
+        UserError: it is not, or it is not finite.
+    """
+    if not (isfinite(value) and least <= value <= most):
+        bounds = f"from {least:g} to {most:g}" if isfinite(most) else f"of at least {least:g}"
+        raise UserError(f"The {name} {value} cannot be used. Give a number {bounds}.")
+
+
+@contextmanager
+def selection_kept() -> Generator[None]:
+    """Restore the selected objects, the active one and its mode after the block."""
+    layer = bpy.context.view_layer
+    active = layer.objects.active
+    mode = active.mode if active is not None else "OBJECT"
+    kept = active.session_uid if active is not None else None
+    selected = {obj.session_uid for obj in layer.objects if obj.select_get()}
+    try:
+        yield
+    finally:
+        for obj in layer.objects:
+            if obj.select_get() != (obj.session_uid in selected):
+                obj.select_set(obj.session_uid in selected)
+        active = next((obj for obj in layer.objects if obj.session_uid == kept), None)
+        layer.objects.active = active
+        if active is not None and active.mode != mode:
+            bpy.ops.object.mode_set(mode=mode)

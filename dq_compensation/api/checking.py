@@ -1,0 +1,93 @@
+"""Setup Check for scripts: what spoils a character, and its fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bpy
+
+from ..errors import UserError
+from ..setup_check import fixing
+from ..setup_check.catalogue import CHECKS, check_named, find_issues
+from ..setup_check.issue import Check, Fix, Issue
+from .arguments_of_scripts import mesh_object, selection_kept
+from .steps_of_scripts import interrupts_wait
+
+Agree = Callable[[Issue, Fix], bool]
+"""Answers the question of a fix, `Fix.question`: whether to carry it out."""
+
+
+def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None) -> list[Issue]:
+    """The issues that Setup Check finds in an object, enabled or not. Changes nothing.
+
+    Args:
+        depsgraph: the state to look at; by default the current one.
+
+    Returns:
+        the issues, errors first, then warnings, then information; empty when all is well. Each has
+        a sentence for riggers, the names of the bones and the indices of the vertices that it is
+        about, and the fixes that `fix` can carry out.
+
+    Raises:
+        BindingError: it is not a mesh.
+    """
+    return find_issues(mesh_object(obj), depsgraph or bpy.context.evaluated_depsgraph_get())
+
+
+def fix(
+    obj: bpy.types.Object,
+    check: str | None = None,
+    *,
+    key: str | None = None,
+    fix: str | None = None,
+    agree: bool | Agree = False,
+) -> list[fixing.FixResult]:
+    """Fix issues that Setup Check finds in an object, enabled or not.
+
+    Without further arguments it does what *Fix All* does: it carries out the first fix of every
+    issue, unless that asks first, because it changes the look, the animation or other objects.
+
+    Args:
+        check: the name of a check, `Issue.check`: only its issues.
+        key: the key of an issue, `Issue.key`: only this one.
+        fix: the name of a fix, `Fix.name`, in the place of the first one of each issue: issues
+            that do not offer it stay.
+        agree: the answer to fixes that ask first: True carries them out; a function gets the issue
+            and the fix, whose `question` says with numbers what would change.
+
+    Returns:
+        a result for each issue that was fixed, refused, or left.
+
+    Raises:
+        FixError: nothing of the character can be changed, for instance because it is linked.
+        UserError: there is no such check, or none of these checks has such a fix.
+    """
+    obj = mesh_object(obj)
+    checks = CHECKS if check is None else (_check_of_name(check),)
+    fixes = [name for each in checks for name in each.fixes]
+    if fix not in (None, *fixes):
+        raise UserError(f"There is no fix {fix}. The fixes are {', '.join(fixes) or 'none'}.")
+
+    def chosen(issue: Issue) -> Fix | None:
+        wanted = [each for each in issue.fixes if fix in (None, each.name)][:1]
+        for each in wanted:
+            if not each.question or (agree(issue, each) if callable(agree) else agree):
+                return each
+        return None
+
+    with interrupts_wait(), selection_kept():
+        fixing.leave_edit_mode(bpy.context)
+        return fixing.fix_all(obj, chosen, checks, key).results
+
+
+def _check_of_name(name: str) -> Check:
+    """The check of a name.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = check_named(name)
+    if found is None:
+        names = ", ".join(each.name for each in CHECKS)
+        raise UserError(f"There is no check {name}. The checks are {names}.")
+    return found

@@ -1,0 +1,77 @@
+"""Runs what operators run in steps to its end, and keeps Ctrl C from leaving half of it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+from ..bake.shape_key_bake import Progress
+
+OnProgress = Callable[[float, str], None]
+"""Gets how much is done, 0 to 1, and what is being done, as in the status line."""
+
+_Result = TypeVar("_Result")
+
+
+class _Interrupts:
+    """Whether Ctrl C was pressed since it was last looked at."""
+
+    def __init__(self) -> None:
+        self.waiting: tuple[int, FrameType | None] | None = None
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """The handler of the signal."""
+        self.waiting = (number, frame)
+
+
+@contextmanager
+def interrupts_wait() -> Generator[_Interrupts]:
+    """Let Ctrl C wait until the block has ended, where Python handles it.
+
+    Blender changes data in many small steps; an exception between two of them would leave half of
+    the work.
+    """
+    found = _Interrupts()
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+    signal.signal(signal.SIGINT, found.note)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if found.waiting is not None:
+            before(*found.waiting)
+
+
+def run_steps(
+    steps: Generator[Progress, None, _Result], progress: OnProgress | None = None
+) -> _Result:
+    """Run steps to their end.
+
+    Ctrl C, or an exception of `progress`, ends them between two steps. Before they have begun to
+    write, everything is as it was. Later the bake is whole, but its result was not checked.
+
+    Args:
+        progress: called after each step.
+
+    Returns:
+        what the steps return.
+    """
+    with interrupts_wait() as interrupts:
+        try:
+            while True:
+                done = next(steps)
+                if interrupts.waiting is not None:
+                    raise KeyboardInterrupt
+                if progress is not None:
+                    progress(done.share, done.doing)
+        except StopIteration as end:
+            return end.value
+        finally:
+            steps.close()

@@ -1,0 +1,175 @@
+"""Opens .blend files and writes them, so that a file is as it was before, or complete."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import bpy
+
+from ..bake.whole_files import beside, cannot_write
+from ..errors import FileError
+from ..wording import listed
+
+# How the bytes of a .blend file begin: as they are, and compressed by Zstandard or gzip.
+_PLAIN, _ZSTANDARD, _GZIP = b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+
+# "BLENDER-v402" up to Blender 4, "BLENDER17-01v0500" from 5 on.
+_PLAIN_VERSION = re.compile(rb"BLENDER(?:[-_][vV](\d)(\d\d)|\d\d-\d\dv(\d\d)(\d\d))")
+
+
+def open_file(path: Path) -> list[str]:
+    """Open a .blend file.
+
+    Returns:
+        what the user should know of it: missing libraries, scripts that were not run, a newer
+        version of Blender.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    beginning = _beginning(path)
+    try:
+        bpy.ops.wm.open_mainfile(filepath=str(path.resolve()), load_ui=False)
+    except RuntimeError as error:
+        raise FileError(_reading_failure(path, beginning, str(error))) from error
+    warnings = [f"{path} links {each}, which is missing." for each in missing_libraries()]
+    if bpy.app.autoexec_fail:
+        warnings.append(
+            f"{path} has scripts that were not run ({bpy.app.autoexec_fail_message}). Start "
+            "Blender with --enable-autoexec if you trust the file."
+        )
+    if is_newer():
+        warnings.append(_newer(path))
+    return warnings
+
+
+def require_writable_version(path: Path) -> None:
+    """Refuse to write what a newer Blender has made.
+
+    Raises:
+        FileError: saving the open file would lose data.
+    """
+    if is_newer():
+        raise FileError(f"{_newer(path)} To save it would lose data: use the newer Blender.")
+
+
+def is_newer() -> bool:
+    """Whether a newer Blender has saved the open file."""
+    return _saved_by() > bpy.app.version[:2]
+
+
+def missing_libraries() -> list[str]:
+    """The paths of the libraries of the open file that are missing."""
+    return [
+        os.path.normpath(bpy.path.abspath(library.filepath))
+        for library in bpy.data.libraries
+        if library.is_missing
+    ]
+
+
+def missing_data_refusal(obj: bpy.types.Object) -> str | None:
+    """Why an object cannot be worked on, where parts of it are in a missing library; or None."""
+    rigs = [modifier.object for modifier in obj.modifiers if modifier.type == "ARMATURE"]  # type: ignore[attr-defined]
+    armatures = [rig.data for rig in rigs if rig is not None]
+    parts = [each for each in (obj, obj.data, *rigs, *armatures) if each is not None]
+    missing = [each for each in parts if each.is_missing]
+    if not missing:
+        return None
+    names = listed([each.name for each in missing])
+    files = listed(
+        sorted({bpy.path.abspath(each.library.filepath) for each in missing if each.library})
+    )
+    return f"{names} of {obj.name} is linked from {files}, which is missing."
+
+
+@contextmanager
+def saved_to(target: Path, source: Path) -> Generator[None]:
+    """Save the open file to a path when the block ends; paths in it lead where they led before.
+
+    It is compressed if the file was that it comes from.
+
+    Args:
+        source: the file that is open.
+
+    Raises:
+        FileError: it cannot be written.
+    """
+    compress = _beginning(source).startswith((_ZSTANDARD, _GZIP))
+    yield
+    with beside(target) as unfinished:
+        try:
+            bpy.ops.wm.save_as_mainfile(
+                filepath=str(unfinished),
+                check_existing=False,
+                copy=True,
+                relative_remap=True,
+                compress=compress,
+            )
+        except RuntimeError as error:
+            # Blender writes under a name of its own first.
+            unfinished.with_name(f"{unfinished.name}@").unlink(missing_ok=True)
+            raise FileError(cannot_write(target, _reason(str(error)))) from error
+
+
+def _beginning(path: Path) -> bytes:
+    """The first bytes of a file.
+
+    Raises:
+        FileError: it is missing, or cannot be read.
+    """
+    if not path.exists():
+        raise FileError(f"There is no file {path}.")
+    if not path.is_file():
+        raise FileError(f"{path} is not a file.")
+    try:
+        with path.open("rb") as file:
+            return file.read(32)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _reading_failure(path: Path, beginning: bytes, message: str) -> str:
+    """Why Blender cannot read a file."""
+    if not beginning.startswith((_PLAIN, _ZSTANDARD, _GZIP)):
+        return f"{path} is not a .blend file."
+    written = _PLAIN_VERSION.match(beginning)
+    if written is not None:
+        version = tuple(int(part) for part in written.groups() if part is not None)
+        if version > bpy.app.version[:2]:
+            return (
+                f"{path} was saved by Blender {_name(version)}, which Blender "
+                f"{bpy.app.version_string} cannot read. Use the newer Blender."
+            )
+    elif "not a blend file" in message:
+        return (
+            f"Blender {bpy.app.version_string} cannot read {path}: it is damaged, or a newer "
+            "Blender has saved it."
+        )
+    return f"{path} is damaged or incomplete: {_reason(message)}."
+
+
+def _newer(path: Path) -> str:
+    return (
+        f"{path} was saved by Blender {_name(_saved_by())}, this is Blender "
+        f"{bpy.app.version_string}."
+    )
+
+
+def _saved_by() -> tuple[int, ...]:
+    """The version of Blender that has saved the open file."""
+    version: Any = bpy.data.version
+    return tuple(version)[:2]
+
+
+def _name(version: tuple[int, ...]) -> str:
+    return ".".join(str(part) for part in version)
+
+
+def _reason(message: str) -> str:
+    """The last part of a message of Blender's, which says why."""
+    return message.strip().removeprefix("Error: ").rsplit(": ", 1)[-1].rstrip(".")

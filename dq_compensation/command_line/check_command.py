@@ -1,0 +1,78 @@
+"""`check`: what Setup Check finds."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+import bpy
+
+from .. import api
+from ..wording import counted
+from .command import Command, ObjectFacts, OpenFile, Run, each_file
+from .exit_codes import ExitCode
+from .options import add_input_options
+from .outputs import input_files
+
+_SEVERITIES = ("ERROR", "WARNING", "INFORMATION")
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    add_input_options(parser)
+    parser.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "information", "never"),
+        default="error",
+        help="the least severity that gives exit code 1 (default: error)",
+    )
+
+
+def _run(run: Run) -> None:
+    chosen = run.arguments.fail_on.upper()
+    fatal = _SEVERITIES[: _SEVERITIES.index(chosen) + 1] if chosen in _SEVERITIES else ()
+    found = dict.fromkeys(_SEVERITIES, 0)
+
+    def work(file: OpenFile) -> list[ObjectFacts]:
+        objects = file.objects(run)
+        return [_check(obj, file, number / len(objects)) for number, obj in enumerate(objects)]
+
+    def _check(obj: bpy.types.Object, file: OpenFile, share: float) -> ObjectFacts:
+        run.progress(share, f"checking {obj.name}")
+        issues = api.check(obj)
+        for issue in issues:
+            found[issue.severity] += 1
+            run.console.say(f"{file.path}: {obj.name}: {issue.severity.lower()}: {issue.message}")
+        return {"name": obj.name_full, "issues": [_facts(issue) for issue in issues]}
+
+    each_file(run, input_files(run.arguments.files), work)
+    checked = sum(file["error"] is None for file in run.files)
+    nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
+    counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)
+    run.console.say(f"{counted(checked, 'file')} checked: {counts}")
+    if run.code == ExitCode.FINE and any(found[severity] for severity in fatal):
+        run.code = ExitCode.FINDINGS
+
+
+def _facts(issue: api.Issue) -> ObjectFacts:
+    return {
+        "check": issue.check,
+        "key": issue.key,
+        "severity": issue.severity,
+        "message": issue.message,
+        "bones": list(issue.bones),
+        "vertices": issue.vertices.tolist(),
+        "fixes": [fix.name for fix in issue.fixes],
+    }
+
+
+COMMANDS = (
+    Command(
+        "check",
+        "find what spoils the deformation of characters",
+        (
+            "check --file hero.blend",
+            "check --file 'assets/*.blend' --fail-on warning --json findings.json",
+        ),
+        _add_options,
+        _run,
+    ),
+)

@@ -1,0 +1,174 @@
+"""What a command is, and how it goes through files."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bpy
+
+from ..errors import UserError
+from .blend_files import open_file, require_writable_version, saved_to
+from .choosing import chosen_objects
+from .console import Console, complain
+from .disk import is_done
+from .exit_codes import ExitCode, UsageError, code_of
+from .outputs import blend_targets, input_files
+from .progress import Progress
+
+# The format of the JSON documents; it rises when what they had is not there any more.
+JSON_FORMAT = 1
+
+ObjectFacts = dict[str, Any]
+"""What a command says about one object, for JSON; `name` is the object's."""
+
+
+@dataclass
+class Run:
+    """One call of a command: its options, and what has come of it so far.
+
+    Attributes:
+        files: for JSON, what was done with each file.
+        code: the exit code so far.
+    """
+
+    arguments: Namespace
+    console: Console
+    progress: Progress
+    files: list[dict[str, Any]] = field(default_factory=list)
+    code: ExitCode = ExitCode.FINE
+
+    def part(self, number: int, count: int) -> Callable[[float, str], None]:
+        """The progress of one of several equal parts."""
+        return lambda share, doing: self.progress((number + share) / count, doing)
+
+    def fail(self, error: UserError) -> None:
+        """Tell why something failed; the first failure makes the exit code."""
+        complain(str(error))
+        if self.code <= ExitCode.FINDINGS:
+            self.code = code_of(error)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command.
+
+    Attributes:
+        name: one or two words, e.g. ``bake pose``.
+        summary: for the list of the commands.
+        examples: what is typed after ``blender --command dq_compensation``.
+        add_options: adds the options that only it has.
+        run: does it. What it raises ends the process with the code of the error.
+    """
+
+    name: str
+    summary: str
+    examples: tuple[str, ...]
+    add_options: Callable[[ArgumentParser], None]
+    run: Callable[[Run], None]
+
+
+@dataclass
+class OpenFile:
+    """A .blend file that is open.
+
+    Attributes:
+        facts: for JSON.
+    """
+
+    path: Path
+    facts: dict[str, Any]
+
+    def objects(self, run: Run) -> list[bpy.types.Object]:
+        """The characters that the options name.
+
+        Raises:
+            UserError: there are none.
+        """
+        return chosen_objects(self.path, run.arguments.objects)
+
+
+def report_facts(report: Any) -> list[ObjectFacts]:
+    """For JSON, a report of `api` for each object that it is about."""
+    facts = asdict(report)
+    names = getattr(report, "object_names", None) or (report.object_name,)
+    return [{"name": name, "report": {**facts, "sentence": report.sentence()}} for name in names]
+
+
+def each_file(
+    run: Run, sources: Sequence[Path], work: Callable[[OpenFile], list[ObjectFacts] | None]
+) -> None:
+    """Open each file and work on it. A file that fails is told, and the next one comes.
+
+    Args:
+        work: returns the facts of its objects; None where everything was done already.
+    """
+    for source in sources:
+        run.progress.begin(str(source))
+        started = time.monotonic()
+        facts: dict[str, Any] = {"file": str(source), "output": [], "warnings": []}
+        facts.update(skipped=False, error=None, objects=[])
+        run.files.append(facts)
+        try:
+            facts["objects"] = _work_on(OpenFile(source, facts), work)
+            facts["skipped"] = facts["objects"] is None
+            facts["objects"] = facts["objects"] or []
+        except UserError as error:
+            facts["error"] = {"code": int(code_of(error)), "message": str(error)}
+            run.fail(error)
+        facts["seconds"] = round(time.monotonic() - started, 3)
+
+
+def _work_on(
+    file: OpenFile, work: Callable[[OpenFile], list[ObjectFacts] | None]
+) -> list[ObjectFacts] | None:
+    warnings = open_file(file.path)
+    file.facts["warnings"] = warnings
+    for warning in warnings:
+        complain(warning)
+    return work(file)
+
+
+def each_saved_file(run: Run, work: Callable[[list[bpy.types.Object]], list[ObjectFacts]]) -> None:
+    """Open each file, change its characters, and save it where the options say.
+
+    Args:
+        work: changes the objects; when it fails, nothing is saved.
+    """
+    arguments = run.arguments
+    sources = input_files(arguments.files)
+    targets = blend_targets(sources, arguments.output, in_place=arguments.in_place)
+    target_of = dict(zip(sources, targets, strict=True))
+    if arguments.skip_done:
+        if arguments.in_place:
+            raise UsageError("--skip-done needs an --output: in place nothing says what is done.")
+        skip_done(run, target_of)
+
+    def change_and_save(file: OpenFile) -> list[ObjectFacts]:
+        require_writable_version(file.path)
+        target = target_of[file.path]
+        with saved_to(target, file.path):
+            found = work(file.objects(run))
+            run.progress.look()
+        file.facts["output"] = [str(target)]
+        run.console.say(f"Saved {target}")
+        return found
+
+    each_file(run, list(target_of), change_and_save)
+
+
+def skip_done(run: Run, target_of: dict[Path, Path]) -> None:
+    """Leave out the files whose output is newer than they, and than the chunks of the options."""
+    chunks = input_files(getattr(run.arguments, "chunks", ()))
+    for source, target in list(target_of.items()):
+        if is_done([target], [source, *chunks]):
+            del target_of[source]
+            run.files.append(
+                {"file": str(source), "output": [str(target)], "warnings": []}
+                | {"skipped": True, "error": None, "objects": [], "seconds": 0.0}
+            )
+            run.console.say(f"{target} is newer than {source}: nothing to do")

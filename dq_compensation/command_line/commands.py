@@ -1,0 +1,150 @@
+"""The commands, and what reads the command line and runs one of them."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+import bpy
+
+from ..bake.whole_files import beside
+from ..errors import UserError
+from . import (
+    bake_commands,
+    cache_command,
+    check_command,
+    evaluate_command,
+    merge_command,
+    setting_commands,
+)
+from .command import JSON_FORMAT, Command, Run
+from .console import PROGRAM, Console, complain, own_output
+from .disk import target_refusal
+from .exit_codes import ExitCode, StoppedError, code_of
+from .options import OneLineParser, add_general_options
+from .progress import Progress, stoppable
+
+COMMANDS: tuple[Command, ...] = (
+    *check_command.COMMANDS,
+    *setting_commands.COMMANDS,
+    *evaluate_command.COMMANDS,
+    *bake_commands.COMMANDS,
+    *cache_command.COMMANDS,
+    *merge_command.COMMANDS,
+)
+
+_TYPED = f"blender --command {PROGRAM}"
+_EXIT_CODES = """\
+exit codes:
+  0 fine, 1 check found something, 2 the options are wrong, 3 a file cannot be read or written,
+  4 a character cannot be worked on, 5 stopped by Ctrl C, 6 a bug of this program"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run what comes after ``blender --command dq_compensation``.
+
+    Returns:
+        the exit code. What went wrong is one line on the standard error.
+    """
+    try:
+        arguments = _parsed(argv)
+    except UserError as error:
+        complain(str(error))
+        return code_of(error)
+    except SystemExit:
+        # The help was shown.
+        return ExitCode.FINE
+    with own_output(verbose=arguments.verbose) as output:
+        return _run(arguments, output)
+
+
+def _run(arguments: Namespace, output: TextIO) -> ExitCode:
+    quiet = arguments.quiet or arguments.json == "-"
+    run = Run(arguments, Console(output, quiet), Progress(quiet=arguments.quiet))
+    try:
+        with stoppable(run.progress):
+            _require_json_target(arguments.json)
+            arguments.command.run(run)
+            _report(run)
+    except UserError as error:
+        run.fail(error)
+    except (StoppedError, KeyboardInterrupt):
+        complain("stopped")
+        return ExitCode.INTERRUPTED
+    except Exception:  # noqa: BLE001 - Blender would return 1, which means findings
+        complain(f"this is a bug: {traceback.format_exc(limit=-1).splitlines()[-1]}")
+        traceback.print_exc()
+        return ExitCode.BUG
+    return run.code
+
+
+def _require_json_target(wanted: str | None) -> None:
+    """Look at the file for the JSON document, before any work.
+
+    Raises:
+        FileError: it cannot be written.
+    """
+    reason = None if wanted in {None, "-"} else target_refusal(Path(str(wanted)))
+    if reason is not None:
+        raise reason
+
+
+def _report(run: Run) -> None:
+    """Write the JSON document, if it is wanted."""
+    wanted = run.arguments.json
+    if wanted is None:
+        return
+    document = {
+        "format": JSON_FORMAT,
+        "command": run.arguments.command.name,
+        "blender": bpy.app.version_string,
+        "exit_code": int(run.code),
+        "files": run.files,
+    }
+    text = json.dumps(document, ensure_ascii=False, default=str)
+    if wanted == "-":
+        run.console.document(text)
+        return
+    with beside(Path(wanted)) as unfinished:
+        unfinished.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _parsed(argv: Sequence[str]) -> Namespace:
+    """The options.
+
+    Raises:
+        UsageError: they are wrong.
+        SystemExit: the help was shown.
+    """
+    parser = OneLineParser(
+        prog=_TYPED,
+        description="Works on characters in .blend files. COMMAND --help shows more.",
+        epilog=_EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    groups = {"": parser.add_subparsers(title="commands", metavar="COMMAND", required=True)}
+    for command in COMMANDS:
+        group, _, name = command.name.rpartition(" ")
+        if group not in groups:
+            above = groups[""].add_parser(group, help=f"{group} characters: see {group} --help")
+            groups[group] = above.add_subparsers(title="what", metavar="WHAT", required=True)
+        own = groups[group].add_parser(
+            name,
+            help=command.summary,
+            description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+            epilog=_epilog(command),
+            formatter_class=RawDescriptionHelpFormatter,
+        )
+        command.add_options(own)
+        add_general_options(own)
+        own.set_defaults(command=command)
+    return parser.parse_args(argv)
+
+
+def _epilog(command: Command) -> str:
+    examples = "\n".join(f"  {_TYPED} {example}" for example in command.examples)
+    return f"examples:\n{examples}\n\n{_EXIT_CODES}"

@@ -1,0 +1,71 @@
+"""What the command line prints: its own lines, and none of Blender's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from typing import TextIO
+
+PROGRAM = "dq_compensation"
+
+
+@dataclass(frozen=True)
+class Console:
+    """Where lines go.
+
+    Attributes:
+        output: the standard output, which Blender's own lines do not reach.
+        quiet: whether only errors are printed.
+    """
+
+    output: TextIO
+    quiet: bool
+
+    def say(self, text: str) -> None:
+        """Print a result."""
+        if not self.quiet:
+            self.document(text)
+
+    def document(self, text: str) -> None:
+        """Print what was asked for, also with --quiet."""
+        self.output.write(f"{text}\n")
+        self.output.flush()
+
+
+def complain(text: str) -> None:
+    """Print one line to the standard error, whatever line breaks the text has."""
+    sys.stderr.write(f"{PROGRAM}: {' '.join(text.split())}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def own_output(*, verbose: bool) -> Generator[TextIO]:
+    """The standard output for our own lines; Blender's go nowhere, or to the standard error.
+
+    Blender prints by file descriptor 1, so that is what leads elsewhere meanwhile.
+    """
+    _flush()
+    ours = os.dup(1)
+    elsewhere = os.dup(2) if verbose else os.open(os.devnull, os.O_WRONLY)
+    os.dup2(elsewhere, 1)
+    try:
+        with (
+            os.fdopen(os.dup(ours), "w", encoding="utf-8") as output,
+            os.fdopen(elsewhere, "w", encoding="utf-8", errors="replace") as others,
+            redirect_stdout(others),
+        ):
+            yield output
+    finally:
+        _flush()
+        os.dup2(ours, 1)
+        os.close(ours)
+
+
+def _flush() -> None:
+    """Let Python and C write what they still hold, where it belongs now."""
+    sys.stdout.flush()
+    ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush(None)

@@ -1,0 +1,32 @@
+"""Looks at the outputs of a command before it works."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import FileError
+
+
+def target_refusal(target: Path) -> FileError | None:
+    """Why nothing can be written to a path, or None; known before any work."""
+    folder = target.parent
+    if not folder.is_dir():
+        return FileError(f"There is no folder {folder}. Make it first.")
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        return FileError(f"{target} exists and is not a file.")
+    effective = os.access in os.supports_effective_ids
+    if not os.access(folder.resolve(), os.W_OK, effective_ids=effective):
+        return FileError(f"{target} cannot be written: no permission to write in {folder}.")
+    return None
+
+
+def is_done(targets: Sequence[Path], sources: Sequence[Path]) -> bool:
+    """Whether all outputs are there, and newer than the files that they are made from."""
+    try:
+        made = min(target.stat().st_mtime_ns for target in targets)
+        return made >= max(source.stat().st_mtime_ns for source in sources)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,172 @@
+"""The options that several commands have, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from argparse import ArgumentParser
+from typing import Any, NoReturn, cast
+
+from .. import api
+from ..core.deform import METHODS as ALL_METHODS
+from .exit_codes import UsageError
+
+METHODS = (
+    *ALL_METHODS,
+    "SPHERICAL_JOINT_BY_EXAMPLE",
+)
+
+_FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")
+
+
+class OneLineParser(ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what the parser found.
+
+        Raises:
+            UsageError: always.
+        """
+        command = self.prog.rpartition("dq_compensation")[2].strip()
+        message = f"{message}. --help shows what there is."
+        raise UsageError(f"{command}: {message}" if command else message)
+
+
+def add_general_options(parser: ArgumentParser) -> None:
+    """Add what every command has."""
+    group = parser.add_argument_group("what is printed")
+    group.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="write what was done as JSON, to a file or to the standard output",
+    )
+    group.add_argument("--quiet", action="store_true", help="print errors only")
+    group.add_argument(
+        "--verbose", action="store_true", help="print Blender's own lines to the standard error"
+    )
+
+
+def add_input_options(parser: ArgumentParser) -> None:
+    """Add the files and objects."""
+    parser.add_argument(
+        "--file",
+        dest="files",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="FILE",
+        help=".blend files, or patterns such as 'shots/*.blend'",
+    )
+    parser.add_argument(
+        "--object",
+        dest="objects",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="mesh objects, by names or patterns; without it all skinned meshes",
+    )
+
+
+def add_blend_output_options(parser: ArgumentParser) -> None:
+    """Add where a .blend file is saved."""
+    add_output_options(parser, "the .blend file to write, or a folder for several")
+    parser.add_argument("--in-place", action="store_true", help="save to the input itself")
+
+
+def add_output_options(parser: ArgumentParser, meaning: str, *, required: bool = False) -> None:
+    """Add where files are written."""
+    parser.add_argument("--output", required=required, metavar="PATH", help=meaning)
+    parser.add_argument(
+        "--skip-done",
+        action="store_true",
+        help="leave out files whose output is newer than they are",
+    )
+
+
+def add_frames_option(parser: ArgumentParser, otherwise: str) -> None:
+    """Add the frames; `otherwise` are those without the option."""
+    parser.add_argument(
+        "--frames",
+        type=frames,
+        metavar="1-250",
+        help=f"the frames, 1-250x5 for every fifth; without it {otherwise}",
+    )
+
+
+def add_deformation_options(parser: ArgumentParser) -> None:
+    """Add how objects are deformed, for commands that change no setting."""
+    parser.add_argument(
+        "--method", type=str.upper, choices=METHODS, help="without it the object's own"
+    )
+    parser.add_argument("--factor", type=factor, metavar="0..1", help="without it the object's own")
+
+
+def add_setting_options(parser: ArgumentParser) -> Any:
+    """Add the settings that the objects get."""
+    group = parser.add_argument_group("settings of the objects; without an option they stay")
+    group.add_argument("--method", type=str.upper, choices=METHODS, default=argparse.SUPPRESS)
+    group.add_argument(
+        "--factor",
+        type=factor,
+        metavar="0..1",
+        default=argparse.SUPPRESS,
+        help="how much is compensated",
+    )
+    return group
+
+
+def setting_values(arguments: argparse.Namespace) -> api.SettingValues:
+    """The settings that were chosen."""
+    names = api.SettingValues.__annotations__
+    values = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
+    return cast("api.SettingValues", values)
+
+
+def frame_numbers(chosen: tuple[int, int, int] | None) -> list[int]:
+    """All numbers of ``1-250x5``, the last one always; none without the option.
+
+    Raises:
+        UsageError: the range is empty.
+    """
+    if chosen is None:
+        return []
+    first, last, step = chosen
+    if last < first:
+        raise UsageError(f"--frames {first}-{last} ends before it begins.")
+    found = list(range(first, last + 1, step))
+    return found if found[-1] == last else [*found, last]
+
+
+def frames(text: str) -> tuple[int, int, int]:
+    """First frame, last frame and step of ``12``, ``1-250`` or ``1-250x5``."""
+    found = _FRAMES.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is not like 12, 1-250 or 1-250x5")
+    first, last, step = found.groups()
+    return int(first), int(last or first), int(step or 1)
+
+
+def factor(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
+    return value
+
+
+def tolerance(text: str) -> float:
+    """A distance that is not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a distance in millimetres")
+    return value

@@ -1,0 +1,70 @@
+"""Files for the command line, and its runs within this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import bpy
+import pytest
+
+from dq_compensation.command_line.commands import main
+from tests.kept_files import new_file_from
+from tests.limb import build_limb, pose_limb
+
+LAST = 5
+"""The limb of the files moves from frame 1 to this one."""
+
+
+def save_limb(path: Path, *names: str, compress: bool = False) -> Path:
+    """Write a file with a moving limb of 800 vertices for each name; the last one is open then."""
+    names = names or ("Limb",)
+    new_file_from("moving_" + "_".join(names), lambda: _build(names))
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True, compress=compress)
+    return path
+
+
+def _build(names: tuple[str, ...]) -> None:
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, LAST
+    for name in names:
+        _, armature = build_limb(name)
+        for frame, part in ((1, 0.0), (3, 0.4), (LAST, 1.0)):
+            pose_limb(armature, 1.4 * part, 0.9 * part)
+            for bone in armature.pose.bones:
+                bone.keyframe_insert("rotation_euler", frame=frame)
+    scene.frame_set(3)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the command line printed, and its exit code."""
+
+    code: int
+    output: str
+    errors: list[str]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.output)
+
+    @property
+    def error(self) -> str:
+        """The one line of a failure."""
+        assert len(self.errors) == 1, self.errors
+        return self.errors[0]
+
+
+class CommandLine:
+    """Runs commands and reads what they print."""
+
+    def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
+        self._captured = captured
+
+    def __call__(self, *argv: object) -> Outcome:
+        self._captured.readouterr()
+        code = main([str(each) for each in argv])
+        printed = self._captured.readouterr()
+        return Outcome(code, printed.out, printed.err.splitlines())

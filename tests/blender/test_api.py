@@ -1,0 +1,295 @@
+"""The functions for scripts do what the operators do, and leave everything else as it was."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+import gpu
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.scene.object_settings import settings_of
+from tests.blender.bake_scenes import native
+from tests.limb import build_limb, pose_limb
+
+# Of a limb of 1.5 units in float32.
+EXACT = 1e-6
+LAST = 5
+
+
+@pytest.fixture
+def limb(addon: None) -> bpy.types.Object:
+    """A limb that bends and twists from frame 1 to frame 5."""
+    obj, armature = build_limb()
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, LAST
+    for frame, part in ((1, 0.0), (3, 0.4), (LAST, 1.0)):
+        pose_limb(armature, 1.4 * part, 0.9 * part)
+        for bone in armature.pose.bones:
+            bone.keyframe_insert("rotation_euler", frame=frame)
+    scene.frame_set(2)
+    return obj
+
+
+def by_armature(obj: bpy.types.Object, frames: range) -> NDArray[np.float32]:
+    """Shape (F, n, 3): what Blender's own modifiers make of the object in each frame."""
+    found = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found.append(native(obj))
+    bpy.context.scene.frame_set(2)
+    return np.array(found)
+
+
+def test_frames_are_those_of_the_armature_modifier(limb: bpy.types.Object) -> None:
+    found = api.evaluate_frames(limb, range(1, LAST + 1), method="LINEAR")
+    assert np.abs(found - by_armature(limb, range(1, LAST + 1))).max() <= EXACT
+    assert found.dtype == np.float32
+    assert bpy.context.scene.frame_current == 2
+
+
+def test_settings_are_read_and_changed_together(limb: bpy.types.Object) -> None:
+    api.enable(limb, method="DUAL_QUATERNION", factor=0.5)
+    found = api.settings(limb)
+    assert (found.enabled, found.method, found.factor) == (True, "DUAL_QUATERNION", 0.5)
+    limb.modifiers["Armature"].use_deform_preserve_volume = True
+    preserved = native(limb)
+    api.change_settings(limb, method="LINEAR")
+    linear = native(limb)
+    api.disable(limb)
+    assert not api.settings(limb).enabled
+    limb.modifiers["Armature"].use_deform_preserve_volume = False
+    assert np.abs(native(limb) - linear).max() <= EXACT
+    assert np.abs(preserved - linear).max() > 0.001
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"method": "WAX"}, "'WAX' is no method. Choose one of COMPENSATED"),
+        ({"factor": 1.5}, "factor 1.5 cannot be used. Give a number from 0 to 1"),
+        ({"factor": float("nan")}, "factor nan cannot be used"),
+        ({"vertex_group": "Nobody"}, "Limb has no vertex group Nobody"),
+        ({"use_mesh_joints": "yes"}, "use_mesh_joints is True or False"),
+        ({"is_enabled": True}, "There is no setting is_enabled"),
+    ],
+)
+def test_a_wrong_setting_changes_none(
+    limb: bpy.types.Object, values: dict[str, object], message: str
+) -> None:
+    before = api.settings(limb)
+    with pytest.raises(api.UserError, match=message):
+        api.enable(limb, display="GPU", **values)
+    assert api.settings(limb) == before
+    assert [modifier.type for modifier in limb.modifiers] == ["ARMATURE"]
+
+
+def test_every_skinned_mesh_is_found_by_name(limb: bpy.types.Object) -> None:
+    build_limb("Arm")
+    bpy.data.objects["Arm"].modifiers["Armature"].object = None
+    build_limb("Early")
+    api.enable(limb)
+    assert [obj.name for obj in api.skinned_meshes()] == ["Early", "Limb"]
+    assert api.skinned_meshes(bpy.data.scenes.new("Other")) == []
+
+
+BAKES: dict[str, Callable[[bpy.types.Object, Path], object]] = {
+    "pose": lambda obj, _: api.bake_pose(obj),
+    "frames": lambda obj, _: api.bake_frames(obj, 1, LAST),
+    "correctives": lambda obj, _: api.bake_correctives(obj, ["Lower"], angles=[60.0]),
+    "bones": lambda obj, _: api.bake_bones(obj, ["Lower"], helpers=1),
+    "cache": lambda obj, folder: api.bake_cache(obj, folder / "limb.pc2", 1, LAST),
+    "take": lambda obj, _: api.cache_take(obj.parent, "Swing"),
+}
+
+
+@pytest.mark.parametrize("name", BAKES)
+def test_a_bake_leaves_frame_mode_and_selection(
+    limb: bpy.types.Object, tmp_path: Path, name: str
+) -> None:
+    layer = bpy.context.view_layer
+    layer.objects.active = limb.parent
+    bpy.ops.object.mode_set(mode="POSE")
+    limb.parent.select_set(True)
+    limb.select_set(False)
+    api.enable(limb)
+    report = BAKES[name](limb, tmp_path)
+    assert report
+    assert layer.objects.active == limb.parent
+    assert limb.parent.mode == "POSE"
+    assert [obj.name for obj in bpy.context.selected_objects] == [limb.parent.name]
+    assert bpy.context.scene.frame_current == 2
+
+
+def test_baked_frames_play_the_deformation(limb: bpy.types.Object) -> None:
+    wanted = api.evaluate_frames(limb, range(1, LAST + 1))
+    shares: list[float] = []
+    report = api.bake_frames(limb, 1, LAST, progress=lambda share, _: shares.append(share))
+    assert len(report.key_names) == LAST
+    assert np.abs(by_armature(limb, range(1, LAST + 1)) - wanted).max() <= EXACT
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+
+
+def test_issues_are_fixed_like_with_the_button(limb: bpy.types.Object) -> None:
+    limb.parent.pose.bones["Hand"].scale = (1.0, 2.0, 1.0)
+    limb.scale = (2.0, 2.0, 2.0)
+    bpy.context.view_layer.update()
+    issues = {issue.check: issue for issue in api.check(limb)}
+    assert "object_scale" in issues
+    found = api.fix(limb, "object_scale", agree=True)
+    assert [each.state for each in found] == ["FIXED"]
+    assert "object_scale" not in {issue.check for issue in api.check(limb)}
+    assert settings_of(limb).enabled is False
+
+
+def shape_of_file(obj: bpy.types.Object) -> tuple[object, ...]:
+    """Everything that a bake may change."""
+    layer = bpy.context.view_layer
+    blocks = obj.data.shape_keys.key_blocks if obj.data.shape_keys else ()
+    return (
+        api.settings(obj),
+        [(each.name, each.show_viewport, each.show_render) for each in obj.modifiers],
+        [block.name for block in blocks],
+        [group.name for group in obj.vertex_groups],
+        sorted(each.name for each in bpy.data.objects),
+        sorted(mesh.name for mesh in bpy.data.meshes),
+        sorted(action.name for action in bpy.data.actions),
+        [bone.name for bone in obj.parent.data.bones],
+        [take.name for take in settings_of(obj.parent).takes],
+        bpy.context.scene.frame_current,
+        (layer.objects.active.name, layer.objects.active.mode),
+        [each.name for each in layer.objects if each.select_get()],
+    )
+
+
+def ctrl_c(share: float, doing: str) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def out_of_patience(share: float, doing: str) -> None:
+    raise KeyboardInterrupt
+
+
+LONG: dict[str, Callable[[bpy.types.Object, Path, api.OnProgress], object]] = {
+    "frames": lambda obj, _, told: api.bake_frames(obj, 1, LAST, progress=told),
+    "evaluate": lambda obj, _, told: api.evaluate_frames(obj, [1, 2, 3], progress=told),
+    "correctives": lambda obj, _, told: api.bake_correctives(obj, "Lower", progress=told),
+    "bones": lambda obj, _, told: api.bake_bones(obj, "Lower", helpers=1, progress=told),
+    "copied": lambda obj, _, told: api.bake_frames(obj, 1, LAST, onto="COPY", progress=told),
+    "cache": lambda obj, path, told: api.bake_cache(obj, path / "a.pc2", 1, LAST, progress=told),
+    "take": lambda obj, _, told: api.cache_take(obj.parent, "Swing", progress=told),
+}
+
+
+@pytest.mark.parametrize("interrupt", [ctrl_c, out_of_patience])
+@pytest.mark.parametrize("name", LONG)
+def test_interrupted_it_has_changed_nothing(
+    limb: bpy.types.Object, tmp_path: Path, name: str, interrupt: api.OnProgress
+) -> None:
+    api.enable(limb)
+    before, handler = shape_of_file(limb), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        LONG[name](limb, tmp_path, interrupt)
+    assert shape_of_file(limb) == before
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_interrupted_while_it_checks_the_result_the_bake_is_whole(limb: bpy.types.Object) -> None:
+    wanted = api.evaluate_frames(limb, range(1, LAST + 1))
+
+    def while_checking(_share: float, doing: str) -> None:
+        if doing.startswith("Checking"):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        api.bake_frames(limb, 1, LAST, progress=while_checking)
+    assert np.abs(by_armature(limb, range(1, LAST + 1)) - wanted).max() <= EXACT
+
+
+def test_no_undo_step_is_added(limb: bpy.types.Object) -> None:
+    for step in (1, 2):
+        limb["step"] = step
+        bpy.ops.ed.undo_push(message=str(step))
+    api.enable(limb)
+    api.fix(limb, agree=True)
+    api.bake_bones(limb, "Lower", helpers=1)
+    api.bake_frames(limb, 1, LAST)
+    bpy.ops.ed.undo()
+    assert bpy.data.objects["Limb"]["step"] == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: api.enable(None), "None is not an object"),
+        (lambda _: api.bake_bones("Limb"), "'Limb' is not an object"),
+        (lambda _: api.bake_bones([]), "No object is given"),
+        (lambda obj: api.settings(obj.parent), "Limb Rig is not a mesh"),
+        (lambda obj: api.check(obj.parent), "Limb Rig is not a mesh"),
+        (lambda obj: api.evaluate(obj, method="WAX"), "'WAX' is no method"),
+        (lambda obj: api.evaluate(obj, factor=-1.0), "factor -1.0 cannot be used"),
+        (lambda obj: api.evaluate_frames(obj, []), "at least one frame"),
+        (lambda obj: api.bake_frames(obj, 5, 1), "ends with frame 1, before it begins"),
+        (lambda obj: api.bake_frames(obj, 1, 5, step=0), "step 0 cannot be used"),
+        (lambda obj: api.bake_frames(obj, 1, 5, target="WAX"), "'WAX' is no target"),
+        (lambda obj: api.bake_frames(obj, 1, 5, pattern="x"), 'key names "x" cannot be used'),
+        (lambda obj: api.bake_pose(obj, onto="MOON"), "'MOON' is no onto"),
+        (lambda obj: api.bake_correctives(obj, "Nobody"), "no deforming bone Nobody"),
+        (lambda obj: api.bake_correctives(obj, angles=[500.0]), 'angles "500" cannot be read'),
+        (lambda obj: api.bake_correctives(obj, directions="UP"), "'UP' is no directions"),
+        (lambda obj: api.bake_bones(obj, helpers=9), "helpers 9 cannot be used"),
+        (lambda obj: api.bake_cache(obj, "/nowhere/a.pc2", 1, 5), "There is no folder /nowhere"),
+        (lambda obj: api.bake_cache(obj, "a.fbx", 1, 5), "format of a.fbx is not known"),
+        (lambda obj: api.bake_cache(obj, "/a.abc", 1, 5), "Enable Limb first"),
+        (lambda obj: api.bake_cache(obj, "//a.pc2", 1, 5), "never saved. Save it"),
+        (lambda obj: api.cache_take(obj, "Swing"), "Limb is not an armature"),
+        (lambda obj: api.cache_take(obj.parent, "Swing", 1, 5, tolerance=-1.0), "tolerance -1.0"),
+        (
+            lambda obj: api.fix(obj, fix="wax"),
+            "There is no fix wax. The fixes are clear_",
+        ),
+        (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are bone_scale"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(
+    limb: bpy.types.Object, call: Callable[[bpy.types.Object], object], message: str
+) -> None:
+    before = shape_of_file(limb)
+    with pytest.raises(api.UserError, match=message):
+        call(limb)
+    assert shape_of_file(limb) == before
+
+
+def test_what_blender_does_not_evaluate_is_refused(limb: bpy.types.Object) -> None:
+    limb.hide_viewport = True
+    bpy.context.view_layer.update()
+    for call in (
+        api.evaluate,
+        lambda obj: api.evaluate_frames(obj, [1]),
+        api.bake_pose,
+        lambda obj: api.bake_frames(obj, 1, 2),
+        api.bake_bones,
+    ):
+        with pytest.raises(api.UserError, match=r"Limb is (turned off|hidden)"):
+            call(limb)
+
+
+def has_gpu() -> bool:
+    try:
+        return gpu.platform.backend_type_get() != "NONE"
+    except SystemError:
+        return False
+
+
+def test_without_a_gpu_it_says_so(limb: bpy.types.Object) -> None:
+    if has_gpu():
+        pytest.skip("This process has one")
+    with pytest.raises(RuntimeError, match="no GPU"):
+        api.evaluate(limb, evaluator="GPU")
