@@ -1,0 +1,102 @@
+"""The points and splines of the object that the figures of a crowd stand on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UserError
+from .crowd_settings import Layout
+
+TYPES: dict[Layout, tuple[str, ...]] = {"POINTS": ("MESH", "POINTCLOUD"), "CURVE": ("CURVE",)}
+"""The types of object that a layout can use."""
+
+WRONG_TYPE = {
+    "POINTS": "{obj} is not a mesh or a point cloud. Choose one as the layout's object.",
+    "CURVE": "{obj} is not a curve. Choose one as the layout's object.",
+}
+HIDDEN = (
+    "{obj} is hidden, so Blender does not evaluate it. Show it; in Object Properties, Viewport "
+    "Display, set Display As to Bounds if it is in the way."
+)
+NO_POINTS = (
+    "{obj} has no points. Add some; behind Distribute Points on Faces in a node tree, add Points "
+    "to Vertices."
+)
+NO_SPLINE = "{obj} has no length. Draw a curve in it."
+THICK = "{obj} has a bevel or an extrusion. Set both to 0, or choose a plain copy of it."
+
+Spline = tuple[NDArray[np.float64], bool]
+"""The points of a spline as straight lines, shape (P, 3), and whether it is closed."""
+
+
+def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
+    """The points of a mesh object or a point cloud behind its modifiers, object space: (P, 3).
+
+    Raises:
+        UserError: it has none.
+    """
+    data: Any = _evaluated(obj, depsgraph, "POINTS").data
+    position = data.attributes.get("position")
+    count = 0 if position is None else len(position.data)
+    if not count:
+        raise UserError(NO_POINTS.format(obj=obj.name))
+    found = np.empty((count, 3), np.float32)
+    position.data.foreach_get("vector", found.ravel())
+    return found.astype(np.float64)
+
+
+def layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Spline]:
+    """The splines of a curve object behind its modifiers, object space.
+
+    Raises:
+        UserError: it has none that figures can follow.
+    """
+    evaluated = _evaluated(obj, depsgraph, "CURVE")
+    mesh = evaluated.to_mesh()
+    try:
+        if mesh is None or not len(mesh.edges):
+            raise UserError(NO_SPLINE.format(obj=obj.name))
+        if len(mesh.polygons):
+            raise UserError(THICK.format(obj=obj.name))
+        points = np.empty((len(mesh.vertices), 3), np.float32)
+        edges = np.empty((len(mesh.edges), 2), np.int32)
+        mesh.vertices.foreach_get("co", points.ravel())
+        mesh.edges.foreach_get("vertices", edges.ravel())
+    finally:
+        evaluated.to_mesh_clear()
+    return splines_of(points.astype(np.float64), edges)
+
+
+def splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[Spline]:
+    """The splines of a mesh that was made from a curve: the points of each are neighbours in it.
+
+    Args:
+        points: shape (P, 3).
+        edges: shape (E, 2), from each point to the next of its spline.
+    """
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    follows = np.zeros(len(points), np.bool_)
+    follows[high[high == low + 1]] = True
+    starts = np.flatnonzero(~follows)
+    closing = set(zip(low.tolist(), high.tolist(), strict=True))
+    found = []
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(points)], strict=True):
+        closed = end - start > 2 and (start, end - 1) in closing
+        if end - start > 1:
+            found.append((points[start:end], closed))
+    return found
+
+
+def _evaluated(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, layout: Layout
+) -> bpy.types.Object:
+    if obj.type not in TYPES[layout]:
+        raise UserError(WRONG_TYPE[layout].format(obj=obj.name))
+    evaluated = obj.evaluated_get(depsgraph)
+    if not evaluated.is_evaluated:
+        raise UserError(HIDDEN.format(obj=obj.name))
+    return evaluated
