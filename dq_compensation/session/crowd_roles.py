@@ -13,6 +13,7 @@ import bpy
 from ..core.crowds import Program
 from ..core.takes import Take, node_names
 from ..errors import UserError
+from ..scene.armature import deforming_bones
 from ..scene.binding import Binding
 from ..scene.crowd_settings import RoleItem
 from ..scene.setup import find_rig
@@ -27,15 +28,14 @@ NO_CHARACTER = "Role {number} has no character. Choose an armature."
 NOT_AN_ARMATURE = "{character} is not an armature. Choose the armature of the character."
 DELETED = "{character} was deleted. Undo that, or choose another character."
 NO_MESH = "{character} deforms no enabled mesh. Select it and press Enable."
-BLOCKED = "{mesh} cannot be deformed: {reason}"
 NO_TAKE = "The role of {character} has no take. Choose one."
 OTHER_RIG = (
     "The take {take} has none of the bones of {character}. Copy it from an armature with bones of "
     "the same names, or cache another one."
 )
 STILL_BONES = (
-    "{bones} of {character} not in the take {take}: at rest here. Cache the take again if bones "
-    "were renamed."
+    "{bones} {verb} not in the take {take} and {rest}. If bones were added or renamed, cache the "
+    "take again."
 )
 
 
@@ -129,7 +129,7 @@ def _role(
         raise UserError(NO_MESH.format(character=name))
     for obj in own:
         if reason := status_of(obj).problem:
-            raise UserError(BLOCKED.format(mesh=obj.name, reason=reason))
+            raise UserError(reason)
     if not item.take:
         raise UserError(NO_TAKE.format(character=name))
     names = tuple(filter(None, (item.take, item.then)))
@@ -158,15 +158,15 @@ def _take(
     item = find_take(character, name)
     assert item is not None
     take = read_take(item)
-    known = set(take.node_names)
-    for binding in bindings[:1]:
-        rows = node_names(binding.skeleton)
-        still = [row for row in rows if row not in known]
-        if len(still) == len(rows):
-            raise UserError(OTHER_RIG.format(take=name, character=character.name))
-        if still:
-            bones = f"{counted(len(still), 'bone')} {'is' if len(still) == 1 else 'are'}"
-            problems.append(STILL_BONES.format(bones=bones, character=character.name, take=name))
+    rows = node_names(bindings[0].skeleton) if bindings else take.node_names
+    missing = set(rows) - set(take.node_names)
+    if len(missing) == len(rows):
+        raise UserError(OTHER_RIG.format(take=name, character=character.name))
+    still = missing & deforming_bones(character)
+    if still:
+        bones = f"{counted(len(still), 'bone')} of {character.name}"
+        verb, rest = ("is", "rests") if len(still) == 1 else ("are", "rest")
+        problems.append(STILL_BONES.format(bones=bones, verb=verb, take=name, rest=rest))
     return take
 
 

@@ -14,7 +14,7 @@ from ..scene.object_settings import settings_of
 from ..scene.setup import find_rig
 from ..scene.take_settings import takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
-from ..session.crowd_figures import note_change
+from ..session.known_crowds import forget_crowds
 from ..wording import counted, listed
 from .reporting import OperatorResult, Refusing, reports_errors
 
@@ -81,7 +81,7 @@ class DQC_OT_crowd_add(Refusing, Operator):
         crowd = _new_empty(context)
         settings = crowd_of(crowd)
         settings.is_crowd, settings.count, settings.seed = True, self.count, self.seed
-        settings.start_frame = float(context.scene.frame_start)
+        settings.start_frame = context.scene.frame_start
         for rig in found:
             for take in takes_of(rig):
                 role = settings.roles.add()
@@ -92,7 +92,6 @@ class DQC_OT_crowd_add(Refusing, Operator):
         if left_out:
             text += f" {LEFT_OUT.format(armatures=listed(left_out))}"
         self.report({"WARNING" if left_out else "INFO"}, text)
-        note_change()
         return {"FINISHED"}
 
 
@@ -152,7 +151,7 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
         names = [take.name for take in takes_of(character)] if character is not None else []
         role.take = next((name for name in names if name not in played), names[0] if names else "")
         crowd.active_role = len(crowd.roles) - 1
-        note_change()
+        forget_crowds()
         return {"FINISHED"}
 
 
@@ -188,7 +187,7 @@ class DQC_OT_crowd_role_remove(_ChangesActiveRole):
                 "The role belongs to the linked file. Remove it there, or set its share to 0."
             ) from error
         crowd.active_role = max(min(crowd.active_role, len(crowd.roles) - 1), 0)
-        note_change()
+        forget_crowds()
         return {"FINISHED"}
 
 
@@ -212,7 +211,7 @@ class DQC_OT_crowd_role_move(_ChangesActiveRole):
             return {"CANCELLED"}
         crowd.roles.move(crowd.active_role, target)
         crowd.active_role = target
-        note_change()
+        forget_crowds()
         return {"FINISHED"}
 
 
