@@ -10,9 +10,7 @@ from .crowd_figures import CrowdState
 
 _log = logging.getLogger(__name__)
 
-FAILED = (
-    "Drawing {crowd} failed: {error}. Change the crowd to try again; the console says more."
-)
+FAILED = "Drawing {crowd} failed: {error}. Change the crowd to try again; the console says more."
 
 # By the session_uid of the Empty: what could not be drawn, and a sentence for the panel.
 _failures: dict[int, tuple[CrowdState, str]] = {}

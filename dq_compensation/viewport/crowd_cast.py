@@ -153,9 +153,7 @@ def _by_skeleton(role: Role, bindings: Mapping[int, Binding]) -> dict[GroupKey, 
     return found
 
 
-def _program(
-    role: Role, binding: Binding, programs: dict[tuple[object, ...], Program]
-) -> Program:
+def _program(role: Role, binding: Binding, programs: dict[tuple[object, ...], Program]) -> Program:
     """What a role plays, fitted to a skeleton; the same object as long as it is true."""
     first, second = fitted_take(role.first, binding), None
     if role.second is not None:

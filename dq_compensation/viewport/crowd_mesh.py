@@ -117,7 +117,7 @@ class CrowdMesh:
             values[examples.rows] = 0.0
         former = (self._followed, self._value_mesh)
         self._followed, self._value_mesh = followed, named
-        if former == (followed, named) and np.array_equal(values, self._given):  # type: ignore[arg-type]
+        if former == (followed, named) and np.array_equal(values, self._given):
             return False
         self._given = values
         return True

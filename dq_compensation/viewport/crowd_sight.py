@@ -77,7 +77,7 @@ class CrowdSight:
     def place(self, crowds: Sequence[ShownCrowd]) -> None:
         """Take the places of the crowds."""
         matrices = tuple(crowd.matrix for crowd in crowds)
-        if len(matrices) == len(self._matrices) and all(map(np.array_equal, matrices, self._matrices)):
+        if matrices and np.array_equal(matrices, self._matrices):
             return
         self._matrices = matrices
         self.moved += 1

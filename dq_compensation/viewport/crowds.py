@@ -1,7 +1,7 @@
 """The figures of crowds in viewports: posed, skinned and drawn, those of all crowds together.
 
-Each frame: which figures a region sees, one list; two passes pose those that are not posed yet; each
-mesh of each character is skinned and drawn for its part of the list.
+In each frame a list says which figures a region sees. Two passes pose those that are not posed
+yet; each mesh of each character is skinned and drawn for its part of the list.
 """
 
 from __future__ import annotations
@@ -190,18 +190,16 @@ class CrowdStage:
         if enough and not rebuilt:
             return
         instances = [group.instances(fps) for group in self._cast.groups]
-        if self._playback is not None and enough and self._fps == fps:
-            if self._playback.has_takes_of(instances):
-                self._playback.change(instances)
-                return
+        playback = self._playback if enough and self._fps == fps else None
+        if playback is not None and playback.has_takes_of(instances):
+            playback.change(instances)
+            return
         self._playback = None
         self._playback = Playback(instances, layout, fps)
         self._layout, self._fps = layout, fps
         self._sight.forget(slice(None))
 
-    def _bounds_of(
-        self, character: _Character
-    ) -> list[tuple[ProgramBounds, NDArray[np.float64]]]:
+    def _bounds_of(self, character: _Character) -> list[tuple[ProgramBounds, NDArray[np.float64]]]:
         """The spheres around the figures of each entry, see `CrowdSight.look`."""
         balls = tuple(self._meshes[uid].balls() for uid in character.objects)
         known_balls = self._balls.get(character.group.key)
@@ -219,9 +217,7 @@ class CrowdStage:
             found.append((known[1], matrix))
         return found
 
-    def _skin(
-        self, characters: Sequence[_Character], sight: Sight, frame: float
-    ) -> InstanceList:
+    def _skin(self, characters: Sequence[_Character], sight: Sight, frame: float) -> InstanceList:
         """Pose and skin what is due; returns the list of what is seen."""
         seen = InstanceList(sight.seen)
         if not len(sight.due) or self._playback is None:
@@ -327,9 +323,7 @@ def _without_broken(
     return [one for number, one in enumerate(drawn) if number not in errors]
 
 
-def _shown(
-    crowd: bpy.types.Object, visible: bool, depsgraph: bpy.types.Depsgraph
-) -> ShownCrowd:
+def _shown(crowd: bpy.types.Object, visible: bool, depsgraph: bpy.types.Depsgraph) -> ShownCrowd:
     settings = crowd_of(crowd)
     matrix = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)
     return ShownCrowd(matrix, visible, settings.far_distance, settings.far_figures)
@@ -346,9 +340,7 @@ def _bindings(states: Sequence[CrowdState], objects: Objects) -> dict[int, Bindi
     return found
 
 
-def _character(
-    group: CastGroup, objects: Objects, depsgraph: bpy.types.Depsgraph
-) -> _Character:
+def _character(group: CastGroup, objects: Objects, depsgraph: bpy.types.Depsgraph) -> _Character:
     originals = {uid: objects[uid] for uid in group.bindings}
     armature = rig_of(next(iter(originals.values()))).evaluated_get(depsgraph)
     evaluated = {uid: obj.evaluated_get(depsgraph) for uid, obj in originals.items()}

@@ -14,6 +14,7 @@ from ..errors import BindingError, PoseError
 from ..scene.example_capture import support_of, support_weights
 from ..scene.object_settings import Settings, settings_of
 from ..scene.units import world_millimetres
+from ..session.crowd_failures import forget_failures
 from ..session.crowd_figures import crowds_of_layer
 from ..session.enabled_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
@@ -158,6 +159,7 @@ def free() -> None:
         _session.characters.clear()
         _session.batches.clear()
         _session.crowds.clear()
+        forget_failures()
         _session.coloured.clear()
         _session.legends.clear()
 

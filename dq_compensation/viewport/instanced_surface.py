@@ -94,6 +94,7 @@ def draw_wires_of_instances(
     view: ViewUniforms,
     placements: GPUTexture,
     colour: tuple[float, float, float, float],
+    *,
     first: int = 0,
     count: int | None = None,
     figures: DrawnFigures | None = None,

@@ -101,7 +101,9 @@ def _draw_part(
         for colour, first, count in _runs(colours, start):
             if colour is not None:
                 drawn = (*colour, 1.0)
-                draw_wires_of_instances(instances, view, placements, drawn, first, count)
+                draw_wires_of_instances(
+                    instances, view, placements, drawn, first=first, count=count
+                )
 
     _draw(surface, wire, context)
 

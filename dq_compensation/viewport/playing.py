@@ -89,7 +89,7 @@ def pose_at(playing: Playing, frame: float, fps: float) -> NDArray[np.float64]:
 
     found = local(playing.first)
     if playing.second is not None:
-        found = crossfaded_takes(found, local(playing.second), np.array([_fade(playing, frame)]))
+        found = cross_faded(found, local(playing.second), np.array([_fade(playing, frame)]))
     return chained(playing.first.take, found)[0]
 
 
