@@ -85,16 +85,11 @@ class ProgramBounds:
     program: Program
     radius: float
     step: float
-    _times: NDArray[np.float64]
-    _centres: NDArray[np.float64]
+    _centres: NDArray[np.float64]  # at every frame of the first take
 
     def centres(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
         """The centres at times (I,) in the program: shape (I, 3)."""
-        within = _within(self.program, times)
-        found = np.empty((len(within), 3))
-        for axis in range(3):
-            found[:, axis] = np.interp(within, self._times, self._centres[:, axis])
-        return found
+        return _at_times(self._centres, _within(self.program, times))
 
     @classmethod
     def of(cls, program: Program, heads: NDArray[np.floating], balls: SkinBalls) -> ProgramBounds:
@@ -110,11 +105,21 @@ class ProgramBounds:
         times, at = np.concatenate([t for t, _ in parts]), np.concatenate([p.at for _, p in parts])
         wide = np.concatenate([path.wide for _, path in parts])
         middle = ((at - wide[..., None]).min(axis=1) + (at + wide[..., None]).max(axis=1)) / 2.0
-        from_middle = at - middle[:, None]
+        grid = np.arange(np.ceil(times[-1]) + 2.0)
+        centres = np.stack([np.interp(grid, times, axis) for axis in middle.T], axis=1)
+        from_middle = at - _at_times(centres, times)[:, None]
         radius = (np.linalg.norm(from_middle, axis=2) + wide).max()
         apart = np.linalg.norm(np.diff(from_middle, axis=0), axis=2).max(initial=0.0)
         step = np.linalg.norm(np.diff(at, axis=0), axis=2).max(initial=0.0)
-        return cls(program, float(_MARGIN * radius + apart), float(step), times, middle)
+        return cls(program, float(_MARGIN * radius + apart), float(step), centres)
+
+
+def _at_times(centres: NDArray[np.float64], times: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Points that are known at every frame, at times in between."""
+    times = np.clip(times, 0.0, len(centres) - 1.5)
+    frames = times.astype(np.intp)
+    found = centres[frames]
+    return found + (times - frames)[:, None] * (centres[frames + 1] - found)
 
 
 @dataclass(frozen=True, eq=False)

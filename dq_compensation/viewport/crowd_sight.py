@@ -49,6 +49,20 @@ class Sight:
     linear: NDArray[np.intp]
 
 
+@dataclass(frozen=True, eq=False)
+class EntryBounds:
+    """Where figures of an entry are.
+
+    Attributes:
+        to_character: shape (4, 4), from armature space to that of the character.
+        stretch: how far that stretches what is there, at most.
+    """
+
+    of_program: ProgramBounds
+    to_character: NDArray[np.float64]
+    stretch: float
+
+
 class CrowdSight:
     """Where the figures of a cast are, and at which frame each was skinned.
 
@@ -90,7 +104,7 @@ class CrowdSight:
     def look(
         self,
         crowds: Sequence[ShownCrowd],
-        bounds: Sequence[Sequence[tuple[ProgramBounds, NDArray[np.float64]]]],
+        bounds: Sequence[Sequence[EntryBounds]],
         to_view: NDArray[np.floating],
         to_clip: NDArray[np.floating],
         frame: float,
@@ -99,8 +113,7 @@ class CrowdSight:
         """What a region sees.
 
         Args:
-            bounds: of each entry of each group, with the matrix from armature space to that of the
-                character, shape (4, 4).
+            bounds: of each entry of each group.
             to_view, to_clip: from world to view space, and from there to clip space.
             frame, fps: of the scene.
         """
@@ -111,19 +124,20 @@ class CrowdSight:
         half, linear = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         visible, limits = np.zeros(count, np.bool_), np.full(count, np.inf)
         for group, of_group in zip(self.cast.groups, bounds, strict=True):
-            for entry, (sphere, to_character) in zip(group.entries, of_group, strict=True):
+            for entry, sphere in zip(group.entries, of_group, strict=True):
                 crowd, at = crowds[entry.crowd], entry.instances
                 if not crowd.visible:
                     continue
                 visible[at] = True
-                self._bound(entry, sphere, to_character, frame, fps)
+                self._bound(entry, sphere, frame, fps)
                 if crowd.far_distance > 0.0 and crowd.far_figures != "SAME":
                     limits[at] = crowd.far_distance
                     half[at] = crowd.far_figures == "HALF_RATE"
                     linear[at] = not half[at.start]
                     if crowd.far_figures == "HALF_RATE":
                         # They may be drawn as they were two frames before.
-                        self._radii[at] += _WAIT * sphere.step * self._sizes[at]
+                        step = sphere.of_program.step * sphere.stretch
+                        self._radii[at] += _WAIT * step * self._sizes[at]
         planes = frustum_planes(np.asarray(to_clip, np.float64) @ to_view)
         visible &= spheres_in_view(planes, self._centres, self._radii)
         if np.isfinite(limits).any():
@@ -132,23 +146,17 @@ class CrowdSight:
             half, linear = half & far, linear & far
         return self._sight(visible, half, linear, frame)
 
-    def _bound(
-        self,
-        entry: Entry,
-        sphere: ProgramBounds,
-        to_character: NDArray[np.float64],
-        frame: float,
-        fps: float,
-    ) -> None:
+    def _bound(self, entry: Entry, sphere: EntryBounds, frame: float, fps: float) -> None:
         """Find the spheres around figures, world space."""
         at, figures = entry.instances, entry.figures
         rate = entry.program.first.fps
         times = program_times(figures.phases, figures.speeds, frame, entry.start, rate, fps)
-        centres = sphere.centres(times) @ to_character[:3, :3].T + to_character[:3, 3]
+        there = sphere.to_character
+        centres = sphere.of_program.centres(times) @ there[:3, :3].T + there[:3, 3]
         places = self.places[at]
-        self._centres[at] = (places[:, :3, :3] @ centres[:, :, None])[..., 0] + places[:, :3, 3]
-        stretch = np.linalg.norm(to_character[:3, :3], 2)
-        self._radii[at] = sphere.radius * stretch * self._sizes[at]
+        self._centres[at] = np.einsum("nij,nj->ni", places[:, :3, :3], centres)
+        self._centres[at] += places[:, :3, 3]
+        self._radii[at] = sphere.of_program.radius * sphere.stretch * self._sizes[at]
 
     def _sight(
         self,

@@ -25,7 +25,7 @@ from ..session.crowd_figures import CrowdState, figures_of_crowd
 from ..session.status import check_soon, status_of
 from .crowd_cast import Cast, CastGroup, GroupKey
 from .crowd_mesh import CrowdMesh
-from .crowd_sight import CrowdSight, ShownCrowd, Sight
+from .crowd_sight import CrowdSight, EntryBounds, ShownCrowd, Sight
 from .instance_lists import InstanceList, ListPart
 from .instance_poses import Playback
 from .instanced_mesh import InstancedMesh
@@ -69,11 +69,10 @@ class _Character:
     armature: bpy.types.Object
     objects: dict[int, bpy.types.Object]
 
-    @property
-    def to_character(self) -> NDArray[np.float64]:
-        """From the world to the space of the character, whose origin is that of the armature."""
-        found = np.eye(4)
-        found[:3, 3] = -np.array(self.armature.matrix_world.translation)
+    def to_character(self, obj: bpy.types.Object) -> NDArray[np.float64]:
+        """From an object to the space of the character, whose origin is that of the armature."""
+        found = np.array(obj.matrix_world)
+        found[:3, 3] -= self.armature.matrix_world.translation
         return found
 
 
@@ -88,10 +87,11 @@ class CrowdStage:
         self._programs: dict[tuple[object, ...], Program] = {}
         self._bounds: dict[Program, tuple[SkinBalls, ProgramBounds]] = {}
         self._balls: dict[GroupKey, tuple[tuple[SkinBalls, ...], SkinBalls]] = {}
+        self._stretches: dict[GroupKey, tuple[NDArray[np.float64], float]] = {}
         self._meshes: dict[int, CrowdMesh] = {}
         self._playback: Playback | None = None
         self._layout = PosePaletteLayout()
-        self._fps = 0.0
+        self._fps, self._linear = 0.0, False
         self._object_places = Places()
         self._placements: tuple[int, GPUTexture] | None = None
 
@@ -116,7 +116,10 @@ class CrowdStage:
             self._rebuild(states, bindings)
         characters = [_character(group, objects, depsgraph) for group in self._cast.groups]
         looks_different = [self._follow(character) for character in characters]
-        self._play(characters, crowds, fps, rebuilt=rebuilt)
+        linear = any(crowd.far_distance and crowd.far_figures == "LINEAR" for crowd in crowds)
+        if rebuilt or linear != self._linear or any(looks_different):
+            self._play(characters, fps, linear=linear, rebuilt=rebuilt)
+            self._linear = linear
         self._signature = signature
         for character, changed in zip(characters, looks_different, strict=True):
             if changed:
@@ -135,7 +138,7 @@ class CrowdStage:
                 obj,
                 self._meshes[uid].shown(group, seen),
                 placements,
-                character.to_character @ np.array(obj.matrix_world),
+                character.to_character(obj),
             )
             for character, group in zip(characters, self._groups(), strict=True)
             for uid, obj in character.objects.items()
@@ -175,13 +178,17 @@ class CrowdStage:
     def _play(
         self,
         characters: Sequence[_Character],
-        crowds: Sequence[ShownCrowd],
         fps: float,
         *,
+        linear: bool,
         rebuilt: bool,
     ) -> None:
-        """Have the takes and the times of all figures on the GPU."""
-        linear = any(crowd.far_distance and crowd.far_figures == "LINEAR" for crowd in crowds)
+        """Have the takes and the times of all figures on the GPU.
+
+        Args:
+            linear: whether some figures may be skinned by LINEAR.
+            rebuilt: whether the figures are others.
+        """
         layout = PosePaletteLayout()
         for character in characters:
             for uid in character.objects:
@@ -199,7 +206,7 @@ class CrowdStage:
         self._layout, self._fps = layout, fps
         self._sight.forget(slice(None))
 
-    def _bounds_of(self, character: _Character) -> list[tuple[ProgramBounds, NDArray[np.float64]]]:
+    def _bounds_of(self, character: _Character) -> list[EntryBounds]:
         """The spheres around the figures of each entry, see `CrowdSight.look`."""
         balls = tuple(self._meshes[uid].balls() for uid in character.objects)
         known_balls = self._balls.get(character.group.key)
@@ -207,14 +214,18 @@ class CrowdStage:
             known_balls = self._balls[character.group.key] = (balls, SkinBalls.together(balls))
         every = known_balls[1]
         heads = character.group.binding.skeleton.frames[:, :3, 3]
-        matrix = character.to_character @ np.array(character.armature.matrix_world)
+        matrix = character.to_character(character.armature)
+        known_matrix = self._stretches.get(character.group.key)
+        if known_matrix is None or not np.array_equal(known_matrix[0], matrix):
+            stretch = float(np.linalg.norm(matrix[:3, :3], 2))
+            known_matrix = self._stretches[character.group.key] = (matrix, stretch)
         found = []
         for entry in character.group.entries:
             program = entry.program
             known = self._bounds.get(program)
             if known is None or known[0] is not every:
                 known = self._bounds[program] = (every, ProgramBounds.of(program, heads, every))
-            found.append((known[1], matrix))
+            found.append(EntryBounds(known[1], *known_matrix))
         return found
 
     def _skin(self, characters: Sequence[_Character], sight: Sight, frame: float) -> InstanceList:
@@ -275,7 +286,8 @@ class Crowds:
             return []
         if not any(visible for _, visible, _ in drawn):
             return []
-        stage = self._stages.pop(key, CrowdStage())
+        stage = self._stages.pop(key, None)
+        stage = CrowdStage() if stage is None else stage
 
         def update(stage: CrowdStage, some: Sequence[_Drawn]) -> list[FigureMesh]:
             shown = [_shown(crowd, visible, depsgraph) for crowd, visible, _ in some]
