@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dq_compensation.core.crowds import Program, program_times
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.take_fitting import fitted
-from dq_compensation.scene.bind import bind
 from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.numpy_evaluator import PosedDeformer
+from dq_compensation.scene.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.object_settings import Settings
+from dq_compensation.session.bindings import bindings
 from dq_compensation.session.crowd_figures import figures_of_crowd, role_objects
 from tests.limb import build_limb, pose_limb
 
@@ -91,7 +91,7 @@ def wanted_figures(crowd: bpy.types.Object) -> list[Figure]:
         from_world = np.eye(4)
         from_world[:3, 3] = -np.array(armature.matrix_world.translation, np.float64)
         for obj in meshes:
-            binding, world = bind(obj), np.array(obj.matrix_world, np.float64)
+            binding, world = bindings.get(obj), np.array(obj.matrix_world, np.float64)
             takes = [
                 fitted(take, binding.skeleton).take for take in (role.first, role.second) if take
             ]
@@ -99,7 +99,9 @@ def wanted_figures(crowd: bpy.types.Object) -> list[Figure]:
             place = np.linalg.solve(np.array(armature.matrix_world, np.float64), world)
             for time, stance in zip(times, figures.places[own], strict=True):
                 pose = Pose.from_matrices(program.poses(np.array([time]))[0], binding.skeleton)
-                shape = PosedDeformer(binding, Settings.of(obj), pose, place)(binding.rest)
+                values = shape_key_values(binding, Settings.of(obj), obj, pose)
+                deformed = PosedDeformer(binding, Settings.of(obj), pose, place)
+                shape = deformed(binding.shape(values))
                 matrix = to_world @ stance @ from_world @ world
                 found.append(Figure(obj.name, shape @ matrix[:3, :3].T + matrix[:3, 3]))
     return found
