@@ -88,7 +88,7 @@ def role_signature(item: RoleItem, meshes: Mapping[int, Sequence[bpy.types.Objec
         item.take,
         item.then,
         item.fade_frames,
-        *(_stored_uid(character, name) for name in (item.take, item.then)),
+        *(_stored(character, name) for name in (item.take, item.then)),
         *(
             (obj.session_uid, obj.name, status_of(obj).binding, status_of(obj).problem)
             for obj in meshes.get(character.session_uid, ())
@@ -179,9 +179,11 @@ def _counts(obj: bpy.types.Object) -> tuple[int, int]:
     return count, count
 
 
-def _stored_uid(character: bpy.types.Object, name: str) -> int | None:
+def _stored(character: bpy.types.Object, name: str) -> tuple[bool, int | None]:
+    """Whether there is a take of that name, and which data-block has it."""
     item = find_take(character, name) if name else None
-    return item.stored.session_uid if item is not None and item.stored is not None else None
+    stored = item.stored if item is not None else None
+    return item is not None, stored.session_uid if stored is not None else None
 
 
 def program_of(role: Role) -> Program:
