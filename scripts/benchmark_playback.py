@@ -53,7 +53,7 @@ from dq_compensation.viewport.gpu_objects import new_texture, read_floats
 from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
 from dq_compensation.viewport.members import Member
-from dq_compensation.viewport.take_tables import Playing, TakeTiming
+from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from human_model import build_human
 
 COUNTS = (1, 32, 1000)
@@ -132,7 +132,7 @@ def pass_times(binding: Binding, take: Take, count: int, wait: Wait) -> dict[str
     found: dict[str, float] = {}
     for method in METHODS if count <= ARMATURES else ("COMPENSATED",):
         deformation = deformation_of(binding, method)
-        playback = Playback([instances], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
         crowd = InstancedMesh(mesh, binding.skeleton, count)
         found |= method_times(method, deformation, playback, crowd, wait)
     return found

@@ -87,7 +87,8 @@ def choose_poses(
         found.append((centre, start.time, ahead.speed))
         end = ahead.last_near(points, near)
         if not ahead.go_on(end):
-            return ChosenPoses(*np.array(found).T, length, tolerance)
+            times, starts, speeds = np.array(found).T
+            return ChosenPoses(times, starts, speeds, length, tolerance)
         yield ahead.nodes[0].time / length
 
 

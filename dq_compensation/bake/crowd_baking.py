@@ -26,7 +26,7 @@ from ..session.crowd_figures import CrowdState, figures_of_crowd, role_objects
 from ..session.crowd_roles import Role, enabled_meshes
 from ..wording import counted, listed
 from .crowd_motion import RoleMotion, role_motion
-from .crowd_posing import left_out, modifiers_after
+from .crowd_posing import copied_bytes, left_out, modifiers_after
 from .crowd_writing import PosedRole, remove_baked, write_crowd
 from .shape_key_bake import Progress, with_progress
 
@@ -71,6 +71,7 @@ class CrowdSource:
         motions: what is played, once however many roles play it.
         figures: `figures.roles` number `motions`.
         speeds: shape (M,), the middle speed of the figures that play each motion.
+        copied: shape (M,), bytes of a pose of each motion besides places and velocities.
         made_vertices: shape (M,), of the characters as modifiers make them; 0 without modifiers.
         left_out: modifiers that posed meshes cannot have.
         made_for: the digest of it.
@@ -82,6 +83,7 @@ class CrowdSource:
     motions: tuple[RoleMotion, ...]
     figures: Figures
     speeds: NDArray[np.float64]
+    copied: NDArray[np.int64]
     made_vertices: NDArray[np.int64]
     start_frame: float
     fps: float
@@ -99,14 +101,14 @@ class CrowdSource:
         vectors = _VECTOR * (2 if options.motion_blur else 1)
         each = [vectors * motion.vertex_count for motion in self.motions]
         made = self.made_vertices * _MADE_VERTEX if options.modifiers else 0 * self.made_vertices
-        return float(np.dot(poses, np.array(each) + made))
+        return float(np.dot(poses, np.array(each) + self.copied + made))
 
     def refusal(self, options: CrowdBakeOptions) -> str | None:
         """Why it would be too much, or None."""
-        poses = self.poses_at_most(options.tolerance)
-        return self._refusal_of(poses, options)
+        return self.refusal_of(self.poses_at_most(options.tolerance), options)
 
-    def _refusal_of(self, poses: Sequence[int], options: CrowdBakeOptions) -> str | None:
+    def refusal_of(self, poses: Sequence[int], options: CrowdBakeOptions) -> str | None:
+        """Why so many poses of each motion are too much, or None."""
         meshes = self.mesh_count(poses)
         if meshes <= MOST_MESHES:
             return None
@@ -135,6 +137,7 @@ def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Crowd
     if not len(state.figures):
         raise UserError(" ".join(state.problems) or NO_FIGURES.format(crowd=crowd.name))
     scene, figures = depsgraph.scene, state.figures
+    assert scene is not None
     objects = role_objects(crowd, state)
     parts = [_part(role) for role in state.roles]
     # Roles that differ in nothing but their shares are played once.
@@ -143,12 +146,13 @@ def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Crowd
     number_of_role = np.array([distinct.index(p) if p in distinct else 0 for p in parts], np.intp)
     numbers = number_of_role[figures.roles]
     scales = _figure_scales(crowd, figures, depsgraph) * world_millimetres(scene)
-    motions, left, made = [], [], []
+    motions, left, copied, made = [], [], [], []
     for number, part in enumerate(distinct):
         role, (armature, meshes) = state.roles[parts.index(part)], objects[parts.index(part)]
         takes, scale = (role.first, role.second), float(scales[numbers == number].max())
         motions.append(role_motion(armature, meshes, takes, role.fade_frames, depsgraph, scale))
         left += [name for obj in meshes for name in left_out(obj)]
+        copied.append(sum(map(copied_bytes, meshes)))
         made.append(sum(_made_vertices(obj, depsgraph) for obj in meshes))
     return CrowdSource(
         crowd.name,
@@ -156,6 +160,7 @@ def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Crowd
         tuple(motions),
         replace(figures, roles=numbers),
         np.array([np.median(figures.speeds[numbers == n]) for n in range(len(motions))]),
+        np.array(copied, np.int64),
         np.array(made, np.int64),
         state.start_frame,
         scene.render.fps / scene.render.fps_base,
@@ -197,7 +202,7 @@ def bake_crowd(
         doing = f"Posing {motion.name}"
         roles.append((yield from with_progress(posed, doing, start + 0.4 * weight, 0.6 * weight)))
     poses = [len(role.chosen.times) for role in roles]
-    if reason := source._refusal_of(poses, options):
+    if reason := source.refusal_of(poses, options):
         raise UserError(reason)
     baked = _write(source, roles, options)
     return [_report(source, baked, poses, options), *source.problems]

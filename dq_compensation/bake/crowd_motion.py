@@ -189,8 +189,8 @@ def _mesh_motion(
     keys, values, followed = binding.shape_keys, None, {}
     if keys is not None:
         values = keys.values(evaluated)
-        timings = [TakeTiming(take) for take in (program.first, program.second) if take is not None]
-        mesh = Playing(*timings).value_mesh(mesh_of(obj).name)
+        follower = TakeTiming(program.second) if program.second is not None else None
+        mesh = Playing(TakeTiming(program.first), follower).value_mesh(mesh_of(obj).name)
         places = {key: n for n, (of, key) in enumerate(program.value_names) if of == mesh}
         names = {row: keys.key_names[row] for row in followed_keys(keys, evaluated)}
         followed = {row: places[name] for row, name in names.items() if name in places}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import bpy
@@ -18,44 +19,98 @@ WRONG_TYPE = {
     "POINTS": "{obj} is not a mesh or a point cloud. Choose one as the layout's object.",
     "CURVE": "{obj} is not a curve. Choose one as the layout's object.",
 }
-HIDDEN = (
-    "{obj} is hidden, so Blender does not evaluate it. Show it; in Object Properties, Viewport "
-    "Display, set Display As to Bounds if it is in the way."
+DISABLED = (
+    "{obj} is disabled in viewports or excluded, so Blender does not evaluate it. Enable it; the "
+    "eye in the Outliner may hide it."
 )
-NO_POINTS = (
-    "{obj} has no points. Add some; behind Distribute Points on Faces in a node tree, add Points "
-    "to Vertices."
-)
+NO_POINTS = "{obj} has no points behind its modifiers. Give it vertices."
 NO_SPLINE = "{obj} has no length. Draw a curve in it."
-THICK = "{obj} has a bevel or an extrusion. Set both to 0, or choose a plain copy of it."
+THICK = (
+    "{obj} has a surface. Set its Bevel and Extrude to 0 and its Fill Mode to None, or choose a "
+    "copy without them."
+)
 
 Spline = tuple[NDArray[np.float64], bool]
 """The points of a spline as straight lines, shape (P, 3), and whether it is closed."""
 
 
+def layout_refusal(
+    obj: bpy.types.Object, layout: Layout, depsgraph: bpy.types.Depsgraph
+) -> str | None:
+    """Why figures cannot stand on an object in any case, or None; cheap."""
+    if obj.type not in TYPES[layout]:
+        return WRONG_TYPE[layout].format(obj=obj.name)
+    if obj.hide_viewport or not _is_in_enabled_collection(obj, depsgraph.view_layer):
+        return DISABLED.format(obj=obj.name)
+    return None
+
+
+def _is_in_enabled_collection(obj: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> bool:
+    """Whether Blender evaluates an object for the viewport as far as collections decide that.
+
+    `is_evaluated` does not say: the crowd's pointer brings the object into the dependency graph, as
+    it is without modifiers.
+    """
+    own = set(obj.users_collection)
+    left = [view_layer.layer_collection]
+    while left:
+        layer = left.pop()
+        if layer.collection.hide_viewport:
+            continue
+        if not layer.exclude and layer.collection in own:
+            return True
+        left.extend(layer.children)
+    return False
+
+
 def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
     """The points of a mesh object or a point cloud behind its modifiers, object space: (P, 3).
+
+    Where modifiers leave no vertices, those of the point cloud that they make; Blender 4.2 does not
+    give it to Python.
+
+    Args:
+        obj: without a `layout_refusal`.
 
     Raises:
         UserError: it has none.
     """
-    data: Any = _evaluated(obj, depsgraph, "POINTS").data
-    position = data.attributes.get("position")
-    count = 0 if position is None else len(position.data)
-    if not count:
+    evaluated: Any = obj.evaluated_get(depsgraph)
+    data = evaluated.data
+    if not _point_count(data) and hasattr(evaluated, "evaluated_geometry"):
+        data = evaluated.evaluated_geometry().pointcloud
+    if data is None or not (count := _point_count(data)):
         raise UserError(NO_POINTS.format(obj=obj.name))
     found = np.empty((count, 3), np.float32)
-    position.data.foreach_get("vector", found.ravel())
+    data.attributes["position"].data.foreach_get("vector", found.ravel())
     return found.astype(np.float64)
+
+
+def width(objects: Iterable[bpy.types.Object]) -> float:
+    """The longer side of the objects' common box along the X and Y axes of the world."""
+    corners = [
+        np.array(obj.bound_box) @ np.array(obj.matrix_world.to_3x3()).T
+        + obj.matrix_world.translation
+        for obj in objects
+    ]
+    return float(np.ptp(np.concatenate(corners)[:, :2], axis=0).max())
+
+
+def _point_count(data: Any) -> int:
+    position = data.attributes.get("position")
+    return 0 if position is None else len(position.data)
 
 
 def layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Spline]:
     """The splines of a curve object behind its modifiers, object space.
 
+    Args:
+        obj: without a `layout_refusal`.
+
     Raises:
         UserError: it has none that figures can follow.
     """
-    evaluated = _evaluated(obj, depsgraph, "CURVE")
+    evaluated = obj.evaluated_get(depsgraph)
     mesh = evaluated.to_mesh()
     try:
         if mesh is None or not len(mesh.edges):
@@ -89,14 +144,3 @@ def splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[Sp
         if end - start > 1:
             found.append((points[start:end], closed))
     return found
-
-
-def _evaluated(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, layout: Layout
-) -> bpy.types.Object:
-    if obj.type not in TYPES[layout]:
-        raise UserError(WRONG_TYPE[layout].format(obj=obj.name))
-    evaluated = obj.evaluated_get(depsgraph)
-    if not evaluated.is_evaluated:
-        raise UserError(HIDDEN.format(obj=obj.name))
-    return evaluated

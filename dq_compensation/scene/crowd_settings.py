@@ -66,7 +66,7 @@ class CrowdSettings(Protocol):
     scale_spread: float
     turn: float
     turn_spread: float
-    start_frame: float
+    start_frame: int
     far_distance: float
     far_figures: FarFigures
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 # Textures are rows of so many pixels (`viewport.textures`).
 _ROW_PIXELS = 1024
 _POSITION_BYTES, _NORMAL_BYTES = 16, 8
-# A row of a pose: its transform against its parent, three pixels, and its row in a palette, five.
-_POSE_ROW_BYTES = 8 * 16
+# Of each row of a pose: its transform against its parent, three pixels; its row in a palette, five
+# at most; the joint at its head, four.
+_POSE_ROW_BYTES = 12 * 16
 
 
 def figure_bytes(meshes: Iterable[tuple[int, int]], pose_rows: int) -> int:

@@ -13,8 +13,10 @@ import bpy
 from ..core.crowds import Program
 from ..core.takes import Take, node_names
 from ..errors import UserError
+from ..scene.armature import deforming_bones
 from ..scene.binding import Binding
 from ..scene.crowd_settings import RoleItem
+from ..scene.own_objects import is_palette
 from ..scene.setup import find_rig
 from ..scene.take_settings import find_take
 from ..wording import counted
@@ -26,16 +28,16 @@ from .status import status_of
 NO_CHARACTER = "Role {number} has no character. Choose an armature."
 NOT_AN_ARMATURE = "{character} is not an armature. Choose the armature of the character."
 DELETED = "{character} was deleted. Undo that, or choose another character."
-NO_MESH = "{character} deforms no enabled mesh. Select it and press Enable."
-BLOCKED = "{mesh} cannot be deformed: {reason}"
+NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."
+NOT_ENABLED = "{character} deforms no enabled mesh. Select it and press Enable."
 NO_TAKE = "The role of {character} has no take. Choose one."
 OTHER_RIG = (
     "The take {take} has none of the bones of {character}. Copy it from an armature with bones of "
     "the same names, or cache another one."
 )
 STILL_BONES = (
-    "{bones} of {character} not in the take {take}: at rest here. Cache the take again if bones "
-    "were renamed."
+    "{bones} {verb} not in the take {take} and {rest}. If bones were added or renamed, cache the "
+    "take again."
 )
 
 
@@ -88,7 +90,7 @@ def role_signature(item: RoleItem, meshes: Mapping[int, Sequence[bpy.types.Objec
         item.take,
         item.then,
         item.fade_frames,
-        *(_stored_uid(character, name) for name in (item.take, item.then)),
+        *(_stored(character, name) for name in (item.take, item.then)),
         *(
             (obj.session_uid, obj.name, status_of(obj).binding, status_of(obj).problem)
             for obj in meshes.get(character.session_uid, ())
@@ -126,10 +128,12 @@ def _role(
         raise UserError(DELETED.format(character=name))
     own = meshes.get(character.session_uid, ())
     if not own:
-        raise UserError(NO_MESH.format(character=name))
+        shown = [obj for obj in bpy.data.objects if obj.users_collection and not is_palette(obj)]
+        deforms = any(find_rig(obj) == character for obj in shown)
+        raise UserError((NOT_ENABLED if deforms else NO_MESH).format(character=name))
     for obj in own:
         if reason := status_of(obj).problem:
-            raise UserError(BLOCKED.format(mesh=obj.name, reason=reason))
+            raise UserError(reason)
     if not item.take:
         raise UserError(NO_TAKE.format(character=name))
     names = tuple(filter(None, (item.take, item.then)))
@@ -158,15 +162,15 @@ def _take(
     item = find_take(character, name)
     assert item is not None
     take = read_take(item)
-    known = set(take.node_names)
-    for binding in bindings[:1]:
-        rows = node_names(binding.skeleton)
-        still = [row for row in rows if row not in known]
-        if len(still) == len(rows):
-            raise UserError(OTHER_RIG.format(take=name, character=character.name))
-        if still:
-            bones = f"{counted(len(still), 'bone')} {'is' if len(still) == 1 else 'are'}"
-            problems.append(STILL_BONES.format(bones=bones, character=character.name, take=name))
+    rows = node_names(bindings[0].skeleton) if bindings else take.node_names
+    missing = set(rows) - set(take.node_names)
+    if len(missing) == len(rows):
+        raise UserError(OTHER_RIG.format(take=name, character=character.name))
+    still = missing & deforming_bones(character)
+    if still:
+        bones = f"{counted(len(still), 'bone')} of {character.name}"
+        verb, rest = ("is", "rests") if len(still) == 1 else ("are", "rest")
+        problems.append(STILL_BONES.format(bones=bones, verb=verb, take=name, rest=rest))
     return take
 
 
@@ -179,9 +183,11 @@ def _counts(obj: bpy.types.Object) -> tuple[int, int]:
     return count, count
 
 
-def _stored_uid(character: bpy.types.Object, name: str) -> int | None:
+def _stored(character: bpy.types.Object, name: str) -> tuple[bool, int | None]:
+    """Whether there is a take of that name, and which data-block has it."""
     item = find_take(character, name) if name else None
-    return item.stored.session_uid if item is not None and item.stored is not None else None
+    stored = item.stored if item is not None else None
+    return item is not None, stored.session_uid if stored is not None else None
 
 
 def program_of(role: Role) -> Program:

@@ -9,12 +9,13 @@ from bpy.props import EnumProperty, IntProperty
 from bpy.types import Context, Object, Operator
 
 from ..errors import UserError
+from ..scene.crowd_layout import width
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
 from ..scene.setup import find_rig
 from ..scene.take_settings import takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
-from ..session.crowd_figures import note_change
+from ..session.known_crowds import forget_crowds
 from ..wording import counted, listed
 from .reporting import OperatorResult, Refusing, reports_errors
 
@@ -26,19 +27,18 @@ REFUSAL_LINKED = "{crowd} is linked. Make a library override of it to change it"
 LEFT_OUT = "{armatures} has no take and is left out."
 
 
-def characters(context: Context) -> tuple[list[Object], list[Object]]:
-    """The armatures that the selection leads to.
+def characters(context: Context) -> dict[Object, list[Object]]:
+    """The armatures that the selection leads to, and the enabled meshes of each.
 
-    Returns:
-        those of enabled meshes, with takes first, and those that deform no enabled mesh.
+    Those with takes are first.
     """
-    enabled: dict[Object, bool] = {}
+    found: dict[Object, list[Object]] = {}
     for obj in target_meshes(context):
         rig = find_rig(obj)
         if rig is not None:
-            enabled[rig] = enabled.get(rig, False) or settings_of(obj).enabled
-    found = sorted((rig for rig in enabled if enabled[rig]), key=lambda rig: not takes_of(rig))
-    return found, [rig for rig in enabled if not enabled[rig]]
+            found.setdefault(rig, []).extend([obj] if settings_of(obj).enabled else [])
+    order = sorted(found, key=lambda rig: not takes_of(rig))
+    return {rig: found[rig] for rig in order}
 
 
 class DQC_OT_crowd_add(Refusing, Operator):
@@ -66,22 +66,25 @@ class DQC_OT_crowd_add(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         if context.mode != "OBJECT":
             return REFUSAL_MODE
-        found, others = characters(context)
-        if not found and not others:
-            return NOTHING_SELECTED
+        found = characters(context)
         if not found:
-            return REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in others]))
-        if not any(map(takes_of, found)):
-            return REFUSAL_NO_TAKE.format(armatures=listed([rig.name for rig in found]))
+            return NOTHING_SELECTED
+        enabled = [rig for rig, meshes in found.items() if meshes]
+        if not enabled:
+            return REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in found]))
+        if not any(map(takes_of, enabled)):
+            return REFUSAL_NO_TAKE.format(armatures=listed([rig.name for rig in enabled]))
         return None
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        found, _ = characters(context)
+        found = {rig: meshes for rig, meshes in characters(context).items() if meshes}
         crowd = _new_empty(context)
         settings = crowd_of(crowd)
         settings.is_crowd, settings.count, settings.seed = True, self.count, self.seed
-        settings.start_frame = float(context.scene.frame_start)
+        settings.start_frame = context.scene.frame_start
+        widths = [width(meshes) for meshes in found.values()]
+        settings.spacing = float(f"{max(widths):.2g}") or settings.spacing
         for rig in found:
             for take in takes_of(rig):
                 role = settings.roles.add()
@@ -92,7 +95,6 @@ class DQC_OT_crowd_add(Refusing, Operator):
         if left_out:
             text += f" {LEFT_OUT.format(armatures=listed(left_out))}"
         self.report({"WARNING" if left_out else "INFO"}, text)
-        note_change()
         return {"FINISHED"}
 
 
@@ -152,7 +154,7 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
         names = [take.name for take in takes_of(character)] if character is not None else []
         role.take = next((name for name in names if name not in played), names[0] if names else "")
         crowd.active_role = len(crowd.roles) - 1
-        note_change()
+        forget_crowds()
         return {"FINISHED"}
 
 
@@ -188,7 +190,7 @@ class DQC_OT_crowd_role_remove(_ChangesActiveRole):
                 "The role belongs to the linked file. Remove it there, or set its share to 0."
             ) from error
         crowd.active_role = max(min(crowd.active_role, len(crowd.roles) - 1), 0)
-        note_change()
+        forget_crowds()
         return {"FINISHED"}
 
 
@@ -212,7 +214,7 @@ class DQC_OT_crowd_role_move(_ChangesActiveRole):
             return {"CANCELLED"}
         crowd.roles.move(crowd.active_role, target)
         crowd.active_role = target
-        note_change()
+        forget_crowds()
         return {"FINISHED"}
 
 

@@ -20,7 +20,7 @@ from bpy.types import PropertyGroup
 
 from ..scene.crowd_layout import TYPES
 from ..scene.crowd_settings import CrowdSettings
-from ..session.crowd_figures import changed
+from ..session.crowd_figures import crowd_changed, role_changed
 
 LAYOUTS = (
     ("GRID", "Grid", "Rows and columns, centred on the Empty"),
@@ -36,10 +36,11 @@ FAR_FIGURES = (
 # Library overrides can change them. They cannot be animated: figures are arranged once, not in
 # every frame.
 _OF_CROWDS: dict[str, Any] = {
-    "update": changed,
+    "update": crowd_changed,
     "options": set(),
     "override": {"LIBRARY_OVERRIDABLE"},
 }
+_OF_ROLES = _OF_CROWDS | {"update": role_changed}
 
 
 def _is_armature(_role: PropertyGroup, obj: bpy.types.Object) -> bool:
@@ -58,9 +59,9 @@ class DQCompensationCrowdRole(PropertyGroup):
         description="The armature of the character. A figure is all enabled meshes that it deforms",
         type=bpy.types.Object,
         poll=_is_armature,
-        **_OF_CROWDS,
+        **_OF_ROLES,
     )
-    take: StringProperty(name="Take", description="The take that the figures play", **_OF_CROWDS)
+    take: StringProperty(name="Take", description="The take that the figures play", **_OF_ROLES)
     share: FloatProperty(
         name="Share",
         description="How many of the figures, compared with the shares of the other roles",
@@ -68,13 +69,13 @@ class DQCompensationCrowdRole(PropertyGroup):
         min=0.0,
         soft_max=10.0,
         precision=2,
-        **_OF_CROWDS,
+        **_OF_ROLES,
     )
     then: StringProperty(
         name="Then",
         description="The take that follows when the first one ends, and loops. Empty: the first "
         "one loops",
-        **_OF_CROWDS,
+        **_OF_ROLES,
     )
     fade_frames: FloatProperty(
         name="Fade",
@@ -84,14 +85,16 @@ class DQCompensationCrowdRole(PropertyGroup):
         min=0.0,
         soft_max=50.0,
         precision=1,
-        **_OF_CROWDS,
+        **_OF_ROLES,
     )
 
 
 class DQCompensationCrowd(PropertyGroup):
     """The crowd that an Empty stands for."""
 
-    is_crowd: BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
+    is_crowd: BoolProperty(
+        description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
+    )
     count: IntProperty(
         name="Figures",
         description="How many figures there are. On points: at most",
@@ -201,10 +204,10 @@ class DQCompensationCrowd(PropertyGroup):
         subtype="ANGLE",
         **_OF_CROWDS,
     )
-    start_frame: FloatProperty(
+    start_frame: IntProperty(
         name="Start Frame",
         description="The frame of the scene at which each figure is at its phase",
-        default=1.0,
+        default=1,
         **_OF_CROWDS,
     )
     far_distance: FloatProperty(

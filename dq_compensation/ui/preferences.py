@@ -7,7 +7,7 @@ from bpy.props import IntProperty
 from bpy.types import AddonPreferences, Context
 
 from ..scene.addon_preferences import ADDON_ID, MAX_CROWD_MEGABYTES, MAX_FIGURES
-from ..session.crowd_figures import changed
+from ..session.crowd_figures import crowd_changed
 
 
 class DQCompensationPreferences(AddonPreferences):
@@ -21,7 +21,7 @@ class DQCompensationPreferences(AddonPreferences):
         default=MAX_FIGURES,
         min=1,
         max=65_535,
-        update=changed,
+        update=crowd_changed,
     )
     max_crowd_memory: IntProperty(
         name="Memory of a Crowd (MB)",
@@ -30,7 +30,7 @@ class DQCompensationPreferences(AddonPreferences):
         default=MAX_CROWD_MEGABYTES,
         min=1,
         soft_max=65_536,
-        update=changed,
+        update=crowd_changed,
     )
 
     def draw(self, context: Context) -> None:

@@ -16,10 +16,10 @@ from bpy.props import (
 )
 from bpy.types import PropertyGroup
 
-from ..scene.crowd_settings import crowds_of, roles_of
+from ..scene.crowd_settings import roles_of
 from ..scene.object_settings import settings_of
 from ..scene.take_settings import takes_of
-from ..session.crowd_figures import note_change
+from ..session.known_crowds import all_crowds, note_change
 from ..session.status import tag_redraw
 
 INTERPOLATIONS = (
@@ -76,7 +76,7 @@ def _renamed(item: Any, _context: bpy.types.Context) -> None:
 
 
 def _follow_in_crowds(owner: bpy.types.Object, former: str, name: str) -> None:
-    for crowd in crowds_of(bpy.data.objects):
+    for crowd in all_crowds():
         for role in roles_of(crowd) if crowd.library is None else ():
             if role.character == owner:
                 role.take = name if role.take == former else role.take

@@ -19,7 +19,7 @@ from ..scene.setup import find_rig
 from ..scene.shape_key_offsets import ShapeKeys
 from ..scene.twins import skeleton_digest
 from ..session.known_takes import take_named
-from .take_tables import Playing, TakeTiming
+from .played_takes import Playing, TakeTiming
 
 # By the take, and the bones that it moves.
 _fitted: WeakKeyDictionary[Take, dict[str, Take]] = WeakKeyDictionary()
