@@ -85,6 +85,7 @@ def build_crowd(count: int = FIGURES) -> bpy.types.Object:
         ("place_spread", 0.7),
         ("speed_spread", 0.15),
         ("scale_spread", 0.08),
+        ("turn", 0.45),
         ("turn_spread", 0.25),
     ):
         setattr(settings, name, value)
@@ -118,7 +119,7 @@ def check_instances(count: int) -> None:
         raise DemoError(f"{shown} of {count} figures are shown")
 
 
-def render(path: Path, width: int = 1600, height: int = 900, samples: int = 32) -> None:
+def render(path: Path, width: int = 1280, height: int = 720, samples: int = 16) -> None:
     """Render the current frame with Cycles on the processor."""
     scene: Any = bpy.context.scene
     scene.render.engine = "CYCLES"

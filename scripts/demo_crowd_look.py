@@ -94,7 +94,7 @@ def dress(body: bpy.types.Object) -> None:
     of_vertex[_is_hair(points, [_part(v, np.arange(len(names))) for v in mesh.vertices], names)] = (
         CLOTHES.index(_HAIR)
     )
-    corners = np.array([polygon.vertices[0] for polygon in mesh.polygons])
+    corners = np.array([tuple(polygon.vertices)[0] for polygon in mesh.polygons])
     mesh.polygons.foreach_set("material_index", of_vertex[corners])
 
 
@@ -166,7 +166,7 @@ def light_and_ground() -> None:
     if not material.use_nodes:
         material.use_nodes = True
     shader: Any = cast("Any", material.node_tree).nodes["Principled BSDF"]
-    shader.inputs["Base Color"].default_value = (0.2, 0.19, 0.18, 1.0)
+    shader.inputs["Base Color"].default_value = (0.3, 0.285, 0.265, 1.0)
     shader.inputs["Roughness"].default_value = 0.9
     mesh.materials.append(material)
     scene.collection.objects.link(ground)
@@ -182,7 +182,7 @@ def place_camera(crowd: NDArray[np.floating]) -> None:
     lens = bpy.data.cameras.new("Camera")
     lens.lens = 45.0
     camera = bpy.data.objects.new("Camera", lens)
-    place, target = Vector((-4.6, -11.5, 2.7)), Vector((-0.15, -0.6, 0.75))
+    place, target = Vector((-4.2, -11.2, 2.3)), Vector((0.0, -0.6, 0.78))
     camera.location = place + Vector(crowd.tolist())
     camera.rotation_euler = (target - place).to_track_quat("-Z", "Y").to_euler()
     scene.collection.objects.link(camera)

@@ -26,8 +26,8 @@ from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.numpy_evaluator import PosedDeformer
 from ..scene.object_settings import Settings
+from ..viewport.played_takes import value_mesh
 from ..viewport.playing import followed_keys
-from ..viewport.take_tables import Playing, TakeTiming
 
 # How many vertices of a mesh tell about how far it moves.
 _PROBES = 400
@@ -189,8 +189,8 @@ def _mesh_motion(
     keys, values, followed = binding.shape_keys, None, {}
     if keys is not None:
         values = keys.values(evaluated)
-        follower = TakeTiming(program.second) if program.second is not None else None
-        mesh = Playing(TakeTiming(program.first), follower).value_mesh(mesh_of(obj).name)
+        of_program = [take for take in (program.first, program.second) if take is not None]
+        mesh = value_mesh(of_program, mesh_of(obj).name)
         places = {key: n for n, (of, key) in enumerate(program.value_names) if of == mesh}
         names = {row: keys.key_names[row] for row in followed_keys(keys, evaluated)}
         followed = {row: places[name] for row, name in names.items() if name in places}

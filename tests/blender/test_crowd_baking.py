@@ -306,6 +306,9 @@ def test_about_as_many_meshes_are_announced_as_are_made(crowd: bpy.types.Object)
     announced = source.mesh_count(source.poses_at_most(1000.0 * TOLERANCE))
     made = sum(map(len, posed_meshes(bake())))
     assert made <= announced <= 1.5 * made
+    # About 1600 edges and 3200 corners of 8 bytes each, 800 faces of 4, two vectors, and flags.
+    options = crowd_baking.CrowdBakeOptions()
+    assert source.memory([1, 0, 0], options) == pytest.approx(62_000, rel=0.05)
 
 
 def test_an_absurd_tolerance_is_refused(crowd: bpy.types.Object) -> None:
