@@ -3,8 +3,7 @@
 make demo-crowd        or        .venv-5.2/bin/python scripts/demo_crowd.py
 
 Three takes of the human on the rig `cmu_mb`: a jump from motion capture, a walk and standing idle.
-Most figures walk; some stand, and walk on; some jump. The render needs nothing of the add-on: it is
-made of the file that `Bake Crowd` leaves.
+Most figures walk; some stand, and walk on; some jump. What is rendered needs nothing of the add-on.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,15 +50,6 @@ class DemoError(Exception):
     """The demo cannot run, or what it shows is not what it should be."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What was baked, for the terminal."""
-
-    figures: int
-    meshes: int
-    megabytes: float
-
-
 def build_crowd(count: int = FIGURES) -> bpy.types.Object:
     """The human with its takes, hidden, and a crowd of it; nothing else may be in the scene."""
     body, rig = build_human("cmu_mb")
@@ -95,16 +84,15 @@ def build_crowd(count: int = FIGURES) -> bpy.types.Object:
     return crowd
 
 
-def bake(crowd: bpy.types.Object, tolerance: float = TOLERANCE) -> Outcome:
-    """Bake the crowd, which is active."""
+def bake(crowd: bpy.types.Object, tolerance: float = TOLERANCE) -> None:
+    """Bake the crowd, which is active.
+
+    Raises:
+        DemoError: there is no bake.
+    """
     bpy.ops.dqc.bake_crowd(tolerance=tolerance)
-    baked = baked_crowd(crowd)
-    if baked is None:
+    if baked_crowd(crowd) is None:
         raise DemoError("the crowd was not baked")
-    poses = [obj for obj in bpy.data.objects if obj.name.startswith(f"{baked.name} ")]
-    meshes = [cast("bpy.types.Mesh", obj.data) for obj in poses if obj.type == "MESH"]
-    size = sum(24 * len(mesh.vertices) for mesh in meshes)
-    return Outcome(len(cast("bpy.types.Mesh", baked.data).vertices), len(meshes) - 1, size / 1e6)
 
 
 def check_instances(count: int) -> None:
@@ -161,10 +149,10 @@ def main() -> int:
         light_and_ground()
         place_camera(np.array(crowd.matrix_world.translation))
         print("Baking it", flush=True)
-        outcome = bake(crowd)
+        bake(crowd)
         cast("bpy.types.Scene", bpy.context.scene).frame_set(FRAME)
         check_instances(FIGURES)
-        print(f"{outcome.meshes} posed meshes, {outcome.megabytes:.0f} MB. Rendering", flush=True)
+        print("Rendering it", flush=True)
         render(PICTURE)
     except (DemoError, RuntimeError) as error:
         print(f"The demo failed: {error}.", file=sys.stderr, flush=True)

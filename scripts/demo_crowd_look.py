@@ -94,7 +94,7 @@ def dress(body: bpy.types.Object) -> None:
     of_vertex[_is_hair(points, [_part(v, np.arange(len(names))) for v in mesh.vertices], names)] = (
         CLOTHES.index(_HAIR)
     )
-    corners = np.array([tuple(polygon.vertices)[0] for polygon in mesh.polygons])
+    corners = np.array([next(iter(polygon.vertices)) for polygon in mesh.polygons])
     mesh.polygons.foreach_set("material_index", of_vertex[corners])
 
 

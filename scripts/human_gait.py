@@ -35,12 +35,12 @@ _SOLE = ((0.0, 0.05), (0.0, -0.13), (0.0, -0.2))
 
 def key_walk(armature_object: bpy.types.Object) -> int:
     """Key a walk in place from the scene's frame 1 on; returns the last frame."""
-    return _key(armature_object, _walk, WALK_FRAMES, 2, sways=0.015)
+    return _key(armature_object, _walk, WALK_FRAMES, 2, sways=0.015, planted=False)
 
 
 def key_idle(armature_object: bpy.types.Object) -> int:
     """Key standing idle: breathing, the weight on one leg and the other; returns the last frame."""
-    return _key(armature_object, _idle, IDLE_FRAMES, 6, sways=0.03)
+    return _key(armature_object, _idle, IDLE_FRAMES, 6, sways=0.0, planted=True)
 
 
 def _key(
@@ -48,23 +48,28 @@ def _key(
     turns_at: Callable[[float], Turns],
     frames: int,
     step: int,
+    *,
     sways: float,
+    planted: bool,
 ) -> int:
     """Key a cycle; the soles never leave the ground, or go below it.
 
     Args:
         turns_at: of a part of the cycle, 0 to 1.
         sways: how far the pelvis goes to the side, metres.
+        planted: whether the middle between the feet stays where it is instead.
     """
     bones = cast("bpy.types.Pose", armature_object.pose).bones
     root = bones["Hips"]
-    ground = _lowest(armature_object)
+    ground, start = _lowest(armature_object), _middle_of_feet(armature_object)
     for frame in range(0, frames + 1, step):
         part = frame % frames / frames
         turns = turns_at(part)
         apply_pose(armature_object, _rotations(armature_object, turns))
         place = Vector((sways * np.sin(2.0 * np.pi * part), 0.0, 0.0))
         bpy.context.view_layer.update()
+        if planted:
+            place = start - _middle_of_feet(armature_object)
         place.z = ground - _lowest(armature_object)
         root.location = root.bone.matrix_local.to_3x3().inverted() @ place
         root.keyframe_insert("location", frame=frame + 1)
@@ -157,6 +162,12 @@ def _rotations(
         w, qx, qy, qz = axes.inverted() @ turned @ axes
         found[name] = (w, qx, qy, qz)
     return found
+
+
+def _middle_of_feet(armature_object: bpy.types.Object) -> Vector:
+    """The point between the balls of the feet in the current pose, armature space."""
+    bones = cast("bpy.types.Pose", armature_object.pose).bones
+    return 0.5 * (bones["LeftFoot"].tail + bones["RightFoot"].tail)
 
 
 def _lowest(armature_object: bpy.types.Object) -> float:

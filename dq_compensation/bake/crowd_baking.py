@@ -38,8 +38,9 @@ TOO_MANY = (
     "{crowd} would become about {meshes} of {vertices}, {memory}. Choose a larger tolerance than "
     "{tolerance:g} mm, or shorter takes."
 )
-# The share of the tolerance that a pose covers to either side, as in `analysis.pose_choice`.
-_COVERED = 0.9
+# The part of the tolerance that a pose covers to either side, a tenth less than that of
+# `analysis.pose_choice`: what is announced should be enough.
+_COVERED = 0.8
 # Bytes in memory: of the position of a vertex, or of its velocity; of a vertex that modifiers make,
 # with its edges, faces and corners.
 _VECTOR, _MADE_VERTEX = 12, 90
