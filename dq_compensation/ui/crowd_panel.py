@@ -84,8 +84,8 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
     if state is not None:
         for text in state.problems:
             draw_sentence(layout, context, text, "ERROR")
-        memory = f"{state.bytes / 1e6:,.0f} MB on the graphics card"
-        layout.label(text=f"{counted(len(state.figures), 'figure')}, {memory}", icon="COMMUNITY")
+        figures = counted(len(state.figures), "figure")
+        layout.label(text=f"{figures}, {state.bytes / 1e6:,.0f} MB", icon="COMMUNITY")
     draw_sentence(layout, context, VIEWPORT_ONLY, "INFO")
 
 
