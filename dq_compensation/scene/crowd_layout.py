@@ -86,14 +86,14 @@ def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDAr
     return found.astype(np.float64)
 
 
-def width(objects: Iterable[bpy.types.Object]) -> float:
-    """The longer side of the objects' common box along the X and Y axes of the world."""
+def longest_side(objects: Iterable[bpy.types.Object]) -> float:
+    """The longest side of the objects' common box, along the axes of the world."""
     corners = [
         np.array(obj.bound_box) @ np.array(obj.matrix_world.to_3x3()).T
         + obj.matrix_world.translation
         for obj in objects
     ]
-    return float(np.ptp(np.concatenate(corners)[:, :2], axis=0).max())
+    return float(np.ptp(np.concatenate(corners), axis=0).max())
 
 
 def _point_count(data: Any) -> int:

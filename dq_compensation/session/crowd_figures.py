@@ -263,15 +263,17 @@ def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 def _on_undo(*_args: object) -> None:
     forget_places()
     forget_crowds()
+    _delayed_check.request()
 
 
-def _on_load(*_args: object) -> None:
+def _forget(*_args: object) -> None:
     _known.clear()
-    _on_undo()
+    forget_places()
+    forget_crowds()
 
 
 def _after_load(*_args: object) -> None:
-    _on_load()
+    _forget()
     _delayed_check.request()
 
 
@@ -294,7 +296,7 @@ _delayed_check = DelayedCall(_check, CHECK_AFTER, "QUIET")
 HANDLERS = (
     ("depsgraph_update_post", _on_update),
     ("frame_change_post", _on_frame),
-    ("load_pre", _on_load),
+    ("load_pre", _forget),
     ("load_post", _after_load),
     ("undo_post", _on_undo),
     ("redo_post", _on_undo),
@@ -304,4 +306,4 @@ HANDLERS = (
 def unregister() -> None:
     """Forget all crowds."""
     _delayed_check.cancel()
-    _on_load()
+    _forget()

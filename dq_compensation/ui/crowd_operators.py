@@ -9,7 +9,7 @@ from bpy.props import EnumProperty, IntProperty
 from bpy.types import Context, Object, Operator
 
 from ..errors import UserError
-from ..scene.crowd_layout import width
+from ..scene.crowd_layout import longest_side
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
 from ..scene.setup import find_rig
@@ -83,8 +83,8 @@ class DQC_OT_crowd_add(Refusing, Operator):
         settings = crowd_of(crowd)
         settings.is_crowd, settings.count, settings.seed = True, self.count, self.seed
         settings.start_frame = context.scene.frame_start
-        widths = [width(meshes) for meshes in found.values()]
-        settings.spacing = float(f"{max(widths):.2g}") or settings.spacing
+        largest = max(map(longest_side, found.values()))
+        settings.spacing = float(f"{largest:.2g}") or settings.spacing
         for rig in found:
             for take in takes_of(rig):
                 role = settings.roles.add()

@@ -9,7 +9,7 @@ from bpy.types import Context, Object, Panel, UILayout, UIList
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
 from ..session.crowd_figures import known_state
-from ..viewport.capability import drawing_refusal
+from ..viewport.capability import crowd_refusal
 from ..wording import counted
 from .crowd_operators import REFUSAL_LINKED
 from .sentences import draw_sentence
@@ -78,14 +78,14 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
     """What is wrong, and how many figures are shown."""
     if crowd.library is not None:
         draw_sentence(layout, context, f"{REFUSAL_LINKED.format(crowd=crowd.name)}.", "INFO")
-    if reason := drawing_refusal():
+    if reason := crowd_refusal():
         draw_sentence(layout, context, reason, "ERROR")
     state = known_state(crowd)
     if state is not None:
         for text in state.problems:
             draw_sentence(layout, context, text, "ERROR")
-        memory = f"{state.bytes / 1e6:,.0f} MB on the graphics card"
-        layout.label(text=f"{counted(len(state.figures), 'figure')}, {memory}", icon="COMMUNITY")
+        figures = counted(len(state.figures), "figure")
+        layout.label(text=f"{figures}, {state.bytes / 1e6:,.0f} MB", icon="COMMUNITY")
     draw_sentence(layout, context, VIEWPORT_ONLY, "INFO")
 
 

@@ -269,7 +269,7 @@ def test_figures_beyond_a_limit_are_told_and_not_made(
     state = state_of(crowd)
     assert len(state.figures) == 2_000
     # One texture row for 800 vertices and one for their normals; the pose of three bones.
-    of_one = 1024 * (16 + 8) + 3 * 192
+    of_one = 1024 * (16 + 8) + 3 * 256
     assert state.bytes == 2_000 * of_one
     assert problem_of(crowd) == (
         "2,000 of 100,000 figures are shown: all of them would take 2.5 GB on the graphics card. "
