@@ -45,14 +45,16 @@ def layout_refusal(
     return None
 
 
-def _is_in_enabled_collection(obj: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> bool:
+def _is_in_enabled_collection(
+    obj: bpy.types.Object, view_layer: bpy.types.ViewLayer | None
+) -> bool:
     """Whether Blender evaluates an object for the viewport as far as collections decide that.
 
     `is_evaluated` does not say: the crowd's pointer brings the object into the dependency graph, as
     it is without modifiers.
     """
     own = set(obj.users_collection)
-    left = [view_layer.layer_collection]
+    left = [view_layer.layer_collection] if view_layer is not None else []
     while left:
         layer = left.pop()
         if layer.collection.hide_viewport:

@@ -79,9 +79,7 @@ def visible_crowds(context: bpy.types.Context) -> list[bpy.types.Object]:
     return [
         obj
         for obj in all_crowds()
-        if layer.objects.get(obj.name) == obj
-        and obj.visible_get(view_layer=layer, viewport=space)
-        and obj.visible_in_viewport_get(space)
+        if obj.visible_get(view_layer=layer, viewport=space) and obj.visible_in_viewport_get(space)
     ]
 
 
@@ -278,13 +276,13 @@ def _after_load(*_args: object) -> None:
 
 
 def _check() -> None:
-    """Find every crowd of the view layer again, and show in the panel what came of it."""
+    """Find every crowd of the scene again, and show in the panel what came of it."""
     context, crowds = bpy.context, all_crowds()
     kept = {crowd.session_uid for crowd in crowds}
     for key in [key for key in _known if key[0] not in kept]:
         del _known[key]
     for crowd in crowds:
-        if context.view_layer.objects.get(crowd.name) == crowd:
+        if context.scene in crowd.users_scene:
             state = figures_of_crowd(crowd, context.evaluated_depsgraph_get())
             if _told.get(crowd.session_uid) is not state:
                 _told[crowd.session_uid] = state

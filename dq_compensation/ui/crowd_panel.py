@@ -92,7 +92,7 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
 def _settings(layout: UILayout, crowd: Object) -> None:
     settings: Any = crowd_of(crowd)
     column = layout.column(align=True)
-    column.prop(settings, "count")
+    column.prop(settings, "count", text="At Most" if settings.layout == "POINTS" else "Figures")
     column.prop(settings, "seed")
     _roles(layout, settings)
     layout.row().prop(settings, "layout", expand=True)

@@ -281,3 +281,21 @@ def test_figures_beyond_a_limit_are_told_and_not_made(
     assert len(state.figures) == 1_000_000 // of_one
     assert state.bytes <= 1_000_000
     assert "Raise Memory of a Crowd" in problem_of(crowd)
+
+
+def test_the_panel_knows_what_was_found_last(crowd: bpy.types.Object) -> None:
+    """Also of a crowd that is not drawn; one that is removed is forgotten."""
+    other = bpy.data.scenes.new("Other")
+    assert crowd_figures.known_state(crowd) is None
+    crowd_figures._check()
+    state = crowd_figures.known_state(crowd)
+    assert state is not None
+    assert len(state.figures) == 10
+    bpy.context.scene.collection.objects.unlink(crowd)
+    other.collection.objects.link(crowd)
+    crowd_of(crowd).count = 11
+    crowd_figures._check()
+    assert crowd_figures.known_state(crowd) is state
+    bpy.data.objects.remove(crowd)
+    crowd_figures._check()
+    assert not crowd_figures._known
