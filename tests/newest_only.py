@@ -15,6 +15,7 @@ NEWEST_ONLY = (
     "tests/package/*",
     "tests/setup_check/test_rest_rotation.py*",
     "tests/gpu/test_demo*",
+    "tests/blender/test_demo*",
     "tests/gpu/test_example_poses.py::test_equals_numpy_in_and_between*False*",
     "tests/gpu/test_characters.py::test_blend_weights_equal_numpy*FITTED*",
     # Other rigs: bones and weights differ, Blender does not.
@@ -66,6 +67,15 @@ NEWEST_ONLY = (
     "tests/blender/test_take_caching.py::test_motion_capture*",
     "tests/blender/test_take_caching.py::test_eighty_bones*",
     "tests/blender/test_take_caching.py::test_the_tolerance_is_in_millimetres*",
+    # Crowds: what NumPy arranges, and sentences about settings.
+    "tests/blender/test_crowds.py::test_asking_again*",
+    "tests/blender/test_crowds.py::test_a_grid_is*",
+    "tests/blender/test_crowds.py::test_two_splines*",
+    "tests/blender/test_crowd_mishaps.py::test_no_role*",
+    "tests/blender/test_crowd_mishaps.py::test_no_armature*",
+    "tests/blender/test_crowd_mishaps.py::test_a_take_of_other_bones*",
+    "tests/blender/test_crowd_mishaps.py::test_figures_beyond*",
+    "tests/gpu/test_crowd_memory.py*",
     # Other interpolations and settings of what the passes do alike on every GPU.
     "tests/gpu/test_playback.py::*DUAL_QUATERNION-0.0*",
     "tests/gpu/test_playback.py::*SLERP-0.2*",
@@ -74,6 +84,14 @@ NEWEST_ONLY = (
     "tests/gpu/test_batches.py::test_a_batch_looks_like*SOLID-False*",
     "tests/gpu/test_batches.py::test_copies_follow_their_example*",
     "tests/gpu/test_instanced_surface.py*1*",
+    # Bakes of crowds: other characters and settings of what the first test shows.
+    "tests/blender/test_crowd_baking.py::test_figures_are_where*0.01*",
+    "tests/blender/test_crowd_baking.py::test_characters_of_all_kinds*two meshes*",
+    "tests/blender/test_crowd_baking.py::test_velocities*",
+    "tests/blender/test_crowd_baking.py::test_about_as_many*",
+    "tests/blender/test_crowd_baking.py::test_much_memory*",
+    "tests/blender/test_crowd_baking.py::test_an_absurd*",
+    "tests/blender/test_crowd_baking.py::test_a_stopped_bake*",
     # Weights that are computed in NumPy.
     "tests/blender/test_compensation_weights.py::test_the_start_from_the_transitions*",
     "tests/blender/test_compensation_weights.py::test_mirroring_copies_one_side*",
@@ -108,6 +126,8 @@ NOT_BETWEEN = (
     "tests/blender/test_blend_group.py*",
     "tests/blender/test_bone_transforms.py*",
     "tests/blender/test_compensation_weights.py*",
+    "tests/blender/test_crowd_mishaps.py*",
+    "tests/blender/test_crowds.py*",
     "tests/blender/test_example_correctives.py*",
     "tests/blender/test_example_operators.py*",
     "tests/blender/test_mesh_joints.py*",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import bpy
@@ -39,9 +40,29 @@ def layout_refusal(
     """Why figures cannot stand on an object in any case, or None; cheap."""
     if obj.type not in TYPES[layout]:
         return WRONG_TYPE[layout].format(obj=obj.name)
-    if not obj.evaluated_get(depsgraph).is_evaluated:
+    if obj.hide_viewport or not _is_in_enabled_collection(obj, depsgraph.view_layer):
         return DISABLED.format(obj=obj.name)
     return None
+
+
+def _is_in_enabled_collection(
+    obj: bpy.types.Object, view_layer: bpy.types.ViewLayer | None
+) -> bool:
+    """Whether Blender evaluates an object for the viewport as far as collections decide that.
+
+    `is_evaluated` does not say: the crowd's pointer brings the object into the dependency graph, as
+    it is without modifiers.
+    """
+    own = set(obj.users_collection)
+    left = [view_layer.layer_collection] if view_layer is not None else []
+    while left:
+        layer = left.pop()
+        if layer.collection.hide_viewport:
+            continue
+        if not layer.exclude and layer.collection in own:
+            return True
+        left.extend(layer.children)
+    return False
 
 
 def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
@@ -65,6 +86,16 @@ def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDAr
     found = np.empty((count, 3), np.float32)
     data.attributes["position"].data.foreach_get("vector", found.ravel())
     return found.astype(np.float64)
+
+
+def longest_side(objects: Iterable[bpy.types.Object]) -> float:
+    """The longest side of the objects' common box, along the axes of the world."""
+    corners = [
+        np.array(obj.bound_box) @ np.array(obj.matrix_world.to_3x3()).T
+        + obj.matrix_world.translation
+        for obj in objects
+    ]
+    return float(np.ptp(np.concatenate(corners), axis=0).max())
 
 
 def _point_count(data: Any) -> int:

@@ -75,11 +75,7 @@ _told: WeakValueDictionary[int, CrowdState] = WeakValueDictionary()
 
 def crowds_of_layer(layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
     """The crowds that a view layer shows, in some viewport or other; cheap without any."""
-    return [
-        obj
-        for obj in all_crowds()
-        if layer.objects.get(obj.name) == obj and obj.visible_get(view_layer=layer)
-    ]
+    return [obj for obj in all_crowds() if obj.visible_get(view_layer=layer)]
 
 
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
@@ -260,26 +256,28 @@ def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 def _on_undo(*_args: object) -> None:
     forget_places()
     forget_crowds()
+    _delayed_check.request()
 
 
-def _on_load(*_args: object) -> None:
+def _forget(*_args: object) -> None:
     _known.clear()
-    _on_undo()
+    forget_places()
+    forget_crowds()
 
 
 def _after_load(*_args: object) -> None:
-    _on_load()
+    _forget()
     _delayed_check.request()
 
 
 def _check() -> None:
-    """Find every crowd of the view layer again, and show in the panel what came of it."""
+    """Find every crowd of the scene again, and show in the panel what came of it."""
     context, crowds = bpy.context, all_crowds()
     kept = {crowd.session_uid for crowd in crowds}
     for key in [key for key in _known if key[0] not in kept]:
         del _known[key]
     for crowd in crowds:
-        if context.view_layer.objects.get(crowd.name) == crowd:
+        if context.scene in crowd.users_scene:
             state = figures_of_crowd(crowd, context.evaluated_depsgraph_get())
             if _told.get(crowd.session_uid) is not state:
                 _told[crowd.session_uid] = state
@@ -291,7 +289,7 @@ _delayed_check = DelayedCall(_check, CHECK_AFTER, "QUIET")
 HANDLERS = (
     ("depsgraph_update_post", _on_update),
     ("frame_change_post", _on_frame),
-    ("load_pre", _on_load),
+    ("load_pre", _forget),
     ("load_post", _after_load),
     ("undo_post", _on_undo),
     ("redo_post", _on_undo),
@@ -301,4 +299,4 @@ HANDLERS = (
 def unregister() -> None:
     """Forget all crowds."""
     _delayed_check.cancel()
-    _on_load()
+    _forget()

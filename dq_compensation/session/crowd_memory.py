@@ -8,8 +8,8 @@ from collections.abc import Iterable
 _ROW_PIXELS = 1024
 _POSITION_BYTES, _NORMAL_BYTES = 16, 8
 # Of each row of a pose: its transform against its parent, three pixels; its row in a palette, five
-# at most; the joint at its head, four.
-_POSE_ROW_BYTES = 12 * 16
+# at most; the joints and the limb at its head, eight at most.
+_POSE_ROW_BYTES = 16 * 16
 
 
 def figure_bytes(meshes: Iterable[tuple[int, int]], pose_rows: int) -> int:

@@ -16,6 +16,7 @@ from ..errors import UserError
 from ..scene.armature import deforming_bones
 from ..scene.binding import Binding
 from ..scene.crowd_settings import RoleItem
+from ..scene.own_objects import is_palette
 from ..scene.setup import find_rig
 from ..scene.take_settings import find_take
 from ..wording import counted
@@ -27,7 +28,8 @@ from .status import status_of
 NO_CHARACTER = "Role {number} has no character. Choose an armature."
 NOT_AN_ARMATURE = "{character} is not an armature. Choose the armature of the character."
 DELETED = "{character} was deleted. Undo that, or choose another character."
-NO_MESH = "{character} deforms no enabled mesh. Select it and press Enable."
+NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."
+NOT_ENABLED = "{character} deforms no enabled mesh. Select it and press Enable."
 NO_TAKE = "The role of {character} has no take. Choose one."
 OTHER_RIG = (
     "The take {take} has none of the bones of {character}. Copy it from an armature with bones of "
@@ -88,7 +90,7 @@ def role_signature(item: RoleItem, meshes: Mapping[int, Sequence[bpy.types.Objec
         item.take,
         item.then,
         item.fade_frames,
-        *(_stored_uid(character, name) for name in (item.take, item.then)),
+        *(_stored(character, name) for name in (item.take, item.then)),
         *(
             (obj.session_uid, obj.name, status_of(obj).binding, status_of(obj).problem)
             for obj in meshes.get(character.session_uid, ())
@@ -126,7 +128,9 @@ def _role(
         raise UserError(DELETED.format(character=name))
     own = meshes.get(character.session_uid, ())
     if not own:
-        raise UserError(NO_MESH.format(character=name))
+        shown = [obj for obj in bpy.data.objects if obj.users_collection and not is_palette(obj)]
+        deforms = any(find_rig(obj) == character for obj in shown)
+        raise UserError((NOT_ENABLED if deforms else NO_MESH).format(character=name))
     for obj in own:
         if reason := status_of(obj).problem:
             raise UserError(reason)
@@ -179,9 +183,11 @@ def _counts(obj: bpy.types.Object) -> tuple[int, int]:
     return count, count
 
 
-def _stored_uid(character: bpy.types.Object, name: str) -> int | None:
+def _stored(character: bpy.types.Object, name: str) -> tuple[bool, int | None]:
+    """Whether there is a take of that name, and which data-block has it."""
     item = find_take(character, name) if name else None
-    return item.stored.session_uid if item is not None and item.stored is not None else None
+    stored = item.stored if item is not None else None
+    return item is not None, stored.session_uid if stored is not None else None
 
 
 def program_of(role: Role) -> Program:

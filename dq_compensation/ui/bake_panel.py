@@ -5,6 +5,7 @@ from __future__ import annotations
 from bpy.types import Context, Panel
 
 from ..bake.bake_reports import last_report
+from ..scene.crowd_settings import is_crowd
 from ..scene.targets import target_meshes
 from .bake_progress import draw_running
 from .sentences import draw_sentence
@@ -20,6 +21,10 @@ class VIEW3D_PT_dq_compensation_bake(Panel):
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 30
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return not is_crowd(context.active_object)
 
     def draw(self, context: Context) -> None:
         layout = self.layout

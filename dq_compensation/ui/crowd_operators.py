@@ -9,6 +9,7 @@ from bpy.props import EnumProperty, IntProperty
 from bpy.types import Context, Object, Operator
 
 from ..errors import UserError
+from ..scene.crowd_layout import longest_side
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
 from ..scene.setup import find_rig
@@ -26,19 +27,18 @@ REFUSAL_LINKED = "{crowd} is linked. Make a library override of it to change it"
 LEFT_OUT = "{armatures} has no take and is left out."
 
 
-def characters(context: Context) -> tuple[list[Object], list[Object]]:
-    """The armatures that the selection leads to.
+def characters(context: Context) -> dict[Object, list[Object]]:
+    """The armatures that the selection leads to, and the enabled meshes of each.
 
-    Returns:
-        those of enabled meshes, with takes first, and those that deform no enabled mesh.
+    Those with takes are first.
     """
-    enabled: dict[Object, bool] = {}
+    found: dict[Object, list[Object]] = {}
     for obj in target_meshes(context):
         rig = find_rig(obj)
         if rig is not None:
-            enabled[rig] = enabled.get(rig, False) or settings_of(obj).enabled
-    found = sorted((rig for rig in enabled if enabled[rig]), key=lambda rig: not takes_of(rig))
-    return found, [rig for rig in enabled if not enabled[rig]]
+            found.setdefault(rig, []).extend([obj] if settings_of(obj).enabled else [])
+    order = sorted(found, key=lambda rig: not takes_of(rig))
+    return {rig: found[rig] for rig in order}
 
 
 class DQC_OT_crowd_add(Refusing, Operator):
@@ -66,22 +66,25 @@ class DQC_OT_crowd_add(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         if context.mode != "OBJECT":
             return REFUSAL_MODE
-        found, others = characters(context)
-        if not found and not others:
-            return NOTHING_SELECTED
+        found = characters(context)
         if not found:
-            return REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in others]))
-        if not any(map(takes_of, found)):
-            return REFUSAL_NO_TAKE.format(armatures=listed([rig.name for rig in found]))
+            return NOTHING_SELECTED
+        enabled = [rig for rig, meshes in found.items() if meshes]
+        if not enabled:
+            return REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in found]))
+        if not any(map(takes_of, enabled)):
+            return REFUSAL_NO_TAKE.format(armatures=listed([rig.name for rig in enabled]))
         return None
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        found, _ = characters(context)
+        found = {rig: meshes for rig, meshes in characters(context).items() if meshes}
         crowd = _new_empty(context)
         settings = crowd_of(crowd)
         settings.is_crowd, settings.count, settings.seed = True, self.count, self.seed
         settings.start_frame = context.scene.frame_start
+        largest = max(map(longest_side, found.values()))
+        settings.spacing = float(f"{largest:.2g}") or settings.spacing
         for rig in found:
             for take in takes_of(rig):
                 role = settings.roles.add()

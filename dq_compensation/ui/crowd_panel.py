@@ -10,13 +10,13 @@ from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
 from ..session.crowd_failures import failure_of
 from ..session.crowd_figures import known_state
-from ..viewport.capability import drawing_refusal
+from ..viewport.capability import crowd_refusal
 from ..wording import counted
 from .crowd_operators import REFUSAL_LINKED
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
-VIEWPORT_ONLY = "Crowds show in viewports. Renders show the Empty alone."
+VIEWPORT_ONLY = "Crowds show in viewports. Renders show the Empty alone: bake the crowd for them."
 
 
 class DQC_UL_crowd_roles(UIList):
@@ -79,7 +79,7 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
     """What is wrong, and how many figures are shown."""
     if crowd.library is not None:
         draw_sentence(layout, context, f"{REFUSAL_LINKED.format(crowd=crowd.name)}.", "INFO")
-    if reason := drawing_refusal():
+    if reason := crowd_refusal():
         draw_sentence(layout, context, reason, "ERROR")
     state = known_state(crowd)
     if state is not None:
@@ -87,15 +87,15 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
             draw_sentence(layout, context, failure, "ERROR")
         for text in state.problems:
             draw_sentence(layout, context, text, "ERROR")
-        memory = f"{state.bytes / 1e6:,.0f} MB on the graphics card"
-        layout.label(text=f"{counted(len(state.figures), 'figure')}, {memory}", icon="COMMUNITY")
+        figures = counted(len(state.figures), "figure")
+        layout.label(text=f"{figures}, {state.bytes / 1e6:,.0f} MB", icon="COMMUNITY")
     draw_sentence(layout, context, VIEWPORT_ONLY, "INFO")
 
 
 def _settings(layout: UILayout, crowd: Object) -> None:
     settings: Any = crowd_of(crowd)
     column = layout.column(align=True)
-    column.prop(settings, "count")
+    column.prop(settings, "count", text="At Most" if settings.layout == "POINTS" else "Figures")
     column.prop(settings, "seed")
     _roles(layout, settings)
     layout.row().prop(settings, "layout", expand=True)

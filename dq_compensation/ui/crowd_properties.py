@@ -40,7 +40,7 @@ _OF_CROWDS: dict[str, Any] = {
     "options": set(),
     "override": {"LIBRARY_OVERRIDABLE"},
 }
-_OF_ROLES = _OF_CROWDS | {"update": role_changed}
+_OF_ROLES: dict[str, Any] = _OF_CROWDS | {"update": role_changed}
 
 
 def _is_armature(_role: PropertyGroup, obj: bpy.types.Object) -> bool:

@@ -34,6 +34,10 @@ def test_disabling_while_an_object_is_enabled_leaves_nothing_behind(
     assert after == before
 
 
+def test_crowds_are_limited_by_the_preferences(lifecycle: dict[str, Any]) -> None:
+    assert lifecycle["crowd_limits"] == [7, 3_000_000]
+
+
 def test_the_package_is_loaded_once(lifecycle: dict[str, Any]) -> None:
     assert lifecycle["package_copies"] == ["bl_ext.user_default.dq_compensation.dq_compensation"]
 
