@@ -26,7 +26,7 @@ from dq_compensation.scene.stored_takes import store_take
 from dq_compensation.session import enabled_objects, known_crowds
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import textures
-from dq_compensation.viewport.crowds import Crowds
+from dq_compensation.viewport.crowd_display import Crowds
 
 FRAMES = 40
 FRAME_TARGET, EDIT_TARGET = 0.5, 5.0

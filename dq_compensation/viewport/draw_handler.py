@@ -22,7 +22,7 @@ from .batches import Batches
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
 from .characters import Character, Characters
-from .crowds import Crowds
+from .crowd_display import Crowds
 from .instance_shaders import free_instance_shaders
 from .legend import Legend, draw_legends
 from .members import Member

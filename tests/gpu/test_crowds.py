@@ -28,7 +28,7 @@ from dq_compensation.session.crowd_failures import failure_of
 from dq_compensation.session.crowd_figures import CrowdState, figures_of_crowd
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import crowd_mesh, instance_poses, instanced_mesh, textures
-from dq_compensation.viewport.crowds import Crowds, FigureMesh
+from dq_compensation.viewport.crowd_display import Crowds, FigureMesh
 from dq_compensation.viewport.textures import array_from_texture
 from tests.gpu.test_playback import make_take
 from tests.limb import build_bendy_limb, build_limb
