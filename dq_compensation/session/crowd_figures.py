@@ -73,14 +73,9 @@ _known: dict[tuple[int, int, str], _Known] = {}
 _told: WeakValueDictionary[int, CrowdState] = WeakValueDictionary()
 
 
-def visible_crowds(context: bpy.types.Context) -> list[bpy.types.Object]:
-    """The crowds that the viewport of the context shows; cheap without any."""
-    layer, space = context.view_layer, cast("bpy.types.SpaceView3D", context.space_data)
-    return [
-        obj
-        for obj in all_crowds()
-        if obj.visible_get(view_layer=layer, viewport=space) and obj.visible_in_viewport_get(space)
-    ]
+def crowds_of_layer(layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
+    """The crowds that a view layer shows, in some viewport or other; cheap without any."""
+    return [obj for obj in all_crowds() if obj.visible_get(view_layer=layer)]
 
 
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
