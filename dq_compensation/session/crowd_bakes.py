@@ -35,17 +35,10 @@ def _shows(obj: bpy.types.Object | None, crowd: bpy.types.Object | None) -> bool
     return obj.parent == crowd and len(obj.users_collection) > 0
 
 
-def is_shown_baked(
-    crowd: bpy.types.Object,
-    view_layer: bpy.types.ViewLayer,
-    viewport: bpy.types.SpaceView3D | None = None,
-) -> bool:
-    """Whether a view layer, or a viewport of it, shows a crowd baked: nobody has to draw it."""
+def is_shown_baked(crowd: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> bool:
+    """Whether a view layer shows a crowd baked, so that nobody has to draw it."""
     baked = baked_crowd(crowd)
-    if baked is None or viewport is None:
-        return baked is not None and baked.visible_get(view_layer=view_layer)
-    shown = baked.visible_get(view_layer=view_layer, viewport=viewport)
-    return shown and baked.visible_in_viewport_get(viewport)
+    return baked is not None and baked.visible_get(view_layer=view_layer)
 
 
 def forget_bakes(*_args: object) -> None:
