@@ -16,6 +16,7 @@ from ..errors import UserError
 from ..scene.addon_preferences import crowd_limits
 from ..scene.crowd_settings import CrowdSettings, crowd_of, roles_of
 from ..wording import counted
+from .crowd_bakes import is_shown_baked
 from .crowd_places import (
     forget_edited,
     forget_places,
@@ -74,8 +75,15 @@ _told: WeakValueDictionary[int, CrowdState] = WeakValueDictionary()
 
 
 def crowds_of_layer(layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
-    """The crowds that a view layer shows, in some viewport or other; cheap without any."""
-    return [obj for obj in all_crowds() if obj.visible_get(view_layer=layer)]
+    """The crowds that a view layer shows, in some viewport or other; cheap without any.
+
+    Those that it shows baked are left out.
+    """
+    return [
+        obj
+        for obj in all_crowds()
+        if obj.visible_get(view_layer=layer) and not is_shown_baked(obj, layer)
+    ]
 
 
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
