@@ -15,7 +15,7 @@ from .crowd_operators import REFUSAL_LINKED
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
-VIEWPORT_ONLY = "Crowds show in viewports. Renders show the Empty alone."
+VIEWPORT_ONLY = "Crowds show in viewports. Renders show the Empty alone: bake the crowd for them."
 
 
 class DQC_UL_crowd_roles(UIList):
