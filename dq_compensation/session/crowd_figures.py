@@ -30,7 +30,6 @@ from .known_crowds import (
     all_crowds,
     any_crowd,
     change,
-    crowds_of_layer,
     forget_crowds,
     note_change,
 )
@@ -79,16 +78,6 @@ class _Known:
 _known: dict[tuple[int, int, str], _Known] = {}
 # By the session_uid of the crowd: what the panel shows.
 _told: WeakValueDictionary[int, CrowdState] = WeakValueDictionary()
-
-
-def visible_crowds(context: bpy.types.Context) -> list[bpy.types.Object]:
-    """The crowds that the viewport of the context shows; cheap without any."""
-    layer, space = context.view_layer, cast("bpy.types.SpaceView3D", context.space_data)
-    return [
-        obj
-        for obj in crowds_of_layer(layer)
-        if obj.visible_get(view_layer=layer, viewport=space) and obj.visible_in_viewport_get(space)
-    ]
 
 
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:

@@ -58,7 +58,10 @@ def any_crowd() -> bool:
 
 
 def crowds_of_layer(view_layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
-    """The crowds of a view layer: cheap enough for every frame, however many objects there are."""
+    """The crowds that a view layer shows, in some viewport or other.
+
+    Cheap enough for every frame, however many objects there are.
+    """
     global _named_at
     if _named_at != _change:
         _crowds.update((obj.session_uid, obj.name) for obj in all_crowds())
@@ -66,9 +69,10 @@ def crowds_of_layer(view_layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
     objects = view_layer.objects
     found = [(uid, obj) for uid, name in _crowds.items() if (obj := objects.get(name)) is not None]
     if all(obj.session_uid == uid for uid, obj in found):
-        return [obj for _, obj in found]
+        return [obj for _, obj in found if obj.visible_get(view_layer=view_layer)]
     # An object of a library has the same name.
-    return [obj for obj in objects if obj.session_uid in _crowds]
+    mine = (obj for obj in objects if obj.session_uid in _crowds)
+    return [obj for obj in mine if obj.visible_get(view_layer=view_layer)]
 
 
 def is_in_crowd(armature: bpy.types.Object | None) -> bool:

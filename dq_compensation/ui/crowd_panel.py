@@ -8,6 +8,7 @@ from bpy.types import Context, Object, Panel, UILayout, UIList
 
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
+from ..session.crowd_failures import failure_of
 from ..session.crowd_figures import known_state
 from ..viewport.capability import crowd_refusal
 from ..wording import counted
@@ -82,6 +83,8 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
         draw_sentence(layout, context, reason, "ERROR")
     state = known_state(crowd)
     if state is not None:
+        if failure := failure_of(crowd, state):
+            draw_sentence(layout, context, failure, "ERROR")
         for text in state.problems:
             draw_sentence(layout, context, text, "ERROR")
         figures = counted(len(state.figures), "figure")

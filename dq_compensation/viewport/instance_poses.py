@@ -126,6 +126,7 @@ class Playback(InstancePoses):
         self._bones = texture_from_array(self._tables.bones, 4)
         self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
         self._instances = self._instances_texture(characters)
+        self._row_capacity = self._row_count
         self._frame: float | None = None
 
     def has_takes_of(self, characters: Sequence[Instances]) -> bool:
@@ -139,8 +140,10 @@ class Playback(InstancePoses):
             ValueError: of `TakeTables`.
         """
         groups = self._tables.groups([instances.count for instances in characters])
-        if groups != self.groups:
-            self._set_groups(groups)
+        self._set_groups(groups)
+        # Not for a few instances less: they may come back.
+        if not self._row_capacity / 2 <= self._row_count <= self._row_capacity:
+            self._row_capacity = self._row_count
             self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
             self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
         self._instances = self._instances_texture(characters)

@@ -89,6 +89,17 @@ class Timings:
         zeros = np.zeros(count)
         return cls(np.full(count, -1), zeros, zeros, zeros, np.zeros(count, np.bool_))
 
+    @classmethod
+    def joined(cls, timings: Sequence[Timings]) -> Timings:
+        """Those of several, one after the other."""
+        return cls(
+            np.concatenate([each.takes for each in timings]),
+            np.concatenate([each.phases for each in timings]),
+            np.concatenate([each.speeds for each in timings]),
+            np.concatenate([each.starts for each in timings]),
+            np.concatenate([each.loops for each in timings]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Instances:
