@@ -113,7 +113,7 @@ def _is_hair(points: NDArray[np.floating], bones: list[int], names: list[str]) -
 
 def _material(cloth: Cloth) -> bpy.types.Material:
     material = bpy.data.materials.new(cloth.name)
-    if not material.use_nodes:
+    if material.node_tree is None:  # before Blender 5
         material.use_nodes = True
     tree: Any = material.node_tree
     shader = tree.nodes["Principled BSDF"]
@@ -144,7 +144,7 @@ def light_and_ground() -> None:
     scene = cast("bpy.types.Scene", bpy.context.scene)
     world = bpy.data.worlds.new("Sky")
     scene.world = world
-    if not world.use_nodes:
+    if world.node_tree is None:
         world.use_nodes = True
     background: Any = cast("Any", world.node_tree).nodes["Background"]
     background.inputs["Color"].default_value = (0.5, 0.66, 0.9, 1.0)
@@ -163,7 +163,7 @@ def light_and_ground() -> None:
     )
     ground = bpy.data.objects.new("Ground", mesh)
     material = bpy.data.materials.new("Ground")
-    if not material.use_nodes:
+    if material.node_tree is None:  # before Blender 5
         material.use_nodes = True
     shader: Any = cast("Any", material.node_tree).nodes["Principled BSDF"]
     shader.inputs["Base Color"].default_value = (0.3, 0.285, 0.265, 1.0)

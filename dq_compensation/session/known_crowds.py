@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 
 from ..scene.crowd_settings import is_crowd, roles_of
+from .crowd_bakes import is_shown_baked
 
 # The names by the session_uid. Not the objects: a reference to Blender data must not outlive an
 # undo or a file load.
@@ -58,7 +59,7 @@ def any_crowd() -> bool:
 
 
 def crowds_of_layer(view_layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
-    """The crowds that a view layer shows, in some viewport or other.
+    """The crowds that a view layer shows, in some viewport or other, without those shown baked.
 
     Cheap enough for every frame, however many objects there are.
     """
@@ -68,11 +69,12 @@ def crowds_of_layer(view_layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
         _named_at = _change
     objects = view_layer.objects
     found = [(uid, obj) for uid, name in _crowds.items() if (obj := objects.get(name)) is not None]
-    if all(obj.session_uid == uid for uid, obj in found):
-        return [obj for _, obj in found if obj.visible_get(view_layer=view_layer)]
-    # An object of a library has the same name.
-    mine = (obj for obj in objects if obj.session_uid in _crowds)
-    return [obj for obj in mine if obj.visible_get(view_layer=view_layer)]
+    crowds = [obj for _, obj in found]
+    if any(obj.session_uid != uid for uid, obj in found):
+        # An object of a library has the same name.
+        crowds = [obj for obj in objects if obj.session_uid in _crowds]
+    shown = (obj for obj in crowds if obj.visible_get(view_layer=view_layer))
+    return [obj for obj in shown if not is_shown_baked(obj, view_layer)]
 
 
 def is_in_crowd(armature: bpy.types.Object | None) -> bool:

@@ -19,6 +19,7 @@ from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.own_objects import CROWD_BAKE_PROPERTY
 from dq_compensation.session.crowd_bakes import baked_crowd, is_shown_baked
 from dq_compensation.session.crowd_figures import figures_of_crowd
+from dq_compensation.session.known_crowds import crowds_of_layer
 from tests.blender.baked_crowds import (
     add_crowd,
     largest_distance,
@@ -374,13 +375,15 @@ def test_changes_since_the_bake_are_noticed(
         assert not has_changed()
 
 
-def test_a_hidden_bake_is_not_shown(crowd: bpy.types.Object) -> None:
+def test_a_crowd_is_drawn_unless_its_bake_is_shown(crowd: bpy.types.Object) -> None:
     layer = bpy.context.view_layer
     assert not is_shown_baked(crowd, layer)
     baked = bake()
     assert is_shown_baked(crowd, layer)
+    assert crowds_of_layer(layer) == []
     baked.hide_set(True)
     assert not is_shown_baked(crowd, layer)
+    assert crowds_of_layer(layer) == [crowd]
     baked.hide_set(False)
     baked.name = "Extras"
     assert is_shown_baked(crowd, layer)
