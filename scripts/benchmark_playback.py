@@ -25,6 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import benchmark_crowd
 import dq_compensation
 from benchmark_targets import record
 from benchmark_turns import copied
@@ -255,6 +256,7 @@ def main() -> None:
     _row("an instance of 1,000 to one of 32", growth, GROWTH_TARGET)
     python = max(found["python"] for found in measured.values())
     _row("Python, any number", 1e3 * python, PYTHON_TARGET, "ms")
+    benchmark_crowd.run(armature, binding, take, COUNTS)
     blender = blender_seconds(armature, body)
     print(f"32 armatures, Preserve Volume: {1e3 * blender:.1f} ms of the processor")
     _row("our processor time to that", many["python"] / blender, AGAINST_TARGET)

@@ -16,6 +16,8 @@ _characters: set[int] = set()
 _object_count = -1
 # Counts what may concern a crowd: edits, settings, undo, files.
 _change = 0
+# The last change at which there was no crowd.
+_none_at = -1
 
 
 def note_change() -> None:
@@ -42,8 +44,13 @@ def all_crowds() -> list[bpy.types.Object]:
     It is looked through again only when the number of its objects has changed, a known crowd is
     gone, or after `forget_crowds`.
     """
+    global _none_at
+    # Blender walks through all objects to count them.
+    if _none_at == _change:
+        return []
     if _object_count == len(bpy.data.objects):
         if not _crowds:
+            _none_at = _change
             return []
         found = [obj for obj in bpy.data.objects if obj.session_uid in _crowds]
         if len(found) == len(_crowds):

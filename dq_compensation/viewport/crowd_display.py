@@ -306,6 +306,10 @@ class Crowds:
             del self._stages[next(iter(self._stages))]
         return found
 
+    def drop(self, scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
+        """Free what belongs to a view layer."""
+        self._stages.pop((scene.session_uid, layer.name), None)
+
     def clear(self) -> None:
         """Free everything."""
         self._stages.clear()

@@ -65,7 +65,7 @@ def draw() -> None:
     coloured = [obj for obj in enabled if _is_shown_coloured(obj, context)]
     crowds = crowds_of_layer(context.view_layer)
     if _session is not None and not crowds:
-        _session.crowds.clear()
+        _session.crowds.drop(context.scene, context.view_layer)
     if not objects and not coloured and not crowds:
         return
     if not all(map(follows_viewports, objects)):

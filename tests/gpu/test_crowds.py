@@ -10,8 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import bpy
+import gpu
 import numpy as np
 import pytest
+from mathutils import Matrix
 from numpy.typing import NDArray
 
 from dq_compensation.core.crowds import program_times
@@ -27,8 +29,20 @@ from dq_compensation.session import crowd_roles, enabled_objects, known_crowds
 from dq_compensation.session.crowd_failures import failure_of
 from dq_compensation.session.crowd_figures import CrowdState, figures_of_crowd
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import crowd_mesh, instance_poses, instanced_mesh, textures
+from dq_compensation.viewport import (
+    crowd_mesh,
+    crowd_sight,
+    draw_handler,
+    instance_poses,
+    instanced_mesh,
+    textures,
+)
+from dq_compensation.viewport.characters import gpu_mesh_of
 from dq_compensation.viewport.crowd_display import Crowds, FigureMesh
+from dq_compensation.viewport.pose_palette import PosePalette
+from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.studio_light import surface_materials
+from dq_compensation.viewport.surface import draw_solid, drawing_state
 from dq_compensation.viewport.textures import array_from_texture
 from tests.gpu.test_playback import make_take
 from tests.limb import build_bendy_limb, build_limb
@@ -413,6 +427,103 @@ def test_shape_keys_follow_the_take_or_the_object(
             there = binding.object_to_armature
             expected = PosedDeformer(binding, Settings.of(scene.obj), pose, there)(shape)
             assert np.abs(positions[number] - expected).max() <= 1e-4 * 3.0
+
+
+@pytest.mark.parametrize(
+    ("shading", "xray"), [("SOLID", False), ("SOLID", True), ("WIREFRAME", False)]
+)
+def test_the_picture_is_that_of_the_figures_drawn_one_by_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, shading: str, xray: bool
+) -> None:
+    """From several sides, so that some figures are beside the view: none of them is missed."""
+    chosen: Any = crowd_of(scene.empty)
+    chosen.count, chosen.turn_spread, chosen.scale_spread, chosen.speed = 30, 3.0, 0.4, 2.0
+    scene.empty.location, scene.frame = (0.3, 0.4, 0.0), 5.0
+    space = viewport(monkeypatch, shading, xray=xray)
+    monkeypatch.setattr(draw_handler, "_session", None)
+    tested = count_calls(monkeypatch, crowd_sight, "spheres_in_view")
+    culled = crowd_sight.spheres_in_view
+    for angle in (0.0, 2.5):
+        views = (Matrix.Rotation(angle, 4, "X"), Matrix.Diagonal((0.6, 0.6, -0.1, 1.0)))
+        together = picture(*views)
+        monkeypatch.setattr(
+            crowd_sight, "spheres_in_view", lambda _, at, __: np.full(len(at), True)
+        )
+        everyone = picture(*views)
+        monkeypatch.setattr(crowd_sight, "spheres_in_view", culled)
+        drawn = np.count_nonzero(together[..., 3])
+        assert drawn > 500
+        np.testing.assert_array_equal(together, everyone)
+        if shading == "SOLID" and not xray:
+            alone = picture(*views, lambda: draw_one_by_one(scene, space))
+            # Float32 moves single pixels at silhouettes.
+            assert np.count_nonzero(np.abs(together - alone).max(axis=2) > 0.03) <= 0.01 * drawn
+    planes, centres, radii = tested[-1]
+    assert not culled(planes, centres, radii).all()
+
+
+def viewport(monkeypatch: pytest.MonkeyPatch, shading: str, *, xray: bool) -> Any:
+    """The context of a region, which the draw handler finds; returns its shading."""
+    space: Any = next(
+        area.spaces[0]
+        for screen in bpy.data.screens
+        for area in screen.areas
+        if area.type == "VIEW_3D"
+    )
+    monkeypatch.setattr(space.shading, "type", shading)
+    monkeypatch.setattr(space.shading, "show_xray", xray)
+    overlay = SimpleNamespace(show_overlays=True, show_wireframes=False, show_xray_bone=False)
+    context = SimpleNamespace(
+        space_data=SimpleNamespace(shading=space.shading, overlay=overlay),
+        mode="OBJECT",
+        view_layer=bpy.context.view_layer,
+        scene=bpy.context.scene,
+        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
+    )
+    monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
+    monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: False)
+    monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
+    monkeypatch.setattr(draw_handler, "_is_visible", lambda *_: True)
+    monkeypatch.setattr(draw_handler, "drawing_refusal", lambda: None)
+    enabled_objects.forget()
+    known_crowds.forget_crowds()
+    bpy.context.scene.frame_set(5)
+    return space.shading
+
+
+def picture(
+    to_view: Matrix, to_clip: Matrix, draw: Any = draw_handler.draw, size: int = 128
+) -> NDArray[np.float32]:
+    offscreen: Any = gpu.types.GPUOffScreen(size, size, format="RGBA32F")
+    with offscreen.bind(), gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
+        frame = gpu.state.active_framebuffer_get()
+        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
+        gpu.matrix.load_matrix(to_view)
+        gpu.matrix.load_projection_matrix(to_clip)
+        draw()
+        pixels = frame.read_color(0, 0, size, size, 4, 0, "FLOAT")
+    offscreen.free()
+    pixels.dimensions = size * size * 4
+    return np.array(pixels, np.float32).reshape(size, size, 4)
+
+
+def draw_one_by_one(scene: Scene, shading: Any) -> None:
+    """Each figure by what draws an object alone."""
+    session, state, binding = draw_handler._session, scene.state(), scene.binding
+    assert session is not None
+    role, figures = state.roles[0], state.figures
+    times = program_times(figures.phases, figures.speeds, 5.0, state.start_frame, 24.0, 24.0)
+    deformed = DeformedMesh(gpu_mesh_of(binding, binding.influences))
+    palette = PosePalette(binding.skeleton)
+    deformation = binding.deformation(Settings.of(scene.obj))
+    crowd, obj = (np.array(each.matrix_world) for each in (scene.empty, scene.obj))
+    looks = surface_materials(scene.obj, shading, 1.0)
+    poses = crowd_roles.program_of(role).poses(times)
+    for pose, place in zip(poses, figures.places, strict=True):
+        palette.update(Pose.from_matrices(pose, binding.skeleton))
+        deformed.deform(deformation, palette, binding.object_to_armature)
+        with drawing_state():
+            draw_solid(deformed, session.view, crowd @ place @ obj, looks)
 
 
 def seen(*drawn: FigureMesh) -> list[int]:
