@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import bpy
@@ -79,11 +78,6 @@ def crowd_of(obj: bpy.types.Object) -> CrowdSettings:
 def is_crowd(obj: bpy.types.Object | None) -> bool:
     """Whether an object stands for a crowd."""
     return obj is not None and obj.type == "EMPTY" and crowd_of(obj).is_crowd
-
-
-def crowds_of(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
-    """The crowds among objects, such as `view_layer.objects`, `scene.objects`."""
-    return [obj for obj in objects if is_crowd(obj)]
 
 
 def roles_of(crowd: bpy.types.Object) -> list[RoleItem]:

@@ -16,17 +16,23 @@ from ..errors import UserError
 from ..scene.addon_preferences import crowd_limits
 from ..scene.crowd_settings import CrowdSettings, crowd_of, roles_of
 from ..wording import counted
-from .crowd_bakes import is_shown_baked
 from .crowd_places import (
+    Worlds,
     forget_edited,
     forget_places,
     layout_signature,
-    layout_to_crowd,
+    layout_worlds,
     wanted_places,
 )
 from .crowd_roles import Role, Signature, enabled_meshes, playable_role, role_signature
 from .delayed_call import DelayedCall
-from .known_crowds import all_crowds, change, forget_crowds, note_change
+from .known_crowds import (
+    all_crowds,
+    any_crowd,
+    change,
+    forget_crowds,
+    note_change,
+)
 from .status import check_soon, tag_redraw
 
 NO_ROLE = "{crowd} has no role. Press + to add one."
@@ -63,7 +69,7 @@ class _Known:
     """What was found last for a crowd, and what it was found from."""
 
     change: int
-    to_crowd: bytes
+    worlds: Worlds
     signature: Signature
     state: CrowdState
 
@@ -74,18 +80,6 @@ _known: dict[tuple[int, int, str], _Known] = {}
 _told: WeakValueDictionary[int, CrowdState] = WeakValueDictionary()
 
 
-def crowds_of_layer(layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
-    """The crowds that a view layer shows, in some viewport or other; cheap without any.
-
-    Those that it shows baked are left out.
-    """
-    return [
-        obj
-        for obj in all_crowds()
-        if obj.visible_get(view_layer=layer) and not is_shown_baked(obj, layer)
-    ]
-
-
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
     """The figures of a crowd; the same object as long as nothing has changed.
 
@@ -94,18 +88,16 @@ def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) ->
     """
     crowd = cast("bpy.types.Object", crowd.original)
     key = (crowd.session_uid, depsgraph.scene.session_uid, depsgraph.view_layer.name)
-    to_crowd = layout_to_crowd(crowd, depsgraph)
-    place = b"" if to_crowd is None else to_crowd.tobytes()
-    known = _known.get(key)
-    if known is not None and known.to_crowd == place:
+    worlds, known = layout_worlds(crowd, depsgraph), _known.get(key)
+    if known is not None and known.worlds == worlds:
         if known.change == change():
             return known.state
         if known.signature == _signature(crowd, depsgraph):
             known.change = change()
             return known.state
-    state = _state(crowd, to_crowd, depsgraph)
-    # Only now: what stands on points has been read.
-    _known[key] = _Known(change(), place, _signature(crowd, depsgraph), state)
+    state = _state(crowd, worlds, depsgraph)
+    # Only now: what figures stand on has been read.
+    _known[key] = _Known(change(), worlds, _signature(crowd, depsgraph), state)
     return state
 
 
@@ -148,9 +140,7 @@ def _signature(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Signa
     )
 
 
-def _state(
-    crowd: bpy.types.Object, to_crowd: NDArray[np.float64] | None, depsgraph: bpy.types.Depsgraph
-) -> CrowdState:
+def _state(crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgraph) -> CrowdState:
     meshes = enabled_meshes()
     problems: list[str] = []
     roles = [
@@ -158,7 +148,7 @@ def _state(
     ]
     figures = Figures(np.zeros(0, np.intp), np.zeros((0, 4, 4)), np.zeros(0), np.zeros(0))
     try:
-        figures = _figures(crowd, roles, to_crowd, depsgraph, problems)
+        figures = _figures(crowd, roles, worlds, depsgraph, problems)
     except UserError as error:
         problems.append(str(error))
     taken = int(_sizes(roles)[figures.roles].sum())
@@ -177,7 +167,7 @@ def _state(
 def _figures(
     crowd: bpy.types.Object,
     roles: Sequence[Role | None],
-    to_crowd: NDArray[np.float64] | None,
+    worlds: Worlds,
     depsgraph: bpy.types.Depsgraph,
     problems: list[str],
 ) -> Figures:
@@ -193,7 +183,7 @@ def _figures(
     if not shares.any():
         raise UserError(NO_SHARES.format(crowd=crowd.name))
     most, most_bytes = crowd_limits()
-    count, places = wanted_places(crowd, to_crowd, depsgraph, most)
+    count, places = wanted_places(crowd, worlds, depsgraph, most)
     sizes = _sizes(roles)
     of_one = float(shares @ sizes / shares.sum())
     shown = min(count, most, int(most_bytes / of_one) if of_one else count)
@@ -252,7 +242,7 @@ def role_changed(owner: object, context: bpy.types.Context) -> None:
 def _on_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     note_change()
     forget_edited(depsgraph)
-    if all_crowds():
+    if any_crowd():
         _delayed_check.request()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.crowds import curve_places, point_places
@@ -16,25 +17,21 @@ NO_LAYOUT = "{crowd} has no object to stand on. Choose one, or the layout Grid."
 DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
 NO_SIZE = "{crowd} has a scale of zero on at least one axis. Give it a size again."
 
+Worlds = tuple[Matrix, Matrix] | None
+"""The world matrices of a crowd and of the object that its figures stand on."""
+
 # By the session_uid of an object and the layout: its points or splines, object space.
 _read: dict[tuple[int, str], list[Spline]] = {}
 
 
-def layout_to_crowd(
-    crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph
-) -> NDArray[np.float64] | None:
-    """From the space of the layout's object to that of the crowd, shape (4, 4).
-
-    None for a grid, without an object, and where the crowd has no size.
-    """
+def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Worlds:
+    """Where the crowd and the layout's object are; None for a grid, and without an object."""
     settings = crowd_of(crowd)
-    obj = settings.layout_object
-    if settings.layout == "GRID" or obj is None:
+    if settings.layout == "GRID" or settings.layout_object is None:
         return None
-    world = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)
-    if not is_invertible(world):
-        return None
-    return np.linalg.inv(world) @ np.array(obj.evaluated_get(depsgraph).matrix_world, np.float64)
+    both = (crowd, settings.layout_object)
+    one, other = (obj.evaluated_get(depsgraph).matrix_world.copy() for obj in both)
+    return one, other
 
 
 def layout_signature(settings: CrowdSettings, depsgraph: bpy.types.Depsgraph) -> tuple[object, ...]:
@@ -49,14 +46,14 @@ def layout_signature(settings: CrowdSettings, depsgraph: bpy.types.Depsgraph) ->
 
 def wanted_places(
     crowd: bpy.types.Object,
-    to_crowd: NDArray[np.float64] | None,
+    worlds: Worlds,
     depsgraph: bpy.types.Depsgraph,
     most: int,
 ) -> tuple[int, NDArray[np.float64] | None]:
     """How many figures there should be, and the places of at most so many; None for a grid.
 
     Args:
-        to_crowd: from `layout_to_crowd`.
+        worlds: from `layout_worlds`.
 
     Raises:
         UserError: there is nothing to stand on.
@@ -69,8 +66,11 @@ def wanted_places(
         raise UserError(NO_LAYOUT.format(crowd=crowd.name))
     if not obj.users_collection:
         raise UserError(DELETED.format(obj=obj.name))
-    if to_crowd is None:
+    assert worlds is not None
+    world, world_below = (np.array(matrix, np.float64) for matrix in worlds)
+    if not is_invertible(world):
         raise UserError(NO_SIZE.format(crowd=crowd.name))
+    to_crowd = np.linalg.inv(world) @ world_below
     if reason := layout_refusal(obj, settings.layout, depsgraph):
         raise UserError(reason)
     splines = [

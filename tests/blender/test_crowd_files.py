@@ -13,6 +13,7 @@ from dq_compensation.core.crowds import Figures
 from dq_compensation.lifecycle import following
 from dq_compensation.scene.crowd_settings import crowd_of, is_crowd
 from dq_compensation.session.crowd_figures import role_objects
+from dq_compensation.session.known_crowds import crowds_of_layer
 from dq_compensation.session.status import status_of
 from tests.blender.crowd_scenes import add_crowd, playing_limb, problem_of, role_of, state_of
 from tests.kept_files import new_file
@@ -131,6 +132,19 @@ def test_an_appended_or_linked_crowd(
     assert_sound(the_crowd(), figures)
     bpy.context.view_layer.objects.active = the_crowd()
     assert bpy.ops.dqc.crowd_role_add.poll() != link
+    # Another one of the same name is drawn, too, and what is hidden is not.
+    own = bpy.data.objects.new("Crowd", None)
+    crowd_of(own).is_crowd = True
+    bpy.context.scene.collection.objects.link(own)
+    layer = bpy.context.view_layer
+    layer.update()
+    assert len(crowds_of_layer(layer)) == 2
+    own.name = "Mob"
+    layer.update()
+    assert len(crowds_of_layer(layer)) == 2
+    own.hide_set(True)
+    (shown,) = crowds_of_layer(layer)
+    assert shown != own
 
 
 def test_an_appended_crowd_without_its_meshes_says_so(
