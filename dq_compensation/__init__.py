@@ -9,6 +9,7 @@ from importlib import import_module
 from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
+    ".ui.preferences",
     ".ui.properties",
     ".ui.help",
     ".ui.operators",
@@ -32,6 +33,12 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.take_operators",
     ".ui.take_panel",
     ".ui.play_panel",
+    ".ui.crowd_operators",
+    ".ui.crowd_panel",
+    ".ui.crowd_bake_operators",
+    ".ui.crowd_bake_panel",
+    ".session.crowd_figures",
+    ".session.crowd_bakes",
     ".viewport.draw_handler",
     ".lifecycle.app_handlers",
     ".examples.posed_copy_handlers",

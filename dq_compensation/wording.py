@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun: ``1 bone``, ``3 bones``, ``2,000 vertices``."""
-    plural = noun[:-2] + "ices" if noun.endswith("ex") else noun + "s"
+    """A number with its noun: ``1 bone``, ``3 meshes``, ``2,000 vertices``."""
+    plural = noun + ("es" if noun.endswith("sh") else "s")
+    plural = noun[:-2] + "ices" if noun.endswith("ex") else plural
     return f"{count:,} {noun if count == 1 else plural}"
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import benchmark_crowd
 import dq_compensation
 from benchmark_targets import record
 from benchmark_turns import copied
@@ -53,7 +54,7 @@ from dq_compensation.viewport.gpu_objects import new_texture, read_floats
 from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
 from dq_compensation.viewport.members import Member
-from dq_compensation.viewport.take_tables import Playing, TakeTiming
+from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from human_model import build_human
 
 COUNTS = (1, 32, 1000)
@@ -132,7 +133,7 @@ def pass_times(binding: Binding, take: Take, count: int, wait: Wait) -> dict[str
     found: dict[str, float] = {}
     for method in METHODS if count <= ARMATURES else ("COMPENSATED",):
         deformation = deformation_of(binding, method)
-        playback = Playback([instances], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
         crowd = InstancedMesh(mesh, binding.skeleton, count)
         found |= method_times(method, deformation, playback, crowd, wait)
     return found
@@ -255,6 +256,7 @@ def main() -> None:
     _row("an instance of 1,000 to one of 32", growth, GROWTH_TARGET)
     python = max(found["python"] for found in measured.values())
     _row("Python, any number", 1e3 * python, PYTHON_TARGET, "ms")
+    benchmark_crowd.run(armature, binding, take, COUNTS)
     blender = blender_seconds(armature, body)
     print(f"32 armatures, Preserve Volume: {1e3 * blender:.1f} ms of the processor")
     _row("our processor time to that", many["python"] / blender, AGAINST_TARGET)

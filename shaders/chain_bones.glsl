@@ -87,8 +87,9 @@ void write(int row, int part, vec4 value)
 
 void main()
 {
+  find_instance(int(gl_GlobalInvocationID.z));
   int row = item_number();
-  int instance = int(gl_GlobalInvocationID.z);
+  int instance = instance_number();
   vec4 place = instance_texel(instance, 0);
   if (row >= int(place.z)) {
     return;

@@ -11,6 +11,7 @@
 //   4  (phase, speed) of the second take
 
 #include "items.glsl"
+#include "instances.glsl"
 
 vec4 instance_texel(int instance, int part)
 {

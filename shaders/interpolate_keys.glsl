@@ -128,8 +128,9 @@ Local sampled(vec4 take, vec2 phase_speed, int row)
 
 void main()
 {
+  find_instance(int(gl_GlobalInvocationID.z));
   int row = item_number();
-  int instance = int(gl_GlobalInvocationID.z);
+  int instance = instance_number();
   vec4 place = instance_texel(instance, 0);
   if (row >= int(place.y)) {
     return;

@@ -44,6 +44,9 @@ vec3 solve_positive(mat3 m, vec3 g)
 
 void main()
 {
+#ifdef INSTANCED
+  find_instance(int(gl_GlobalInvocationID.z));
+#endif
   ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
   int set = texel.y * 1024 + texel.x;
   int first_texel = 2 * set;

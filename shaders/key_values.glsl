@@ -54,6 +54,7 @@ float example_weight(int place, int pose)
 
 void main()
 {
+  find_instance(int(gl_GlobalInvocationID.z));
   int key = item_number();
   if (key >= key_count) {
     return;

@@ -6,6 +6,10 @@
 // those of the one before.
 // fans: three numbers for each corner: the vertices before, after and across it in its face.
 
+#ifdef INSTANCED
+#  include "instances.glsl"
+#endif
+
 int fan_vertex(int place)
 {
   return int(texelFetch(fans, ivec2(place & 1023, place >> 10), 0).x);
@@ -15,7 +19,7 @@ vec3 position_of(int vertex_number)
 {
   ivec2 texel = ivec2(vertex_number & 1023, vertex_number >> 10);
 #ifdef INSTANCED
-  texel.y += int(gl_GlobalInvocationID.z) * mesh_rows;
+  texel.y += instance_number() * mesh_rows;
 #endif
   return texelFetch(positions, texel, 0).xyz;
 }
@@ -29,6 +33,9 @@ vec3 safe_normalize(vec3 v)
 
 void main()
 {
+#ifdef INSTANCED
+  find_instance(int(gl_GlobalInvocationID.z));
+#endif
   ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
   vec2 group = texelFetch(groups, texel, 0).xy;
   if (group.x < 0.0) {
@@ -49,7 +56,7 @@ void main()
   }
   float size = length(sum);
 #ifdef INSTANCED
-  texel.y += int(gl_GlobalInvocationID.z) * group_rows;
+  texel.y += instance_number() * group_rows;
 #endif
   // A point without faces, or with no area, gets Z, as Blender gives it.
   imageStore(normals, texel, vec4(size > 0.0 ? sum / size : vec3(0.0, 0.0, 1.0), 0.0));

@@ -1,12 +1,18 @@
 // What every bone does in this frame: PALETTE_STRIDE vec4 for each row of the pose: the bones of the
 // skeleton, then the segments of bendy bones. In a uniform buffer where they fit, in a texture 1024
 // wide beyond. With INSTANCED the texture holds the poses of many instances, and `palette_start()` is
-// where that of this one begins.
+// where that of this one begins. instance_first_row: the first row of the palettes that is of the
+// instances of a mesh; instance_rows: how many rows each of them has.
 // PALETTE_DUAL, PALETTE_MATRIX: the places of these parts in a row that has them; the rotation is first.
 // Quaternions are (w, x, y, z).
 
 #ifdef INSTANCED
 #  include "instances.glsl"
+
+int palette_start()
+{
+  return (instance_first_row + instance_number() * instance_rows) * PALETTE_STRIDE;
+}
 #endif
 
 vec4 palette_texel(int place)

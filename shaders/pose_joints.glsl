@@ -38,6 +38,7 @@ float thickness(int joint)
 
 void main()
 {
+  find_instance(int(gl_GlobalInvocationID.z));
   int joint = item_number();
   if (joint >= joint_count) {
     return;

@@ -7,6 +7,7 @@
 
 void main()
 {
+  find_instance(int(gl_GlobalInvocationID.z));
   int row = item_number();
   if (row >= instance_rows) {
     return;

@@ -10,6 +10,9 @@
 
 void main()
 {
+#ifdef INSTANCED
+  find_instance(int(gl_GlobalInvocationID.z));
+#endif
   ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
   vec4 rest_vertex = texelFetch(rest, texel, 0);
 #ifdef SHAPE_KEYS

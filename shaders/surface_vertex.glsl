@@ -1,5 +1,5 @@
 // The deformed surface: gl_VertexID is the normal group, whose position and normal the compute
-// passes have written. With INSTANCED, gl_InstanceID is the instance, counted from `first_instance`.
+// passes have written. With INSTANCED, see `placements.glsl`.
 
 #include "view.glsl"
 #ifdef INSTANCED
@@ -12,7 +12,7 @@ void main()
   int vertex_number = int(texelFetch(groups, group_texel, 0).x);
   ivec2 texel = ivec2(vertex_number & 1023, vertex_number >> 10);
 #ifdef INSTANCED
-  int instance = first_instance + gl_InstanceID;
+  int instance = drawn_instance();
   texel.y += instance * mesh_rows;
   group_texel.y += instance * group_rows;
   mat4 object_matrix = placement(instance);

@@ -1,5 +1,4 @@
-// The edges of the deformed mesh: gl_VertexID is the vertex. With INSTANCED, gl_InstanceID is the
-// instance, counted from `first_instance`.
+// The edges of the deformed mesh: gl_VertexID is the vertex. With INSTANCED, see `placements.glsl`.
 
 #include "view.glsl"
 #ifdef INSTANCED
@@ -10,7 +9,7 @@ void main()
 {
   ivec2 texel = ivec2(gl_VertexID & 1023, gl_VertexID >> 10);
 #ifdef INSTANCED
-  int instance = first_instance + gl_InstanceID;
+  int instance = drawn_instance();
   texel.y += instance * mesh_rows;
   mat4 object_matrix = placement(instance);
 #endif

@@ -40,8 +40,9 @@ from ..modifier.stack import (
 from ..scene.binding import Binding
 from ..scene.modifiers_before import followed_modifiers
 from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import broken_pose, deformation_refusal, rig_of
+from ..scene.setup import broken_pose, deformation_refusal, find_rig, rig_of
 from ..session.bindings import bindings
+from ..session.known_crowds import is_in_crowd, note_change
 from ..session.status import is_drawn, status_of
 from ..viewport.camera_rays import hidden_from_camera_rays
 from ..viewport.capability import drawing_refusal
@@ -181,6 +182,7 @@ def reconcile(
     status.key_values = key_values(obj)
     if obj.library is None:
         follow_native_display(obj)
+    note_change()
     return replace(found, waits=waits or still_moving)
 
 
@@ -224,15 +226,15 @@ def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
 def _read(
     obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found, *, deep: bool
 ) -> None:
-    """Bind an object where something needs it: our drawing, its examples, or an edit."""
+    """Bind an object where something needs it: our drawing, its examples, a crowd, or an edit."""
     status, settings = status_of(obj), settings_of(obj)
-    drawn = settings.display == "GPU" or settings.overlay != "NONE" or has_examples(obj)
+    drawn = settings.display == "GPU" or is_in_crowd(find_rig(obj))
     try:
         if status.problem is not None and found.state is not State.PASSING:
             status.binding = None
-        elif deep or drawn:
+        elif deep or drawn or settings.overlay != "NONE" or has_examples(obj):
             status.binding = bindings.get(obj, depsgraph)
-            if settings.display == "GPU" and status.binding.shape_keys is not None:
+            if drawn and status.binding.shape_keys is not None:
                 # Modifiers that are followed cannot be evaluated while something is drawn.
                 _ = status.binding.shape_keys.offsets
     except BindingError as error:

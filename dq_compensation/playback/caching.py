@@ -26,6 +26,7 @@ from ..scene.stored_takes import remove_unused_take, store_take, stored_bytes
 from ..scene.take_settings import TakeItem, find_take, takes_of
 from ..scene.targets import deformed_meshes
 from ..scene.units import object_millimetres
+from ..session.known_crowds import note_change
 from ..session.known_takes import note_changed
 from ..wording import counted
 from .sampling import MotionSource, SampledMotion, sample_motion
@@ -255,6 +256,7 @@ def keep_take(
     settings.active_take = [each.name for each in settings.takes].index(options.name)
     if find_take(armature, settings.playback.take) is None:
         settings.playback.take = options.name
+    note_change()
     return item
 
 
@@ -278,6 +280,7 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
         )
         raise UserError(reason) from error
     remove_unused_take(stored)
+    note_change()
     settings.active_take = max(min(settings.active_take, len(settings.takes) - 1), 0)
 
 

@@ -11,6 +11,7 @@ from ..scene.armature import deforming_bones, read_skeleton
 from ..scene.bendy_segments import with_bendy_bones
 from ..scene.object_settings import settings_of
 from ..scene.take_settings import takes_of
+from ..session.known_crowds import note_change
 from ..session.known_takes import read_take
 from ..wording import counted, listed
 
@@ -42,6 +43,7 @@ def copy_takes(source: bpy.types.Object, armature: bpy.types.Object) -> list[str
         added.error, added.sampled_keys, added.keys = item.error, item.sampled_keys, item.keys
         added.is_copied = True
     settings.active_take = len(settings.takes) - 1
+    note_change()
     takes = counted(len(copied), "take")
     return [f"Copied {takes} of {source.name} to {armature.name}.", *sentences]
 

@@ -13,6 +13,7 @@ from ..core.skeleton import LimbAxis
 from .example_settings import ExampleBoneSettings, ExamplePose, Items
 
 if TYPE_CHECKING:
+    from .crowd_settings import CrowdSettings
     from .take_settings import Playback, TakeItem
 
 Display = Literal["MODIFIER", "GPU"]
@@ -73,6 +74,9 @@ class ObjectSettings(Protocol):
     takes: Items[TakeItem]
     active_take: int
     playback: Playback
+
+    # Of an Empty.
+    crowd: CrowdSettings
 
     @property
     def enabled(self) -> bool:

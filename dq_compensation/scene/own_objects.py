@@ -12,6 +12,10 @@ PALETTE_PROPERTY = "dq_compensation_palette_of"
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
 # Of a mesh that no object has: the bytes of a take.
 TAKE_PROPERTY = "dq_compensation_take"
+# Of all that a baked crowd is made of: True. Of the object that shows it: what it was made for.
+CROWD_BAKE_PROPERTY = "dq_compensation_crowd_bake"
+# Of a mesh object: True. Its points say which pose a baked crowd shows when.
+POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
 # Of a node tree: the key of its kind.
 TREE_PROPERTY = "dq_compensation_tree"
 
@@ -37,7 +41,7 @@ def keep_apart() -> None:
     Palettes of the first versions of the add-on let go of their armatures.
     """
     for obj in bpy.data.objects:
-        if obj.library is None and is_hidden(obj):
+        if obj.library is None and (is_hidden(obj) or POSE_TABLE_PROPERTY in obj):
             for collection in obj.users_collection:
                 if collection.library is None:
                     collection.objects.unlink(obj)

@@ -9,6 +9,7 @@ from ..errors import UserError
 from ..scene.stored_takes import is_take, stored_take
 from ..scene.take_settings import TakeItem, find_take
 
+NO_TAKE = "{armature} has no take {name}. Choose one in the list."
 LOST = "The take {name} has lost its keys. Cache it again, or remove it."
 
 # By the session_uid of the data-block, whose bytes never change.
@@ -37,6 +38,18 @@ def take_named(armature: bpy.types.Object, name: str) -> Take | None:
         return read_take(item) if item is not None else None
     except UserError:
         return None
+
+
+def take_problem(armature: bpy.types.Object, name: str) -> str | None:
+    """Why an armature object does not play a take, or None."""
+    item = find_take(armature, name)
+    if item is None:
+        return NO_TAKE.format(armature=armature.name, name=name)
+    try:
+        read_take(item)
+    except UserError as error:
+        return str(error)
+    return None
 
 
 def changed_since(item: TakeItem) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bpy.types import Context, Panel
 
 from ..bake.bake_reports import last_report
+from ..scene.crowd_settings import is_crowd
 from ..scene.targets import target_meshes
 from .bake_progress import draw_running
 from .help import WithHelp
@@ -22,6 +23,10 @@ class VIEW3D_PT_dq_compensation_bake(WithHelp, Panel):
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 30
     help_page = "baking"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return not is_crowd(context.active_object)
 
     def draw(self, context: Context) -> None:
         layout = self.layout

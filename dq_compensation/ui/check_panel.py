@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bpy.types import Context, Object, Panel, UILayout
 
+from ..scene.crowd_settings import is_crowd
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from ..setup_check import findings, fixing
 from ..setup_check.issue import Issue
@@ -30,6 +31,10 @@ class VIEW3D_PT_dqc_setup_check(WithHelp, Panel):
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     help_page = "setup_check"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return not is_crowd(context.active_object)
 
     def draw(self, context: Context) -> None:
         layout = self.layout

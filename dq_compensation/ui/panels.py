@@ -6,6 +6,7 @@ from bpy.types import Context, Object, Panel, UILayout
 
 from ..lifecycle import enabling
 from ..modifier.made_for import joint_counts
+from ..scene.crowd_settings import is_crowd
 from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_palette, is_posed_copy
 from ..scene.targets import NOTHING_SELECTED, target_meshes
@@ -66,6 +67,8 @@ def _shown_meshes(context: Context) -> tuple[list[Object], str]:
     active = context.active_object
     if active is not None and (is_posed_copy(active) or is_palette(active)):
         return [], f"{active.name} belongs to a character that DQ Compensation deforms."
+    if is_crowd(active):
+        return [], ""
     meshes = target_meshes(context)
     if active is not None and active in meshes:
         return [active], ""

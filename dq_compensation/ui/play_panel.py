@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from bpy.types import Context, Object, Panel, ViewLayer
 
-from ..errors import UserError
 from ..scene.object_settings import settings_of
-from ..scene.take_settings import find_take
 from ..scene.targets import deformed_meshes
-from ..session.known_takes import read_take
+from ..session.known_takes import take_problem
 from ..wording import listed
 from .help import WithHelp
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
-NO_TAKE = "{armature} has no take {name}. Choose one in the list."
 CHOOSE = "Choose a take."
 GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
 DISABLED = "Takes play on enabled objects. Enable {objects}."
@@ -80,18 +77,6 @@ def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
     ]
     told = ((DISABLED, disabled), (GPU_ONLY, modified))
     return [text.format(objects=listed(names)) for text, names in told if names]
-
-
-def take_problem(armature: Object, name: str) -> str | None:
-    """Why an armature object does not play a take, or None."""
-    item = find_take(armature, name)
-    if item is None:
-        return NO_TAKE.format(armature=armature.name, name=name)
-    try:
-        read_take(item)
-    except UserError as error:
-        return str(error)
-    return None
 
 
 CLASSES = (VIEW3D_PT_dq_compensation_play,)

@@ -17,6 +17,8 @@ from bpy.props import (
 )
 from bpy.types import PropertyGroup
 
+from .crowd_properties import CLASSES as CROWD_CLASSES
+from .crowd_properties import DQCompensationCrowd
 from .example_properties import CLASSES as EXAMPLE_CLASSES
 from .example_properties import DQCompensationExampleBone, DQCompensationExamplePose, changed
 from .take_properties import CLASSES as TAKE_CLASSES
@@ -257,9 +259,17 @@ class DQCompensationSettings(PropertyGroup):
     )
     active_take: IntProperty(name="Active Take", override={"LIBRARY_OVERRIDABLE"})
     playback: PointerProperty(type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"})
+    # Of an Empty.
+    crowd: PointerProperty(type=DQCompensationCrowd, override={"LIBRARY_OVERRIDABLE"})
 
 
-CLASSES = (*EXAMPLE_CLASSES, *TAKE_CLASSES, DQCompensationNativeState, DQCompensationSettings)
+CLASSES = (
+    *EXAMPLE_CLASSES,
+    *TAKE_CLASSES,
+    *CROWD_CLASSES,
+    DQCompensationNativeState,
+    DQCompensationSettings,
+)
 
 
 def register() -> None:

@@ -16,8 +16,10 @@ from bpy.props import (
 )
 from bpy.types import PropertyGroup
 
+from ..scene.crowd_settings import roles_of
 from ..scene.object_settings import settings_of
 from ..scene.take_settings import takes_of
+from ..session.known_crowds import all_crowds, note_change
 from ..session.status import tag_redraw
 
 INTERPOLATIONS = (
@@ -48,7 +50,7 @@ _PLAYED: dict[str, Any] = {
 
 
 def _renamed(item: Any, _context: bpy.types.Context) -> None:
-    """Takes are found by their names: each has one of its own, and playback follows it."""
+    """Takes are found by their names: each has one of its own; playback and crowds follow it."""
     owner = item.id_data
     if isinstance(owner, bpy.types.Object):
         if not item.name and item.former_name:
@@ -67,8 +69,19 @@ def _renamed(item: Any, _context: bpy.types.Context) -> None:
         for field in ("take", "second_take"):
             if item.former_name and getattr(playback, field) == item.former_name:
                 setattr(playback, field, name)
+        if item.former_name:
+            _follow_in_crowds(owner, item.former_name, name)
         item.former_name = name
     tag_redraw()
+
+
+def _follow_in_crowds(owner: bpy.types.Object, former: str, name: str) -> None:
+    for crowd in all_crowds():
+        for role in roles_of(crowd) if crowd.library is None else ():
+            if role.character == owner:
+                role.take = name if role.take == former else role.take
+                role.then = name if role.then == former else role.then
+    note_change()
 
 
 class DQCompensationTake(PropertyGroup):

@@ -30,6 +30,7 @@ from .instanced_mesh import InstancedMesh, most_instances, wanted_layout
 from .instanced_surface import placements_texture
 from .kernels import PosePaletteLayout
 from .members import Key, Member, Places, member_of
+from .played_takes import Instances, Playing
 from .playing import plays, scene_time
 from .take_tables import InstanceGroup
 
@@ -146,7 +147,7 @@ class Arrangement:
         self._group_of: list[int] = []
         self._batch_of: list[Batch] = []
         for batch in self.batches:
-            rigs = tuple((each.binding.armature_uid, each.playing) for each in batch.members)
+            rigs = tuple(member.motion for member in batch.members)
             if rigs not in places:
                 places[rigs] = len(places)
                 self._batch_of.append(batch)
@@ -156,10 +157,10 @@ class Arrangement:
         # As read last, and with the last good poses in the place of broken ones.
         self._read: NDArray[np.floating] | None = None
         self._matrices: NDArray[np.floating] | None = None
+        self._playings = self._current_playings()
         self.poses: Playback | GivenPoses
         if self.batches[0].members[0].playing is not None:
-            played = [[each.playing for each in of.members] for of in self._batch_of]
-            self.poses = Playback(played, layout, fps)  # type: ignore[arg-type]
+            self.poses = Playback(list(map(Instances.of, self._playings)), layout, fps)
         else:
             rigs_of = [(of.members[0].binding.skeleton, len(of.members)) for of in self._batch_of]
             self.poses = GivenPoses(rigs_of, layout)
@@ -176,6 +177,10 @@ class Arrangement:
         for batch, members in zip(self.batches, keyed, strict=True):
             batch.members = list(members)
         if isinstance(self.poses, Playback):
+            playings = self._current_playings()
+            if playings != self._playings:
+                self.poses.change(list(map(Instances.of, playings)))
+                self._playings = playings
             posed = self.poses.play(frame)
             if not self._told:
                 self._tell(problem, {})
@@ -183,6 +188,13 @@ class Arrangement:
             posed = self._upload_poses(self.poses, problem)
         for batch, group in zip(self.batches, self._group_of, strict=True):
             batch.update(self.poses, self.poses.groups[group], posed=posed)
+
+    def _current_playings(self) -> list[list[Playing]]:
+        """What the members of each group play; empty where they follow armatures."""
+        return [
+            [each.playing for each in batch.members if each.playing is not None]
+            for batch in self._batch_of
+        ]
 
     def _upload_poses(self, poses: GivenPoses, problem: Problem) -> bool:
         """Upload the poses of the armatures; returns whether one has changed."""

@@ -23,10 +23,10 @@ from ..scene.numpy_evaluator import shape_key_values
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from .gpu_mesh import GpuMesh
+from .played_takes import Playing
 from .playing import followed_keys, key_values_at, playing_of, pose_at, scene_time
 from .pose_palette import PosePalette
 from .skinning import DeformedMesh
-from .take_tables import Playing
 
 
 @dataclass(eq=False)

@@ -14,16 +14,19 @@ from ..errors import BindingError, PoseError
 from ..scene.example_capture import support_of, support_weights
 from ..scene.object_settings import Settings, settings_of
 from ..scene.units import world_millimetres
+from ..session.crowd_failures import forget_failures
 from ..session.enabled_objects import enabled_objects
+from ..session.known_crowds import crowds_of_layer
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .batches import Batches
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
 from .characters import Character, Characters
+from .crowd_display import Crowds
 from .instance_shaders import free_instance_shaders
 from .legend import Legend, draw_legends
 from .members import Member
-from .object_drawing import draw_batch, draw_object
+from .object_drawing import draw_batch, draw_figures, draw_object
 from .overlay import ColouredCharacter, colour_block, reference_settings
 from .see_through import surface_alpha
 from .shaders import free_shaders
@@ -37,6 +40,7 @@ class _Session:
 
     characters: Characters
     batches: Batches
+    crowds: Crowds
     view: ViewUniforms
     colours: GPUUniformBuf
     coloured: dict[int, ColouredCharacter] = field(default_factory=dict)
@@ -59,13 +63,17 @@ def draw() -> None:
         _keep_only_drawn(_session, enabled)
     objects = [obj for obj in enabled if _is_shown(obj, context)]
     coloured = [obj for obj in enabled if _is_shown_coloured(obj, context)]
-    if not objects and not coloured:
+    crowds = crowds_of_layer(context.view_layer)
+    if _session is not None and not crowds:
+        _session.crowds.drop(context.scene, context.view_layer)
+    if not objects and not coloured and not crowds:
         return
     if not all(map(follows_viewports, objects)):
         check_soon()
     depsgraph = context.evaluated_depsgraph_get()
     session = _get_session()
     _update_view(session, context.space_data)
+    _draw_crowds(session, crowds, enabled, depsgraph, context)
     with session.characters.drawing():
         alone = _draw_batches(session, objects, depsgraph, context)
         for drawn, draw_one, failed in (
@@ -78,6 +86,21 @@ def draw() -> None:
                 except Exception as error:  # noqa: BLE001 - the others are drawn all the same
                     failed(obj, error)
                     check_soon()
+
+
+def _draw_crowds(
+    session: _Session,
+    crowds: list[bpy.types.Object],
+    enabled: list[bpy.types.Object],
+    depsgraph: bpy.types.Depsgraph,
+    context: bpy.types.Context,
+) -> None:
+    """Draw the figures of crowds."""
+    if not crowds or drawing_refusal() is not None:
+        return
+    shown = [(crowd, _is_visible(crowd, context)) for crowd in crowds]
+    for figures in session.crowds.update(shown, enabled, session.view, depsgraph):
+        draw_figures(figures, session.view, context)
 
 
 def _draw_batches(
@@ -135,6 +158,8 @@ def free() -> None:
     if _session is not None:
         _session.characters.clear()
         _session.batches.clear()
+        _session.crowds.clear()
+        forget_failures()
         _session.coloured.clear()
         _session.legends.clear()
 
@@ -142,7 +167,7 @@ def free() -> None:
 def _get_session() -> _Session:
     global _session
     if _session is None:
-        _session = _Session(Characters(), Batches(), ViewUniforms(), colour_block())
+        _session = _Session(Characters(), Batches(), Crowds(), ViewUniforms(), colour_block())
     return _session
 
 

@@ -7,6 +7,7 @@ say of each bone, then the product down the hierarchy. `instanced_mesh` skins by
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import gpu
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from ..core.skeleton import Skeleton
 from . import instance_shaders
 from .gpu_objects import set_ints
+from .instance_lists import InstanceList, ListPart
 from .kernels import PosePaletteLayout
-from .take_tables import BONE_STRIDE, INSTANCE_STRIDE, InstanceGroup, Playing, TakeTables, rest_rows
+from .played_takes import Instances
+from .take_tables import BONE_STRIDE, INSTANCE_STRIDE, InstanceGroup, TakeTables, rest_rows
 from .textures import dispatch, empty_texture, texture_bytes, texture_from_array
 
 
@@ -37,12 +40,9 @@ class InstancePoses:
     def __init__(
         self, groups: Sequence[InstanceGroup], layout: PosePaletteLayout, *, scaled: bool
     ) -> None:
-        self.groups = tuple(groups)
         self.scaled = scaled
         self.layout = layout.with_scales() if scaled else layout
-        self._row_count = sum(group.count * group.row_count for group in groups)
-        self._instance_count = sum(group.count for group in groups)
-        self._most_rows = max((group.row_count for group in groups), default=0)
+        self._set_groups(groups)
         self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
         self.locals: GPUTexture | None = None
 
@@ -57,16 +57,52 @@ class InstancePoses:
         start = group.first_row + first * group.row_count
         set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
 
+    def _set_groups(self, groups: Sequence[InstanceGroup]) -> None:
+        self.groups = tuple(groups)
+        self._row_count = sum(group.count * group.row_count for group in groups)
+        self._instance_count = sum(group.count for group in groups)
+        self._most_rows = max((group.row_count for group in groups), default=0)
+
     def gpu_bytes(self) -> int:
         """The memory of all textures."""
         return sum(texture_bytes(each) for each in vars(self).values() if _is_texture(each))
+
+
+@dataclass(frozen=True)
+class PosedGroup:
+    """The poses of instances of a group that a pass reads.
+
+    Attributes:
+        first: the first of the instances, counted in the group.
+        chosen: those that the pass is for; None: all.
+    """
+
+    poses: InstancePoses
+    group: InstanceGroup
+    first: int = 0
+    chosen: ListPart | None = None
+
+    @property
+    def listed(self) -> bool:
+        """Whether instances are chosen."""
+        return self.chosen is not None
+
+    def count(self, every: int) -> int:
+        """The number of instances that the pass is for, of so many."""
+        return every if self.chosen is None else self.chosen.count
+
+    def bind(self, shader: GPUShader) -> None:
+        """Give them to a bound shader."""
+        self.poses.bind(shader, self.group, self.first)
+        if self.chosen is not None:
+            self.chosen.bind(shader)
 
 
 class Playback(InstancePoses):
     """The poses of instances that play takes.
 
     Args:
-        characters: the instances of each character; their takes are fitted to its skeleton.
+        characters: the instances of each character.
         layout: what the meshes read of a pose; see `kernels.pose_palette_layout`.
         fps: the frame rate of the scene; None: that of each take.
 
@@ -76,19 +112,42 @@ class Playback(InstancePoses):
 
     def __init__(
         self,
-        characters: Sequence[Sequence[Playing]],
+        characters: Sequence[Instances],
         layout: PosePaletteLayout,
         fps: float | None = None,
     ) -> None:
-        tables = TakeTables(characters, fps)
-        super().__init__(tables.groups, layout, scaled=tables.scaled)
-        self._instances = texture_from_array(tables.instances, 4)
-        self._tracks = texture_from_array(tables.tracks, 2)
-        self._key_frames = texture_from_array(tables.key_frames, 1)
-        self._keys = texture_from_array(tables.keys, 4)
-        self._bones = texture_from_array(tables.bones, 4)
+        self._fps = fps
+        self._tables = TakeTables([instances.takes for instances in characters])
+        groups = self._tables.groups([instances.count for instances in characters])
+        super().__init__(groups, layout, scaled=self._tables.scaled)
+        self._tracks = texture_from_array(self._tables.tracks, 2)
+        self._key_frames = texture_from_array(self._tables.key_frames, 1)
+        self._keys = texture_from_array(self._tables.keys, 4)
+        self._bones = texture_from_array(self._tables.bones, 4)
         self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
+        self._instances = self._instances_texture(characters)
+        self._row_capacity = self._row_count
         self._frame: float | None = None
+
+    def has_takes_of(self, characters: Sequence[Instances]) -> bool:
+        """Whether `change` can take these instances: their takes are the same."""
+        return self._tables.characters == tuple(instances.takes for instances in characters)
+
+    def change(self, characters: Sequence[Instances]) -> None:
+        """Play other instances of the same takes; nothing is made anew that keeps its size.
+
+        Raises:
+            ValueError: of `TakeTables`.
+        """
+        groups = self._tables.groups([instances.count for instances in characters])
+        self._set_groups(groups)
+        # Not for a few instances less: they may come back.
+        if not self._row_capacity / 2 <= self._row_count <= self._row_capacity:
+            self._row_capacity = self._row_count
+            self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
+            self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
+        self._instances = self._instances_texture(characters)
+        self._frame = None
 
     def play(self, frame: float) -> bool:
         """Pose all instances.
@@ -102,32 +161,54 @@ class Playback(InstancePoses):
         if frame == self._frame or not self._instance_count:
             return False
         self._frame = frame
-        try:
-            self.interpolate(frame)
-            self.chain()
-        finally:
-            gpu.shader.unbind()
+        self.pose(frame)
         return True
 
-    def interpolate(self, frame: float) -> None:
+    def pose(self, frame: float, chosen: InstanceList | None = None) -> None:
+        """Pose instances.
+
+        Args:
+            frame: of the scene, with its fraction.
+            chosen: those to pose; by default all.
+        """
+        try:
+            self.interpolate(frame, chosen)
+            self.chain(chosen)
+        finally:
+            gpu.shader.unbind()
+
+    def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
         """The first pass."""
-        shader: Any = instance_shaders.interpolate_keys_shader(self.scaled)
+        shader: Any = instance_shaders.interpolate_keys_shader(self.scaled, chosen is not None)
         shader.bind()
         for name in ("instances", "tracks", "key_frames", "keys"):
             shader.uniform_sampler(name, getattr(self, f"_{name}"))
         shader.uniform_float("frame", frame)
         shader.image("locals", self.locals)
-        dispatch(shader, self._most_rows, self._instance_count)
+        self._dispatch(shader, chosen)
 
-    def chain(self) -> None:
+    def chain(self, chosen: InstanceList | None = None) -> None:
         """The second pass."""
-        shader: Any = instance_shaders.chain_bones_shader(self.layout, self.scaled)
+        shader: Any = instance_shaders.chain_bones_shader(
+            self.layout, self.scaled, listed=chosen is not None
+        )
         shader.bind()
         shader.uniform_sampler("instances", self._instances)
         shader.uniform_sampler("bones", self._bones)
         shader.uniform_sampler("locals", self.locals)
         shader.image("palettes", self.palettes)
-        dispatch(shader, self._most_rows, self._instance_count)
+        self._dispatch(shader, chosen)
+
+    def _dispatch(self, shader: GPUShader, chosen: InstanceList | None) -> None:
+        count = self._instance_count
+        if chosen is not None:
+            every = chosen.part(0, count)
+            every.bind(shader)
+            count = every.count
+        dispatch(shader, self._most_rows, count)
+
+    def _instances_texture(self, characters: Sequence[Instances]) -> GPUTexture:
+        return texture_from_array(self._tables.rows(self.groups, characters, self._fps), 4)
 
 
 class GivenPoses(InstancePoses):

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ..core.example_poses import ExamplePoses
 from . import instance_shaders
 from .gpu_objects import set_ints
-from .instance_poses import InstancePoses
-from .take_tables import InstanceGroup
+from .instance_poses import PosedGroup
 from .textures import dispatch, empty_texture, texture_from_array
 
 _GIVEN, _OF_TAKE, _OF_EXAMPLE = 0.0, 1.0, 2.0
@@ -81,18 +80,21 @@ class InstancedKeys:
         self._rows = rows
         self._sources = texture_from_array(rows, 4)
 
-    def find(self, poses: InstancePoses, group: InstanceGroup, first: int) -> None:
-        """Find the values for the current poses."""
-        shader: Any = instance_shaders.key_values_shader(poses.layout, poses.key_stride)
+    def find(self, posed: PosedGroup) -> None:
+        """Find the values for poses."""
+        poses = posed.poses
+        shader: Any = instance_shaders.key_values_shader(
+            poses.layout, poses.key_stride, posed.listed
+        )
         shader.bind()
-        poses.bind(shader, group, first)
+        posed.bind(shader)
         shader.uniform_sampler("key_sources", self._sources)
         shader.uniform_sampler("given_values", self._given)
         shader.uniform_sampler("locals", poses.locals or self._given)
         shader.uniform_sampler("examples", self._examples)
         set_ints(shader, {"key_count": self.key_count})
         shader.image("key_values", self.values)
-        dispatch(shader, self.key_count, self.count)
+        dispatch(shader, self.key_count, posed.count(self.count))
 
 
 def example_rows(examples: ExamplePoses) -> tuple[NDArray[np.floating], NDArray[np.intp]]:

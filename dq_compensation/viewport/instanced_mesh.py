@@ -1,8 +1,8 @@
 """Skins many instances of one mesh: one dispatch, whatever their number.
 
 mesh = GpuMesh(...)                                        # once, shared by all instances
-playback = Playback([instances], layout)                   # or GivenPoses
-crowd = InstancedMesh(mesh, skeleton, len(instances))
+playback = Playback([Instances.of(playings)], layout)      # or GivenPoses
+crowd = InstancedMesh(mesh, skeleton, len(playings))
 ...
 playback.play(frame)                                       # each frame
 crowd.deform(deformation, playback, playback.groups[0])
@@ -10,25 +10,25 @@ crowd.deform(deformation, playback, playback.groups[0])
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import gpu
 import numpy as np
 from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
-from ..core.compensation import Compensation, PublishedCompensation
-from ..core.deform import Deformation
-from ..core.limb_joints import LimbJoints
-from ..core.measured_joints import MeasuredJoints
+from ..core.compensation import Compensation
+from ..core.deform import Deformation, Method
 from ..core.skeleton import Skeleton
 from . import instance_shaders
 from .gpu_mesh import GpuMesh
 from .gpu_objects import set_ints
 from .influence_packing import MAX_TEXELS
-from .instance_poses import InstancePoses
+from .instance_lists import ListPart
+from .instance_poses import InstancePoses, PosedGroup
 from .instanced_keys import InstancedKeys
+from .instanced_limbs import InstancedLimbs
 from .kernels import (
     JOINTS_LAYOUT,
     KERNELS,
@@ -101,15 +101,12 @@ class InstancedMesh:
         self.positions = empty_texture(count * self.mesh_rows * TEXTURE_WIDTH, "RGBA32F")
         self.normals: GPUTexture | None = None
         self.keys = InstancedKeys(mesh.key_count, count) if mesh.key_count else None
-        self._of_vertices = VertexTextures()
+        # Of each method that is in use.
+        self._of_vertices: dict[Method, VertexTextures] = {}
         self._spaces_of: tuple[bytes, bytes] | None = None
+        self._shared_space = False
         self._object_space: GPUTexture | None = None
-        self._posed_of: Compensation | None = None
-        self._joints: GPUTexture | None = None
-        self._rest_joints: GPUTexture | None = None
-        self._limbs: GPUTexture | None = None
-        self._limb_directions: GPUTexture | None = None
-        self._bone_limbs: GPUTexture | None = None
+        self._limbs: InstancedLimbs | None = None
         self._centres: GPUTexture | None = None
 
     def deform(
@@ -118,12 +115,13 @@ class InstancedMesh:
         poses: InstancePoses,
         group: InstanceGroup,
         objects_to_armature: NDArray[np.floating] | None = None,
-        factors: NDArray[np.floating] | None = None,
+        factors: NDArray[np.floating] | float | None = None,
         *,
         first: int = 0,
+        chosen: ListPart | None = None,
         with_normals: bool = True,
     ) -> None:
-        """Deform the vertices of all instances, and find their normals.
+        """Deform the vertices of instances, and find their normals.
 
         Args:
             deformation: of the mesh.
@@ -131,9 +129,10 @@ class InstancedMesh:
             group: one of `poses.groups`, with the skeleton of the mesh.
             objects_to_armature: shape (4, 4) for all or (I, 4, 4), A^-1 O of the world matrices; by
                 default the identity.
-            factors: shape (I,), how much of the compensation acts on each; by default that of the
-                deformation. That must not be 0 then.
+            factors: how much of the compensation acts on all, or shape (I,) on each; by default
+                that of the deformation. That must not be 0 then.
             first: the instance of the group that is the first here.
+            chosen: the instances to deform; by default all.
 
         Raises:
             ValueError: the deformation has another number of vertices, or an object or its armature
@@ -142,17 +141,19 @@ class InstancedMesh:
         vertices = deformation.skinning.vertex_count
         if vertices != self.mesh.vertex_count:
             raise ValueError(f"A deformation of {vertices} vertices for {self.mesh.vertex_count}")
-        if not vertices or not self.count:
+        if not vertices or not (self.count if chosen is None else chosen.count):
             return
-        self._of_vertices.update(deformation)
-        every = np.full(self.count, deformation.factor) if factors is None else factors
-        self._set_spaces(objects_to_armature, every)
+        of_vertices = self._of_vertices.setdefault(deformation.method, VertexTextures())
+        of_vertices.update(deformation)
+        factors = deformation.factor if factors is None else factors
+        self._set_spaces(objects_to_armature, np.asarray(factors))
+        posed = PosedGroup(poses, group, first, chosen)
         try:
             if self.keys is not None:
-                self.keys.find(poses, group, first)
-            self._skin(deformation, poses, group, first)
+                self.keys.find(posed)
+            self._skin(deformation, of_vertices, posed)
             if with_normals and self.mesh.group_count:
-                self._find_normals()
+                self._find_normals(chosen)
         finally:
             gpu.shader.unbind()
 
@@ -168,12 +169,12 @@ class InstancedMesh:
 
     def gpu_bytes(self) -> dict[str, int]:
         """The current bytes on the GPU, by name, without those of the mesh."""
-        every = vars(self) | vars(self._of_vertices) | (vars(self.keys) if self.keys else {})
-        return {
-            name.lstrip("_"): texture_bytes(value)
-            for name, value in every.items()
-            if isinstance(value, GPUTexture)
-        }
+        owners = [self, *self._of_vertices.values(), self.keys, self._limbs]
+        found: Counter[str] = Counter()
+        for name, value in (each for owner in owners if owner for each in vars(owner).items()):
+            if isinstance(value, GPUTexture):
+                found[name.lstrip("_")] += texture_bytes(value)
+        return dict(found)
 
     def _read(self, texture: GPUTexture, rows: int, used: int) -> NDArray[np.float32]:
         stride = rows * TEXTURE_WIDTH
@@ -193,39 +194,47 @@ class InstancedMesh:
             inverse = np.full((4, 4), np.nan)
         if not np.isfinite(inverse).all():
             raise ValueError("The object or its armature is scaled to nothing")
-        rows = np.zeros((self.count, OBJECT_SPACE_TEXELS, 4), np.float32)
+        self._shared_space = matrices.ndim == 2 and not factors.ndim
+        count = 1 if self._shared_space else self.count
+        rows = np.zeros((count, OBJECT_SPACE_TEXELS, 4), np.float32)
         rows[:, 0:3], rows[:, 3:6] = matrices[..., :3, :], inverse[..., :3, :]
         rows[:, 6, 0] = factors
         self._object_space = texture_from_array(rows.reshape(-1, 4), 4)
         self._spaces_of = wanted
 
     def _skin(
-        self, deformation: Deformation, poses: InstancePoses, group: InstanceGroup, first: int
+        self, deformation: Deformation, of_vertices: VertexTextures, posed: PosedGroup
     ) -> None:
-        mesh, kernel, of_vertices = self.mesh, kernel_of(deformation), self._of_vertices
+        mesh, kernel, poses = self.mesh, kernel_of(deformation), posed.poses
         traits = KERNELS[kernel]
+        limbs = None
         if kernel in {"MEASURED", "PUBLISHED"}:
             assert deformation.compensation is not None
-            self._pose_limbs(deformation.compensation, poses, group, first)
+            limbs = self._limbs_of(deformation.compensation, posed.group)
+            limbs.pose(posed)
         if "centres" in traits.samplers:
-            self._find_centres(poses, group, first)
+            self._find_centres(posed)
         names = (*of_vertices.names, *(("shape_keys",) if self.keys is not None else ()))
         scaled = poses.scaled or of_vertices.blend is not None
-        shader = instance_shaders.instanced_skinning_shader(kernel, poses.layout, scaled, names)
+        shader = instance_shaders.instanced_skinning_shader(
+            kernel,
+            poses.layout,
+            scaled,
+            names,
+            shared_space=self._shared_space,
+            listed=posed.listed,
+        )
         shader.bind()
-        poses.bind(shader, group, first)
+        posed.bind(shader)
         shader.uniform_sampler("rest", mesh.rest)
         shader.uniform_sampler("influences", mesh.influences)
         textures = {"object_space": self._object_space}
         constants = {"mesh_rows": self.mesh_rows}
         if "amounts" in traits.samplers:
             textures["amounts"] = of_vertices.amounts
-        if kernel == "MEASURED":
-            assert isinstance(deformation.compensation, MeasuredJoints)
-            textures["joints_texture"] = self._joints
-            constants["joint_count"] = len(deformation.compensation.limbs.heads)
-        elif kernel == "PUBLISHED":
-            textures["limbs"] = self._limbs
+        if limbs is not None:
+            textures |= limbs.textures
+            constants |= limbs.constants
         elif kernel == "SPHERICAL_JOINT":
             textures |= {"joint_of_vertex": mesh.joint_of_vertex, "centres": self._centres}
             constants["set_count"] = mesh.set_count
@@ -238,90 +247,46 @@ class InstancedMesh:
             shader.uniform_sampler(name, _there(texture))
         set_ints(shader, constants)
         shader.image("positions", self.positions)
-        dispatch(shader, mesh.vertex_count, self.count)
+        dispatch(shader, mesh.vertex_count, posed.count(self.count))
 
-    def _pose_limbs(
-        self, compensation: Compensation, poses: InstancePoses, group: InstanceGroup, first: int
-    ) -> None:
-        """Find the posed limbs or joints of a compensation."""
-        if compensation is not self._posed_of:
-            self._upload_limbs(compensation, group)
-            self._posed_of = compensation
-        shader: Any
-        if isinstance(compensation, MeasuredJoints):
-            shader = instance_shaders.pose_joints_shader(poses.layout, poses.scaled)
-            name, rest, count = "joints", self._rest_joints, len(compensation.limbs.heads)
-        else:
-            shader = instance_shaders.pose_limbs_shader(poses.layout)
-            name, rest, count = "limbs", self._limb_directions, group.row_count
-        shader.bind()
-        poses.bind(shader, group, first)
-        shader.uniform_sampler("bone_limbs", _there(self._bone_limbs))
-        if name == "joints":
-            shader.uniform_sampler("rest_joints", _there(rest))
-            set_ints(shader, {"joint_count": count})
-        else:
-            shader.uniform_sampler("limb_directions", _there(rest))
-        shader.image(name, _there(self._joints if name == "joints" else self._limbs))
-        dispatch(shader, count, self.count)
+    def _limbs_of(self, compensation: Compensation, group: InstanceGroup) -> InstancedLimbs:
+        limbs = self._limbs
+        if limbs is None or limbs.compensation is not compensation:
+            rows = group.row_count
+            limbs = self._limbs = InstancedLimbs(compensation, self.skeleton, self.count, rows)
+        return limbs
 
-    def _upload_limbs(self, compensation: Compensation, group: InstanceGroup) -> None:
-        skeleton = self.skeleton
-        rows = np.zeros((skeleton.bone_count, 2, 4))
-        rows[:, 0, :3], rows[:, 0, 3] = skeleton.heads, skeleton.start_rows
-        rows[:, 1, :3], rows[:, 1, 3] = skeleton.tails, skeleton.end_rows
-        self._bone_limbs = texture_from_array(rows.reshape(-1, 4), 4)
-        if isinstance(compensation, MeasuredJoints):
-            limbs = compensation.limbs
-            size = self.count * len(limbs.heads) * JOINTS_LAYOUT.stride
-            self._joints = empty_texture(size, "RGBA32F")
-            self._rest_joints = texture_from_array(_joint_rows(limbs), 4)
-        elif isinstance(compensation, PublishedCompensation):
-            bones = skeleton.bone_of_row
-            directions = np.zeros((group.row_count, 4))
-            directions[: len(bones), :3] = compensation.limb_directions[bones]
-            directions[: len(bones), 3] = bones
-            self._limbs = empty_texture(self.count * group.row_count, "RGBA32F")
-            self._limb_directions = texture_from_array(directions, 4)
-
-    def _find_centres(self, poses: InstancePoses, group: InstanceGroup, first: int) -> None:
+    def _find_centres(self, posed: PosedGroup) -> None:
         mesh = self.mesh
         if self._centres is None:
             self._centres = empty_texture(self.count * mesh.set_count, "RGBA32F")
         if not mesh.set_count:
             return
-        shader: GPUShader = instance_shaders.instanced_centres_shader(poses.layout)
+        shader: GPUShader = instance_shaders.instanced_centres_shader(
+            posed.poses.layout, posed.listed
+        )
         shader.bind()
-        poses.bind(shader, group, first)
+        posed.bind(shader)
         shader.uniform_sampler("joint_sets", mesh.joint_sets)
         shader.uniform_sampler("joint_bones", mesh.joint_bones)
         set_ints(shader, {"set_count": mesh.set_count})
         shader.image("centres", self._centres)
-        dispatch(shader, mesh.set_count, self.count)
+        dispatch(shader, mesh.set_count, posed.count(self.count))
 
-    def _find_normals(self) -> None:
+    def _find_normals(self, chosen: ListPart | None) -> None:
         mesh = self.mesh
         if self.normals is None:
             self.normals = empty_texture(self.count * self.group_rows * TEXTURE_WIDTH, "RGBA16F")
-        shader = instance_shaders.instanced_normals_shader()
+        shader = instance_shaders.instanced_normals_shader(chosen is not None)
         shader.bind()
+        if chosen is not None:
+            chosen.bind(shader)
         shader.uniform_sampler("positions", self.positions)
         shader.uniform_sampler("groups", mesh.groups)
         shader.uniform_sampler("fans", mesh.fans)
         set_ints(shader, {"mesh_rows": self.mesh_rows, "group_rows": self.group_rows})
         shader.image("normals", self.normals)
-        dispatch(shader, mesh.group_count, self.count)
-
-
-def _joint_rows(limbs: LimbJoints) -> NDArray[np.floating]:
-    """The texels of `rest_joints` in `pose_joints.glsl`: shape (4 J, 4)."""
-    skeleton = limbs.skeleton
-    rows = np.zeros((len(limbs.heads), 4, 4))
-    rows[:, 0, :3], rows[:, 0, 3] = limbs.heads, skeleton.start_rows[limbs.children]
-    rows[:, 1, :3], rows[:, 1, 3] = limbs.forth, skeleton.end_rows[limbs.parents]
-    rows[:, 2, :3] = limbs.back
-    rows[:, 3, 0], rows[:, 3, 1] = limbs.children, limbs.parents
-    return rows.reshape(-1, 4)
+        dispatch(shader, mesh.group_count, self.count if chosen is None else chosen.count)
 
 
 def _there(texture: GPUTexture | None) -> GPUTexture:

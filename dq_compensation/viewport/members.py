@@ -17,8 +17,8 @@ from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from ..scene.twins import twin_digest
+from .played_takes import Playing
 from .playing import followed_keys, playing_of
-from .take_tables import Playing
 
 # A^-1 O of copies may differ by this share of the mesh's size; see `scene.armature.same_place`.
 _SAME_PLACE = 5e-5
@@ -58,7 +58,13 @@ class Member:
     @property
     def signature(self) -> Key:
         """Differs where other textures or tables are needed."""
-        return self.binding.object_uid, self.binding.armature_uid, self.playing
+        return self.binding.object_uid, *self.motion
+
+    @property
+    def motion(self) -> Key:
+        """Equal for members whose poses are the same: the armature, and its takes if it plays."""
+        takes = () if self.playing is None else self.playing.takes
+        return self.binding.armature_uid, takes
 
 
 class Places:

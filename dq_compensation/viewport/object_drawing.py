@@ -11,7 +11,8 @@ import numpy as np
 from gpu.types import GPUTexture
 
 from .batches import Batch
-from .instanced_surface import draw_instances, draw_wires_of_instances
+from .crowd_stage import FigureMesh
+from .instanced_surface import DrawnFigures, draw_instances, draw_wires_of_instances
 from .see_through import surface_alpha
 from .skinning import DeformedMesh
 from .studio_light import Rgb, surface_materials, wire_colour
@@ -55,6 +56,29 @@ def draw_batch(batch: Batch, view: ViewUniforms, context: bpy.types.Context) -> 
         draw_part(place, 1)
 
 
+def draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Context) -> None:
+    """Draw a mesh of all figures at once. Seen through, a figure hides those behind it."""
+    obj, shading = figures.obj, _shading(context)
+    parts = [
+        (part, DrawnFigures(chosen, figures.to_character))
+        for part, chosen in figures.parts
+        if chosen.count
+    ]
+
+    def surface(alpha: float) -> None:
+        look = surface_materials(obj, shading, alpha)
+        for part, drawn in parts:
+            draw_instances(part, view, figures.placements, look, figures=drawn)
+
+    def wire() -> None:
+        if _has_wire(obj, context):
+            colour = (*wire_colour(obj, shading, active=False, selected=False), 1.0)
+            for part, drawn in parts:
+                draw_wires_of_instances(part, view, figures.placements, colour, figures=drawn)
+
+    _draw(surface, wire, context)
+
+
 def _draw_part(
     batch: Batch,
     placements: GPUTexture,
@@ -77,7 +101,9 @@ def _draw_part(
         for colour, first, count in _runs(colours, start):
             if colour is not None:
                 drawn = (*colour, 1.0)
-                draw_wires_of_instances(instances, view, placements, drawn, first, count)
+                draw_wires_of_instances(
+                    instances, view, placements, drawn, first=first, count=count
+                )
 
     _draw(surface, wire, context)
 

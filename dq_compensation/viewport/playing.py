@@ -19,7 +19,7 @@ from ..scene.setup import find_rig
 from ..scene.shape_key_offsets import ShapeKeys
 from ..scene.twins import skeleton_digest
 from ..session.known_takes import take_named
-from .take_tables import Playing, TakeTiming
+from .played_takes import Playing, TakeTiming
 
 # By the take, and the bones that it moves.
 _fitted: WeakKeyDictionary[Take, dict[str, Take]] = WeakKeyDictionary()
@@ -57,7 +57,7 @@ def playing_of(armature: bpy.types.Object, binding: Binding) -> Playing | None:
     second = take_named(armature, playback.second_take) if playback.second_take else None
     if second is None:
         return Playing(timing(fitted_take(first, binding)))
-    one, other = _faded(fitted_take(first, binding), fitted_take(second, binding))
+    one, other = faded_takes(fitted_take(first, binding), fitted_take(second, binding))
     return Playing(timing(one), timing(other), playback.fade_start, playback.fade_frames)
 
 
@@ -130,7 +130,7 @@ def _fade(playing: Playing, frame: float) -> float:
     return min(max(share, 0.0), 1.0)
 
 
-def _faded(first: Take, second: Take) -> tuple[Take, Take]:
+def faded_takes(first: Take, second: Take) -> tuple[Take, Take]:
     """Two takes that can be cross-faded; the same objects each time."""
     if np.array_equal(first.parents, second.parents):
         return first, second

@@ -59,9 +59,14 @@ class SurfaceMaterial:
 
 
 class ViewUniforms:
-    """The view of a region and its lights, on the GPU; make one and update it for each region."""
+    """The view of a region and its lights, on the GPU; make one and update it for each region.
+
+    Attributes:
+        to_view, to_clip: the matrices from world to view space and on to clip space.
+    """
 
     def __init__(self) -> None:
+        self.to_view = self.to_clip = np.eye(4)
         self._texels = np.zeros((VIEW_TEXELS, 4), np.float32)
         self.block = new_uniform_buffer(self._texels)
 
@@ -83,6 +88,7 @@ class ViewUniforms:
             ambient: linear colour.
             highlights: whether materials reflect the lamps.
         """
+        self.to_view, self.to_clip = np.array(view_matrix), np.array(projection_matrix)
         texels = self._texels
         texels[0:4] = np.asarray(view_matrix, np.float32).T
         texels[4:8] = np.asarray(projection_matrix, np.float32).T

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,55 +12,14 @@ from ..core.dual_quaternion import quaternions_from_matrices
 from ..core.takes import Take
 from ..core.vectors import unit_or
 from .influence_packing import MAX_TEXELS
+from .played_takes import Instances, Timings
 
 INSTANCE_STRIDE, BONE_STRIDE = 5, 8
 MAX_INSTANCES = 65_535
 """What one dimension of a dispatch may count to on every driver."""
 _REPEATS, _BY_DUAL_QUATERNIONS = 1, 2
-# What Blender appends to the name of a copy.
-_COPY_NUMBER = re.compile(r"\.\d{3,}$")
 # Axes at rest that are off the length 1, or off right angles, by more than rounding.
 _NOT_UNIT = 1e-3
-
-
-@dataclass(frozen=True)
-class TakeTiming:
-    """A take and when it is played; see `core.takes.take_times`.
-
-    Attributes:
-        take: fitted to the skeleton that it moves.
-        phase: in frames of the take.
-        speed: 1 is that of the take.
-    """
-
-    take: Take
-    phase: float = 0.0
-    speed: float = 1.0
-    loop: bool = True
-
-
-@dataclass(frozen=True)
-class Playing:
-    """The takes that one instance plays.
-
-    Attributes:
-        second: fades in from the frame `fade_start` of the scene on, within `fade_frames` frames.
-    """
-
-    first: TakeTiming
-    second: TakeTiming | None = None
-    fade_start: float = 0.0
-    fade_frames: float = 0.0
-
-    @property
-    def timings(self) -> tuple[TakeTiming, ...]:
-        """Of one take or two."""
-        return (self.first,) if self.second is None else (self.first, self.second)
-
-    def value_mesh(self, mesh_name: str) -> str:
-        """The mesh of the takes whose shape keys a mesh follows: a copy those of its original."""
-        known = any(mesh_name in each.take.values.mesh_names for each in self.timings)
-        return mesh_name if known else _COPY_NUMBER.sub("", mesh_name)
 
 
 @dataclass(frozen=True)
@@ -94,65 +52,135 @@ class InstanceGroup:
 
 
 class TakeTables:
-    """The arrays of all instances; they change when an instance does, not with the frame.
+    """The arrays of the takes of several characters: what all their instances have in common.
 
     Args:
-        characters: the instances of each character; their takes are fitted to its skeleton.
-        fps: the frame rate of the scene; None: that of each take.
+        characters: the takes of each, fitted to its skeleton.
 
     Attributes:
+        characters: as given.
         scaled: whether a bone has a scale anywhere.
-        groups: one for each character.
-        instances, tracks, key_frames, keys, bones: as the shaders `interpolate_keys` and
-            `chain_bones` say, one texel a row.
+        tracks, key_frames, keys, bones: as the shaders `interpolate_keys` and `chain_bones` say,
+            one texel a row.
 
     Raises:
-        ValueError: two takes of an instance do not have the same bones and parents, or there is
-            more than the textures can address.
+        ValueError: takes of a character do not have the same bones, or there is more than the
+            textures can address.
     """
 
-    def __init__(self, characters: Sequence[Sequence[Playing]], fps: float | None = None) -> None:
-        self._fps = fps
-        takes = {
-            id(timing.take): timing.take
-            for instances in characters
-            for playing in instances
-            for timing in playing.timings
-        }
-        self.scaled = any(map(_has_scale, takes.values()))
-        self._first_key: dict[int, int] = {}
-        self._first_bone: dict[int, int] = {}
-        self._first_track: dict[tuple[int, tuple[tuple[str, str], ...]], int] = {}
+    def __init__(self, characters: Sequence[Sequence[Take]]) -> None:
+        self.characters = tuple(map(tuple, characters))
+        takes = list(dict.fromkeys(take for of_one in self.characters for take in of_one))
+        self.scaled = any(map(_has_scale, takes))
+        self._first_key: dict[Take, int] = {}
+        self._first_bone: dict[Take, int] = {}
+        self._first_track: dict[tuple[Take, tuple[tuple[str, str], ...]], int] = {}
         self._tracks: list[NDArray[np.float32]] = []
-        self._pack_keys(list(takes.values()))
-        self._pack_bones(list(takes.values()))
-        self.groups: list[InstanceGroup] = []
-        rows = []
-        for instances in characters:
-            rows += self._group(instances)
-        self.instances = np.array(rows, np.float32).reshape(-1, 4)
+        self._pack_keys(takes)
+        self._pack_bones(takes)
+        self._bone_rows: list[int] = []
+        self._value_names: list[tuple[tuple[str, str], ...]] = []
+        for of_one in self.characters:
+            self._add_character(of_one)
         self.tracks = np.concatenate(self._tracks) if self._tracks else np.zeros((0, 2), np.float32)
-        if len(rows) > MAX_INSTANCES:
-            raise ValueError(f"The GPU display has a limit of {MAX_INSTANCES} instances")
-        largest = max(len(self.keys), self.row_count * 5, len(self.tracks))
-        if largest > MAX_TEXELS:
-            raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} texels for takes")
+        _require_texels(max(len(self.keys), len(self.tracks)))
 
     @property
     def key_stride(self) -> int:
         """The texels of a key: rotation, location and, where there is one, scale."""
         return 3 if self.scaled else 2
 
-    @property
-    def row_count(self) -> int:
-        """The rows of all instances."""
-        return sum(group.count * group.row_count for group in self.groups)
+    def groups(self, counts: Sequence[int]) -> tuple[InstanceGroup, ...]:
+        """Where the instances of each character are, so many of each.
+
+        Raises:
+            ValueError: there are more than a dispatch or the textures can count.
+        """
+        groups = []
+        instance = row = 0
+        for count, bones, names in zip(counts, self._bone_rows, self._value_names, strict=True):
+            group = InstanceGroup(instance, row, count, bones, names)
+            groups.append(group)
+            instance, row = instance + count, row + count * group.row_count
+        if instance > MAX_INSTANCES:
+            raise ValueError(f"The GPU display has a limit of {MAX_INSTANCES} instances")
+        _require_texels(row * 5)
+        return tuple(groups)
+
+    def rows(
+        self,
+        groups: Sequence[InstanceGroup],
+        characters: Sequence[Instances],
+        fps: float | None = None,
+    ) -> NDArray[np.float32]:
+        """The texels of all instances, as `instance_rows.glsl` says.
+
+        Args:
+            groups: of `groups`.
+            characters: the instances of each, whose takes are those of the tables.
+            fps: the frame rate of the scene; None: that of each take.
+
+        Returns:
+            shape (5 I, 4).
+
+        Raises:
+            ValueError: an instance plays two takes that chain their bones differently.
+        """
+        rows = [
+            self._rows_of(group, instances, fps)
+            for group, instances in zip(groups, characters, strict=True)
+        ]
+        return np.concatenate((np.zeros((0, 4), np.float32), *rows))
+
+    def _rows_of(
+        self, group: InstanceGroup, instances: Instances, fps: float | None
+    ) -> NDArray[np.float32]:
+        first, second, takes = instances.first, instances.second, instances.takes
+        if not instances.count:
+            return np.zeros((0, 4), np.float32)
+        fades = second.takes >= 0
+        for one, other in np.unique(np.column_stack((first.takes, second.takes))[fades], axis=0):
+            if not np.array_equal(takes[one].parents, takes[other].parents):
+                raise ValueError("Playback: two takes of an instance chain their bones differently")
+        bones = np.array([self._first_bone[take] for take in takes], np.float32)
+        found = np.zeros((instances.count, INSTANCE_STRIDE, 4), np.float32)
+        found[:, 0, 0] = group.first_row + group.row_count * np.arange(instances.count)
+        found[:, 0, 1], found[:, 0, 2] = group.row_count, group.bone_rows
+        found[:, 0, 3] = bones[first.takes]
+        found[:, 1], found[:, 2, :2] = self._timings(group, takes, first, fps)
+        found[:, 2, 2], found[:, 2, 3] = instances.fade_starts, instances.fade_frames
+        found[:, 3, 0] = -1.0
+        if fades.any():
+            texels, phases = self._timings(group, takes, second, fps)
+            found[fades, 3], found[fades, 4, :2] = texels[fades], phases[fades]
+        return found.reshape(-1, 4)
+
+    def _timings(
+        self, group: InstanceGroup, takes: tuple[Take, ...], timings: Timings, fps: float | None
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """The texels 1 and 2, or 3 and 4, of instances: shapes (I, 4) and (I, 2)."""
+        of_takes = np.array(
+            [
+                (
+                    self._first_track[take, group.value_names],
+                    take.length,
+                    _BY_DUAL_QUATERNIONS if take.interpolation == "DUAL_QUATERNION" else 0,
+                    1.0 if fps is None else take.fps / fps,
+                )
+                for take in takes
+            ],
+            np.float64,
+        )
+        tracks, lengths, flags, rates = of_takes[timings.takes].T
+        flags = flags + _REPEATS * timings.loops
+        texels = np.column_stack((tracks, lengths, flags, timings.starts))
+        return texels, np.column_stack((timings.phases, timings.speeds * rates))
 
     def _pack_keys(self, takes: list[Take]) -> None:
         """Keys of the nodes and of the shape keys of each take, then one that is nothing."""
         rows, frames, first = [], [], 0
         for take in takes:
-            self._first_key[id(take)] = first
+            self._first_key[take] = first
             nodes, values = take.keys.key_count, take.values.keys.key_count
             found = _still_keys(nodes + values)
             found[:nodes, 0], found[:nodes, 1, :3] = take.rotations, take.locations
@@ -171,67 +199,28 @@ class TakeTables:
         rows: list[NDArray[np.floating]] = [np.zeros((0, BONE_STRIDE, 4))]
         first = 0
         for take in takes:
-            self._first_bone[id(take)] = first
+            self._first_bone[take] = first
             rows.append(rest_rows(take.rest, take.parents))
             first += take.node_count
         self.bones = np.concatenate(rows).reshape(-1, 4).astype(np.float32)
 
-    def _group(self, instances: Sequence[Playing]) -> list[list[tuple[float, ...]]]:
-        """Append a group; the rows of its instances."""
-        timings = [each.first for each in instances]
-        timings += [each.second for each in instances if each.second is not None]
-        takes = {id(timing.take): timing.take for timing in timings}
-        names = tuple(dict.fromkeys(name for take in takes.values() for name in take.values.names))
-        bone_rows = instances[0].first.take.node_count if len(instances) else 0
-        if any(take.node_count != bone_rows for take in takes.values()):
+    def _add_character(self, takes: Sequence[Take]) -> None:
+        bone_rows = takes[0].node_count if takes else 0
+        if any(take.node_count != bone_rows for take in takes):
             raise ValueError("Playback: the takes of a character do not have the same bones")
-        group = InstanceGroup(
-            sum(group.count for group in self.groups),
-            self.row_count,
-            len(instances),
-            bone_rows,
-            names,
-        )
-        self.groups.append(group)
-        return [
-            self._instance(playing, group, group.first_row + number * group.row_count)
-            for number, playing in enumerate(instances)
-        ]
+        names = tuple(dict.fromkeys(name for take in takes for name in take.values.names))
+        self._bone_rows.append(bone_rows)
+        self._value_names.append(names)
+        for take in takes:
+            self._add_tracks(take, names)
 
-    def _instance(
-        self, playing: Playing, group: InstanceGroup, first_row: int
-    ) -> list[tuple[float, ...]]:
-        first, second = playing.first, playing.second
-        bones = self._first_bone[id(first.take)]
-        speed = self._speed(first)
-        rows = [
-            (first_row, group.row_count, group.bone_rows, bones),
-            self._timing(first, group),
-            (first.phase, speed, playing.fade_start, playing.fade_frames),
-        ]
-        if second is None:
-            return [*rows, (-1.0, 0.0, 0.0, 0.0), (0.0,) * 4]
-        if not np.array_equal(first.take.parents, second.take.parents):
-            raise ValueError("Playback: two takes of an instance chain their bones differently")
-        return [*rows, self._timing(second, group), (second.phase, self._speed(second), 0.0, 0.0)]
-
-    def _speed(self, timing: TakeTiming) -> float:
-        return timing.speed * (1.0 if self._fps is None else timing.take.fps / self._fps)
-
-    def _timing(self, timing: TakeTiming, group: InstanceGroup) -> tuple[float, ...]:
-        take = timing.take
-        flags = _REPEATS if timing.loop else 0
-        flags += _BY_DUAL_QUATERNIONS if take.interpolation == "DUAL_QUATERNION" else 0
-        return self._tracks_of(take, group.value_names), take.length, flags, take.frame_start
-
-    def _tracks_of(self, take: Take, value_names: tuple[tuple[str, str], ...]) -> int:
-        """The place of the tracks of a take with these shape keys, packed when first wanted."""
-        known = self._first_track.get((id(take), value_names))
-        if known is not None:
-            return known
-        place = sum(map(len, self._tracks))
+    def _add_tracks(self, take: Take, value_names: tuple[tuple[str, str], ...]) -> None:
+        """The tracks of a take with these shape keys."""
+        if (take, value_names) in self._first_track:
+            return
+        self._first_track[take, value_names] = sum(map(len, self._tracks))
         found = np.zeros((take.node_count + len(value_names), 2), np.float32)
-        nodes, first = take.keys, self._first_key[id(take)]
+        nodes, first = take.keys, self._first_key[take]
         found[: take.node_count, 0] = nodes.offsets[:-1] + first
         found[: take.node_count, 1] = np.diff(nodes.offsets)
         values, first = take.values.keys, first + nodes.key_count
@@ -241,8 +230,6 @@ class TakeTables:
                 start, end = values.offsets[(at := take.values.names.index(name)) : at + 2]
                 found[row] = (first + start, end - start)
         self._tracks.append(found)
-        self._first_track[id(take), value_names] = place
-        return place
 
 
 def rest_rows(rest: NDArray[np.floating], parents: NDArray[np.integer]) -> NDArray[np.floating]:
@@ -273,3 +260,8 @@ def _still_keys(count: int) -> NDArray[np.float32]:
     keys = np.zeros((count, 3, 4), np.float32)
     keys[:, 0, 0] = keys[:, 2, :3] = 1.0
     return keys
+
+
+def _require_texels(count: int) -> None:
+    if count > MAX_TEXELS:
+        raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} texels for takes")

@@ -24,11 +24,17 @@ from dq_compensation.scene.bind import bind
 from dq_compensation.scene.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import draw_handler, instance_poses, instanced_mesh, playing
+from dq_compensation.viewport import (
+    draw_handler,
+    instance_poses,
+    instanced_limbs,
+    instanced_mesh,
+    playing,
+)
 from dq_compensation.viewport.batches import Batch, Batches
 from dq_compensation.viewport.characters import Characters
 from dq_compensation.viewport.members import Member
-from dq_compensation.viewport.take_tables import Playing, TakeTiming
+from dq_compensation.viewport.played_takes import Playing, TakeTiming
 from human_model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
@@ -135,6 +141,7 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     for module, name in (
         (instance_poses, "dispatch"),
         (instanced_mesh, "dispatch"),
+        (instanced_limbs, "dispatch"),
         (instance_poses, "texture_from_array"),
         (instanced_mesh, "texture_from_array"),
     ):

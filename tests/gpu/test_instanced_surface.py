@@ -15,6 +15,7 @@ from dq_compensation.viewport.gpu_mesh import GpuMesh
 from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
 from dq_compensation.viewport.instanced_surface import draw_instances, placements_texture
+from dq_compensation.viewport.played_takes import Instances
 from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.surface import (
@@ -54,7 +55,7 @@ def test_instances_look_like_single_objects(humans: dict[str, Any], slots: int) 
     mesh = GpuMesh(human.rest, human.influences, topology=surface)
     takes = [make_take(human.skeleton, seed, 0.3) for seed in (1, 2)]
     instances, linear = instances_of(*takes)[:3], Deformation("LINEAR", human.influences)
-    playback = Playback([instances], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear))
     playback.play(11.5)
     crowd = InstancedMesh(mesh, human.skeleton, 3)
     crowd.deform(linear, playback, playback.groups[0])

@@ -42,19 +42,24 @@ from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport import (
     instance_poses,
     instanced_keys,
+    instanced_limbs,
     instanced_mesh,
     vertex_textures,
 )
 from dq_compensation.viewport.gpu_mesh import GpuMesh
+from dq_compensation.viewport.instance_lists import InstanceList
 from dq_compensation.viewport.instance_poses import GivenPoses, Playback
 from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
+from dq_compensation.viewport.kernels import PosePaletteLayout
+from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
-from dq_compensation.viewport.take_tables import Playing, TakeTables, TakeTiming
+from dq_compensation.viewport.take_tables import TakeTables
 from tests.gpu.test_bendy_bones import curved, nearly_straight
 from tests.limb import build_bendy_limb
 
 TOLERANCE = 1e-4
+LAYOUT = PosePaletteLayout(rotation=True, matrix=True)
 LENGTH = 24
 
 
@@ -157,7 +162,7 @@ def test_positions_of_all_instances_equal_core(
     poses = [Pose.from_matrices(expected_matrices(each, frame), skeleton) for each in instances]
     assert poses[0].any_scaled == bool(scale)
     for name, deformation in deformations(human, rest).items():
-        playback = Playback([instances], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
         assert playback.play(frame)
         assert not playback.play(frame)
         crowd = InstancedMesh(mesh, skeleton, len(instances))
@@ -186,7 +191,7 @@ def test_several_characters_play_in_the_same_two_dispatches(
     of_first = instances_of(*(make_take(first.skeleton, seed, 0.3) for seed in (3, 4)))
     of_second = [Playing(TakeTiming(make_take(second.skeleton, 5, 0.1)))] * 2
     linear = Deformation("LINEAR", first.influences)
-    playback = Playback([of_first, of_second], wanted_layout(linear))
+    playback = Playback([Instances.of(of_first), Instances.of(of_second)], wanted_layout(linear))
     playback.play(9.25)
     assert dispatches == [9, 9]
     for human, deformation, group, start, count in (
@@ -222,7 +227,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
         shape_offsets=offsets,
     )
     for deformation in deformations(human, rest).values():
-        playback = Playback([instances], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
         crowd = InstancedMesh(mesh, human.skeleton, len(instances))
 
         def frame(number: float, to: Any = (deformation, playback, crowd)) -> None:
@@ -232,11 +237,62 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
         frame(1.0)
         on_gpu = crowd.gpu_bytes()
         with monkeypatch.context() as patched:
-            for module in (instance_poses, instanced_mesh, instanced_keys, vertex_textures):
+            for module in (
+                instance_poses,
+                instanced_mesh,
+                instanced_keys,
+                instanced_limbs,
+                vertex_textures,
+            ):
                 for name in ("texture_from_array", "empty_texture"):
                     patched.setattr(module, name, pytest.fail, raising=False)
             frame(2.5)
         assert crowd.gpu_bytes() == on_gpu
+
+
+def test_only_the_instances_of_a_list_are_posed_and_skinned(humans: dict[str, Any]) -> None:
+    human, linear = humans["cmu_mb"], Deformation("LINEAR", humans["cmu_mb"].influences)
+    instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
+    playback = Playback([Instances.of(instances)] * 2, wanted_layout(linear))
+    mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
+    # The second group's instances from the third on.
+    first = len(instances) + 2
+    crowd = InstancedMesh(mesh, human.skeleton, len(instances) - 2)
+    chosen = InstanceList(np.array([0, first + 1, first + 3]))
+    playback.pose(9.25, chosen)
+    part = chosen.part(first, crowd.count)
+    assert part.count == 2
+    crowd.deform(linear, playback, playback.groups[1], first=2, chosen=part)
+    found = crowd.read_positions()
+    for place, playing in enumerate(instances[2:]):
+        if place not in {1, 3}:
+            assert not found[place].any()
+            continue
+        pose = Pose.from_matrices(expected_matrices(playing, 9.25), human.skeleton)
+        moved, _ = deform(linear, human.rest.astype(np.float64), None, pose)
+        assert np.abs(found[place] - moved).max() <= TOLERANCE * human.size
+
+
+def test_other_timings_of_the_same_takes_replace_one_texture(
+    humans: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    human, linear = humans["cmu_mb"], Deformation("LINEAR", humans["cmu_mb"].influences)
+    instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear))
+    crowd = InstancedMesh(GpuMesh(human.rest, human.influences), human.skeleton, len(instances))
+    textures = {name: value for name, value in vars(playback).items() if name != "_instances"}
+    # The order of the takes stays that of the first instance.
+    changed = [instances[0], *instances[:0:-1]]
+    assert playback.has_takes_of([Instances.of(changed)])
+    monkeypatch.setattr(instance_poses, "empty_texture", pytest.fail)
+    playback.change([Instances.of(changed)])
+    assert {name: vars(playback)[name] for name in textures} == textures
+    playback.play(9.25)
+    crowd.deform(linear, playback, playback.groups[0])
+    for found, playing in zip(crowd.read_positions(), changed, strict=True):
+        pose = Pose.from_matrices(expected_matrices(playing, 9.25), human.skeleton)
+        moved, _ = deform(linear, human.rest.astype(np.float64), None, pose)
+        assert np.abs(found - moved).max() <= TOLERANCE * human.size
 
 
 def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
@@ -280,7 +336,7 @@ def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
     takes = [make_take(skeleton, seed, 0.9, values=values) for seed in (7, 8)]
     instances = instances_of(*takes)
     linear, frame = Deformation("LINEAR", human.influences), 12.3
-    playback = Playback([instances], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear))
     group = playback.groups[0]
     playback.play(frame)
     mesh = GpuMesh(human.rest, human.influences, shape_offsets=offsets)
@@ -339,7 +395,10 @@ def test_more_instances_than_textures_hold_are_refused(humans: dict[str, Any]) -
         InstancedMesh(mesh, human.skeleton, 2000)
     take = make_take(human.skeleton, 0)
     with pytest.raises(ValueError, match="a limit of 65535 instances"):
-        TakeTables([[Playing(TakeTiming(take))] * 65536])
+        TakeTables([[take]]).groups([65536])
+    of_many_bones = make_take(humans["default"].skeleton, 0)
+    with pytest.raises(ValueError, match="a limit of 16777216 texels"):
+        TakeTables([[of_many_bones]]).groups([65535])
 
 
 def test_takes_that_cannot_be_faded_are_refused(humans: dict[str, Any]) -> None:
@@ -347,7 +406,7 @@ def test_takes_that_cannot_be_faded_are_refused(humans: dict[str, Any]) -> None:
     first = make_take(skeleton, 0)
     flat = replace(first, parents=np.full_like(first.parents, -1))
     with pytest.raises(ValueError, match="chain their bones differently"):
-        TakeTables([[Playing(TakeTiming(first), TakeTiming(flat))]])
+        Playback([Instances.of([Playing(TakeTiming(first), TakeTiming(flat))])], LAYOUT)
     other = make_take(humans["game_engine"].skeleton, 0)
     with pytest.raises(ValueError, match="do not have the same bones"):
-        TakeTables([[Playing(TakeTiming(first)), Playing(TakeTiming(other))]])
+        TakeTables([[first, other]])

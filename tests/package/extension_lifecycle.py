@@ -209,6 +209,10 @@ def main(archive: str, report_path: str) -> None:
     report["display_before"] = display_settings(tube)
     report["operator_result"] = sorted(bpy.ops.dqc.enable())
     report["object_enabled"] = tube.dq_compensation.enabled
+    preferences = bpy.context.preferences.addons[MODULE].preferences
+    preferences.max_figures, preferences.max_crowd_memory = 7, 3
+    seen = sys.modules[f"{MODULE}.dq_compensation.scene.addon_preferences"]
+    report["crowd_limits"] = seen.crowd_limits()
     addon_utils.disable(MODULE, default_set=True)
     report["display_after"] = display_settings(tube)
     report["left_behind_after_use"] = sorted(blender_state(callbacks) - before)

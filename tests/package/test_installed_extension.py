@@ -40,6 +40,10 @@ def test_a_script_uses_it_although_it_is_not_in_the_preferences(lifecycle: dict[
     assert lifecycle["left_behind_by_the_script"] == []
 
 
+def test_crowds_are_limited_by_the_preferences(lifecycle: dict[str, Any]) -> None:
+    assert lifecycle["crowd_limits"] == [7, 3_000_000]
+
+
 def test_the_package_is_loaded_once(lifecycle: dict[str, Any]) -> None:
     assert lifecycle["package_copies"] == ["bl_ext.user_default.dq_compensation.dq_compensation"]
 

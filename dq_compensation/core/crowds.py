@@ -1,0 +1,330 @@
+"""Crowds: figures that play the takes of a few characters, each at its own place and time.
+
+The specification of what the GPU draws and of what is baked. The state of a figure is a function of
+one number, the time in its program (`program_times`); its place is one matrix. What distinguishes
+figures is drawn from a seed (`figures_of`), figure after figure: more of them leave those that were
+there as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .local_poses import cross_faded
+from .take_fitting import with_common_parents
+from .takes import Take, chained, interpolated
+
+# Numbers that are drawn for each figure: role, role again, phase, speed, scale, turn, place.
+_DRAWS = 8
+# The part of a step along a curve that is horizontal, below which it has no direction there.
+_UPRIGHT = 1e-6
+# Shares are met within so many figures, one after the other.
+_BLOCK = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What the figures of a role play: a take that loops, or one that another take follows.
+
+    The second take begins at its start, `fade_frames` before the first one ends, takes over until
+    then, and loops. Times are frames of the first take, from its first frame.
+
+    Attributes:
+        first, second: of the same nodes.
+        fade_frames: of the first take; more than it has count as all of them.
+
+    Raises:
+        ValueError: the takes have different nodes.
+    """
+
+    first: Take
+    second: Take | None = None
+    fade_frames: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.second is not None and self.second.node_names != self.first.node_names:
+            raise ValueError("Program: the two takes have different nodes; fit them to a skeleton")
+
+    @property
+    def fade(self) -> float:
+        """The frames of the cross-fade; 0 without a second take."""
+        return 0.0 if self.second is None else min(self.fade_frames, float(self.first.length))
+
+    @property
+    def fade_start(self) -> float:
+        """The time at which the second take begins; the end of the first without one."""
+        return self.first.length - self.fade
+
+    @property
+    def rate(self) -> float:
+        """The frames of the second take for each of the first; 1 without one."""
+        return 1.0 if self.second is None else self.second.fps / self.first.fps
+
+    @property
+    def length(self) -> float:
+        """The frames of the first take until the program has been seen once."""
+        return self.fade_start + (0 if self.second is None else self.second.length / self.rate)
+
+    def shares(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The share of the second take at times (I,), 0 to 1."""
+        passed = np.asarray(times, np.float64) - self.fade_start
+        if self.second is None:
+            return np.zeros_like(passed)
+        return np.clip(passed / self.fade, 0.0, 1.0) if self.fade else np.where(passed >= 0, 1, 0.0)
+
+    def first_times(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The frames of the first take at times (I,): in a loop, or held beyond its ends."""
+        times, length = np.asarray(times, np.float64), float(self.first.length)
+        return _looped(times, length) if self.second is None else np.clip(times, 0.0, length)
+
+    def second_times(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The frames of the second take at times (I,): from its start at `fade_start`, in a loop.
+
+        Before, it has no share.
+        """
+        assert self.second is not None
+        passed = np.maximum(np.asarray(times, np.float64) - self.fade_start, 0.0)
+        return _looped(passed * self.rate, float(self.second.length))
+
+    def poses(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The skinning matrices pose rest^-1 at times (I,).
+
+        Returns:
+            shape (I, N, 4, 4), armature space.
+        """
+        first, second = self._takes
+        found = interpolated(first, self.first_times(times))
+        if second is not None:
+            other = interpolated(second, self.second_times(times))
+            found = cross_faded(found, other, self.shares(times))
+        return chained(first, found)
+
+    @cached_property
+    def value_names(self) -> tuple[tuple[str, str], ...]:
+        """The mesh and the name of each shape key that one of the takes has."""
+        second = () if self.second is None else self.second.values.names
+        return tuple(dict.fromkeys((*self.first.values.names, *second)))
+
+    def key_values(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The values of the shape keys of `value_names` at times (I,), shape (I, T).
+
+        A key that a take does not have is 0 in it.
+        """
+        found = self._values(self.first, self.first_times(times))
+        if self.second is not None:
+            other = self._values(self.second, self.second_times(times))
+            found += self.shares(times)[:, None] * (other - found)
+        return found
+
+    @cached_property
+    def _takes(self) -> tuple[Take, Take | None]:
+        if self.second is None:
+            return self.first, None
+        return with_common_parents(self.first, self.second)
+
+    def _values(self, take: Take, frames: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.zeros((len(frames), len(self.value_names)))
+        found[:, [self.value_names.index(name) for name in take.values.names]] = take.values.at(
+            frames
+        )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """I figures of a crowd.
+
+    Attributes:
+        roles: shape (I,), which role each plays.
+        places: shape (I, 4, 4), from the space of the character to that of the crowd: where its
+            armature's origin stands, how it is turned and scaled.
+        phases: shape (I,), the time in the program at the crowd's start frame.
+        speeds: shape (I,), 1 is that of the take.
+    """
+
+    roles: NDArray[np.intp]
+    places: NDArray[np.float64]
+    phases: NDArray[np.float64]
+    speeds: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.roles)
+
+    def __getitem__(self, index: object) -> Figures:
+        """The same of some figures."""
+        picked = (self.roles[index], self.places[index], self.phases[index], self.speeds[index])  # type: ignore[index]
+        return Figures(*picked)
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How figures differ from each other.
+
+    Attributes:
+        phase_spread: the part of the first take over which figures begin, 0 to 1.
+        speed, speed_spread: from speed (1 - spread) to speed (1 + spread).
+        scale, scale_spread: likewise.
+        turn, turn_spread: radians about the crowd's Z; from turn - spread to turn + spread.
+        place_spread: how far a figure stands from its place along X and along Y at most.
+    """
+
+    seed: int = 0
+    phase_spread: float = 1.0
+    speed: float = 1.0
+    speed_spread: float = 0.0
+    scale: float = 1.0
+    scale_spread: float = 0.0
+    turn: float = 0.0
+    turn_spread: float = 0.0
+    place_spread: float = 0.0
+
+
+def program_times(
+    phases: NDArray[np.floating] | float,
+    speeds: NDArray[np.floating] | float,
+    frame: float,
+    start: float,
+    take_fps: float,
+    fps: float,
+) -> NDArray[np.float64]:
+    """The times of figures in their program while the scene plays.
+
+    t = phase + speed (frame - start) take_fps / fps
+
+    Args:
+        phases, speeds: of each figure, shape (I,).
+        frame: of the scene, with its fraction.
+        start: the frame of the scene at which each is at its phase.
+        take_fps: of the first take.
+        fps: of the scene.
+    """
+    return np.asarray(phases + speeds * ((frame - start) * (take_fps / fps)), np.float64)
+
+
+def figures_of(
+    places: NDArray[np.floating],
+    shares: Sequence[float],
+    lengths: Sequence[float],
+    variation: Variation,
+) -> Figures:
+    """Give a role, a phase, a speed and a stance to each place.
+
+    Args:
+        places: shape (I, 4, 4), from a layout.
+        shares: of the roles, at least one above 0. Of any 16 figures that follow each other from a
+            multiple of 16 on, each role gets its share within one figure.
+        lengths: the frames of the first take of each role.
+
+    Raises:
+        ValueError: no share is above 0.
+    """
+    if not len(shares) or sum(shares) <= 0.0 or min(shares) < 0.0:
+        raise ValueError("Crowd: no role has a share above 0")
+    count = len(places)
+    draws = _draws(variation.seed, count)
+    ends = np.cumsum(shares) / sum(shares)
+    ends[np.flatnonzero(shares)[-1] :] = 1.0  # not a little less, by rounding
+    roles = np.searchsorted(ends, _evenly_mixed(draws[:, 0], draws[:, 1])[:count], side="right")
+    _, _, phase, speed, scale, turn, *place = draws[:count].T
+    phases = phase * variation.phase_spread * np.asarray(lengths, np.float64)[roles]
+    speeds = variation.speed * _around_one(speed, variation.speed_spread)
+    stances = _turned(variation.turn + (2.0 * turn - 1.0) * variation.turn_spread)
+    stances[:, :3, :3] *= (variation.scale * _around_one(scale, variation.scale_spread))[
+        :, None, None
+    ]
+    stances[:, :2, 3] = (2.0 * np.stack(place, axis=1) - 1.0) * variation.place_spread
+    return Figures(roles.astype(np.intp), places @ stances, phases, speeds)
+
+
+def grid_places(count: int, spacing: float, columns: int = 0) -> NDArray[np.float64]:
+    """Places row by row in the XY plane, centred on the origin, shape (count, 4, 4).
+
+    Args:
+        columns: along X; 0: as many as make the grid as square as can be.
+    """
+    columns = columns or max(int(np.ceil(np.sqrt(count))), 1)
+    columns = min(columns, max(count, 1))
+    rows = -(-count // columns)
+    row, column = np.divmod(np.arange(count), columns)
+    x, y = column - (columns - 1) / 2.0, row - (rows - 1) / 2.0
+    return point_places(np.column_stack((x, -y, np.zeros(count))) * spacing)
+
+
+def point_places(points: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Places at points (I, 3), not turned: shape (I, 4, 4)."""
+    found = np.tile(np.eye(4), (len(points), 1, 1))
+    found[:, :3, 3] = points
+    return found
+
+
+def curve_places(
+    splines: Sequence[tuple[NDArray[np.floating], bool]], count: int
+) -> NDArray[np.float64]:
+    """Places at equal distances along splines, which face where the curve goes.
+
+    The front of a character is its -Y axis. It points along the tangent in the XY plane; where the
+    curve runs along Z, figures are not turned. Half a distance is left at the ends.
+
+    Args:
+        splines: the points of each as straight lines, shape (P, 3), and whether it is closed.
+
+    Returns:
+        shape (count, 4, 4); none where the splines have no length.
+    """
+    starts, steps = [np.zeros((0, 3))], [np.zeros((0, 3))]
+    for points, closed in splines:
+        points = np.asarray(points, np.float64)  # noqa: PLW2901 - the same in float64
+        ends = np.concatenate((points[1:], points[:1])) if closed else points[1:]
+        starts.append(points[: len(ends)])
+        steps.append(ends - points[: len(ends)])
+    start, step = np.concatenate(starts), np.concatenate(steps)
+    lengths = np.linalg.norm(step, axis=1)
+    start, step, lengths = start[lengths > 0], step[lengths > 0], lengths[lengths > 0]
+    if not len(lengths):
+        return point_places(np.zeros((0, 3)))
+    passed = np.cumsum(lengths)
+    along = (np.arange(count) + 0.5) * (passed[-1] / max(count, 1))
+    at = np.minimum(np.searchsorted(passed, along, side="right"), len(lengths) - 1)
+    parts = (along - (passed[at] - lengths[at])) / lengths[at]
+    found = point_places(start[at] + parts[:, None] * step[at])
+    forward = step[at, :2] / lengths[at, None]
+    upright = np.linalg.norm(forward, axis=1) < _UPRIGHT
+    forward[upright] = 0.0, -1.0
+    found[:, :3, :3] = _turned(np.arctan2(forward[:, 0], -forward[:, 1]))[:, :3, :3]
+    return found
+
+
+def _looped(times: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+    return np.mod(times, length) if length > 0.0 else np.zeros_like(times)
+
+
+def _draws(seed: int, count: int) -> NDArray[np.float64]:
+    """Numbers from 0 to 1 for whole blocks of figures, shape (at least count, 8)."""
+    whole = -(-count // _BLOCK) * _BLOCK
+    generator = np.random.Generator(np.random.Philox(key=seed & 0xFFFFFFFF))
+    return generator.random((whole, _DRAWS))
+
+
+def _evenly_mixed(order: NDArray[np.float64], within: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers from 0 to 1 of which each block has one in each 16th, in a drawn order."""
+    blocks = order.reshape(-1, _BLOCK)
+    ranks = np.argsort(np.argsort(blocks, axis=1, kind="stable"), axis=1)
+    return (ranks.ravel() + within) / _BLOCK
+
+
+def _around_one(draws: NDArray[np.float64], spread: float) -> NDArray[np.float64]:
+    return 1.0 + (2.0 * draws - 1.0) * spread
+
+
+def _turned(angles: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Turned about Z by angles (I,), radians: shape (I, 4, 4)."""
+    found = np.tile(np.eye(4), (len(angles), 1, 1))
+    found[:, 0, 0] = found[:, 1, 1] = np.cos(angles)
+    found[:, 1, 0] = np.sin(angles)
+    found[:, 0, 1] = -found[:, 1, 0]
+    return found

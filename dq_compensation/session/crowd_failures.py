@@ -1,0 +1,34 @@
+"""Crowds that could not be drawn: they are left alone until they change."""
+
+from __future__ import annotations
+
+import logging
+
+import bpy
+
+from .crowd_figures import CrowdState
+
+_log = logging.getLogger(__name__)
+
+FAILED = "Drawing {crowd} failed: {error}. Change the crowd to try again; the console says more."
+
+# By the session_uid of the Empty: what could not be drawn, and a sentence for the panel.
+_failures: dict[int, tuple[CrowdState, str]] = {}
+
+
+def fail_crowd(crowd: bpy.types.Object, state: CrowdState, error: Exception) -> None:
+    """Leave a crowd alone after an error as long as it is in this state; the panel says so."""
+    _log.error("Drawing %s failed", crowd.name, exc_info=error)
+    text = FAILED.format(crowd=crowd.name, error=str(error).rstrip("."))
+    _failures[crowd.session_uid] = (state, text)
+
+
+def failure_of(crowd: bpy.types.Object, state: CrowdState | None) -> str | None:
+    """Why a crowd cannot be drawn in a state, a sentence; None where nothing is wrong."""
+    failed = _failures.get(crowd.session_uid)
+    return failed[1] if failed is not None and failed[0] is state else None
+
+
+def forget_failures() -> None:
+    """Try all crowds again."""
+    _failures.clear()

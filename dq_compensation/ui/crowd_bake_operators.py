@@ -1,0 +1,167 @@
+"""Bakes the active crowd to posed meshes and a node tree, and removes the bake."""
+
+from __future__ import annotations
+
+from bpy.props import BoolProperty, FloatProperty
+from bpy.types import Context, Event, Object, Operator
+
+from ..bake.baking import MUCH_MEMORY
+from ..bake.crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_crowd, size_of
+from ..bake.crowd_writing import remove_baked
+from ..errors import UserError
+from ..scene.crowd_settings import is_crowd, roles_of
+from ..session.crowd_bakes import baked_crowd, forget_bakes, is_baked_crowd
+from ..wording import counted
+from .bake_operators import DIALOG_WIDTH, draw_properties
+from .bake_progress import RunsInSteps
+from .crowd_operators import REFUSAL_LINKED, REFUSAL_MODE, REFUSAL_NO_CROWD
+from .reporting import OperatorResult, Refusing, reports_errors
+from .sentences import broken_lines, draw_lines
+
+REFUSAL_NO_ROLE = "{crowd} has no role. Add one"
+REFUSAL_NOT_BAKED = "{crowd} is not baked"
+
+
+def active_crowd(context: Context) -> Object | None:
+    """The crowd that is active, or whose bake is; None without one."""
+    active = context.active_object
+    if is_baked_crowd(active) and active is not None:
+        active = active.parent
+    return active if is_crowd(active) else None
+
+
+class _OfCrowd(Refusing, Operator):
+    """The base of operators on the active crowd."""
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        crowd = active_crowd(context)
+        if crowd is None:
+            return REFUSAL_NO_CROWD
+        if crowd.library is not None:
+            return REFUSAL_LINKED.format(crowd=crowd.name)
+        return REFUSAL_MODE if context.mode != "OBJECT" else cls.crowd_refusal(crowd)
+
+    @classmethod
+    def crowd_refusal(cls, crowd: Object) -> str | None:
+        """Why it cannot be done with a crowd, or None; cheap."""
+        raise NotImplementedError
+
+
+class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
+    """Make posed meshes of the crowd and an object that picks from them in every frame, for \
+renders and for files without this add-on. An earlier bake is replaced. Esc stops"""
+
+    bl_idname = "dqc.bake_crowd"
+    bl_label = "Bake Crowd"
+    bl_options = {"REGISTER", "UNDO"}
+
+    tolerance: FloatProperty(
+        name="Tolerance (mm)",
+        description="No vertex is farther than this from where it is drawn: the smaller, the more "
+        "meshes",
+        default=10.0,
+        min=0.01,
+        soft_min=0.5,
+        soft_max=100.0,
+        precision=2,
+    )
+    motion_blur: BoolProperty(
+        name="Motion Blur",
+        description="Give the posed meshes velocities, by which Cycles blurs what moves",
+        default=True,
+    )
+    modifiers: BoolProperty(
+        name="Modifiers",
+        description="Give the posed meshes the modifiers that come after the Armature modifier",
+        default=True,
+    )
+    much_memory: BoolProperty(
+        name="Allow over 1 GB of Memory",
+        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
+        "much it needs",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+    # Read once for a dialog: the crowd cannot change while it is open.
+    _source: CrowdSource | None = None
+
+    @classmethod
+    def crowd_refusal(cls, crowd: Object) -> str | None:
+        return None if roles_of(crowd) else REFUSAL_NO_ROLE.format(crowd=crowd.name)
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self._interactive = True
+        crowd = active_crowd(context)
+        assert crowd is not None
+        try:
+            self._source = read_crowd(crowd, context.evaluated_depsgraph_get())
+        except UserError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return context.window_manager.invoke_props_dialog(
+            self, width=DIALOG_WIDTH, confirm_text="Bake"
+        )
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("tolerance", "motion_blur", "modifiers"))
+        source, options = self._source, self._options()
+        if source is None:
+            return
+        if reason := source.refusal(options):
+            draw_lines(column, broken_lines(reason, DIALOG_WIDTH - 60), "ERROR")
+            return
+        poses = source.poses_at_most(options.tolerance)
+        size, meshes = source.memory(poses, options), source.mesh_count(poses)
+        text = f"About {counted(meshes, 'posed mesh')}, {size_of(size)} of memory"
+        column.label(text=text, icon="INFO")
+        if size > MUCH_MEMORY:
+            column.prop(self, "much_memory", icon="ERROR")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        crowd, options = active_crowd(context), self._options()
+        assert crowd is not None
+        source = self._source or read_crowd(crowd, context.evaluated_depsgraph_get())
+        size = source.memory(source.poses_at_most(options.tolerance), options)
+        if size > MUCH_MEMORY and not self.much_memory and source.refusal(options) is None:
+            raise UserError(
+                f"The posed meshes of {crowd.name} need about {size_of(size)} of memory. Choose a "
+                "larger tolerance, or turn on Allow over 1 GB of Memory."
+            )
+        return self.run(context, bake_crowd(crowd, options, source))
+
+    def stopped(self) -> str:
+        return "Stopped. The crowd is baked"
+
+    def _options(self) -> CrowdBakeOptions:
+        return CrowdBakeOptions(self.tolerance, self.motion_blur, self.modifiers)
+
+
+class DQC_OT_crowd_bake_remove(_OfCrowd):
+    """Remove the baked crowd with its meshes. The crowd itself stays"""
+
+    bl_idname = "dqc.crowd_bake_remove"
+    bl_label = "Remove Baked Crowd"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def crowd_refusal(cls, crowd: Object) -> str | None:
+        return None if baked_crowd(crowd) else REFUSAL_NOT_BAKED.format(crowd=crowd.name)
+
+    def execute(self, context: Context) -> OperatorResult:
+        crowd = active_crowd(context)
+        assert crowd is not None
+        baked = baked_crowd(crowd)
+        assert baked is not None
+        name, was_active = baked.name, context.active_object == baked
+        remove_baked(baked)
+        forget_bakes()
+        if was_active:
+            context.view_layer.objects.active = crowd
+        self.report({"INFO"}, f"Removed {name}.")
+        return {"FINISHED"}
+
+
+CLASSES = (DQC_OT_bake_crowd, DQC_OT_crowd_bake_remove)

@@ -1,0 +1,53 @@
+"""The sub-panel that bakes the active crowd, and says what has changed since."""
+
+from __future__ import annotations
+
+from bpy.types import Context, Panel
+
+from ..bake.crowd_baking import made_for
+from ..scene.own_objects import CROWD_BAKE_PROPERTY
+from ..session.crowd_bakes import baked_crowd
+from ..session.crowd_figures import known_state
+from .bake_progress import draw_running
+from .crowd_bake_operators import active_crowd
+from .sentences import draw_sentence
+
+CHANGED = "The crowd has changed since it was baked."
+DRAWN = "Renders and files without this add-on show the Empty alone until it is baked."
+
+
+class VIEW3D_PT_dq_compensation_crowd_bake(Panel):
+    """Make posed meshes of the crowd, for renders and for files without this add-on."""
+
+    bl_label = "Bake Crowd"
+    bl_category = "DQ Compensation"
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_parent_id = "VIEW3D_PT_dq_compensation"
+    bl_order = 46
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return active_crowd(context) is not None
+
+    def draw(self, context: Context) -> None:
+        layout, crowd = self.layout, active_crowd(context)
+        if layout is None or crowd is None or draw_running(layout):
+            return
+        baked = baked_crowd(crowd)
+        if baked is None:
+            draw_sentence(layout, context, DRAWN, "INFO")
+            layout.operator("dqc.bake_crowd", icon="OUTLINER_OB_POINTCLOUD")
+            return
+        layout.prop(baked, "name", text="", icon="OUTLINER_OB_POINTCLOUD")
+        state = known_state(crowd)
+        if state is not None and made_for(crowd, state, context.scene) != baked.get(
+            CROWD_BAKE_PROPERTY
+        ):
+            draw_sentence(layout, context, CHANGED, "ERROR")
+        row = layout.row(align=True)
+        row.operator("dqc.bake_crowd", text="Bake Again", icon="FILE_REFRESH")
+        row.operator("dqc.crowd_bake_remove", text="Remove", icon="X")
+
+
+CLASSES = (VIEW3D_PT_dq_compensation_crowd_bake,)

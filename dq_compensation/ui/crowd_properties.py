@@ -1,0 +1,228 @@
+"""The properties of crowds; `ui.properties` puts them into `Object.dq_compensation` of Empties.
+
+The annotations here are Blender's property definitions, so they must not be postponed.
+"""
+
+from math import pi
+from typing import Any
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+from bpy.types import PropertyGroup
+
+from ..scene.crowd_layout import TYPES
+from ..scene.crowd_settings import CrowdSettings
+from ..session.crowd_figures import crowd_changed, role_changed
+
+LAYOUTS = (
+    ("GRID", "Grid", "Rows and columns, centred on the Empty"),
+    ("POINTS", "Points", "One figure on each vertex of a mesh, or each point of a point cloud"),
+    ("CURVE", "Curve", "At equal distances along a curve, each facing where the curve goes"),
+)
+FAR_FIGURES = (
+    ("SAME", "As the Others", "Like figures that are near"),
+    ("HALF_RATE", "Half Rate", "Posed in every second frame"),
+    ("LINEAR", "Linear", "By the method Linear, which is faster"),
+)
+
+# Library overrides can change them. They cannot be animated: figures are arranged once, not in
+# every frame.
+_OF_CROWDS: dict[str, Any] = {
+    "update": crowd_changed,
+    "options": set(),
+    "override": {"LIBRARY_OVERRIDABLE"},
+}
+_OF_ROLES: dict[str, Any] = _OF_CROWDS | {"update": role_changed}
+
+
+def _is_armature(_role: PropertyGroup, obj: bpy.types.Object) -> bool:
+    return obj.type == "ARMATURE"
+
+
+def _can_be_stood_on(crowd: CrowdSettings, obj: bpy.types.Object) -> bool:
+    return obj.type in TYPES.get(crowd.layout, ())
+
+
+class DQCompensationCrowdRole(PropertyGroup):
+    """What some of the figures are and play."""
+
+    character: PointerProperty(
+        name="Character",
+        description="The armature of the character. A figure is all enabled meshes that it deforms",
+        type=bpy.types.Object,
+        poll=_is_armature,
+        **_OF_ROLES,
+    )
+    take: StringProperty(name="Take", description="The take that the figures play", **_OF_ROLES)
+    share: FloatProperty(
+        name="Share",
+        description="How many of the figures, compared with the shares of the other roles",
+        default=1.0,
+        min=0.0,
+        soft_max=10.0,
+        precision=2,
+        **_OF_ROLES,
+    )
+    then: StringProperty(
+        name="Then",
+        description="The take that follows when the first one ends, and loops. Empty: the first "
+        "one loops",
+        **_OF_ROLES,
+    )
+    fade_frames: FloatProperty(
+        name="Fade",
+        description="The frames of the take over which the next one takes over, before the first "
+        "one ends",
+        default=10.0,
+        min=0.0,
+        soft_max=50.0,
+        precision=1,
+        **_OF_ROLES,
+    )
+
+
+class DQCompensationCrowd(PropertyGroup):
+    """The crowd that an Empty stands for."""
+
+    is_crowd: BoolProperty(
+        description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
+    )
+    count: IntProperty(
+        name="Figures",
+        description="How many figures there are. On points: at most",
+        default=32,
+        min=0,
+        max=1_000_000,
+        soft_max=1_000,
+        **_OF_CROWDS,
+    )
+    seed: IntProperty(
+        name="Seed",
+        description="Another number gives each figure another role, phase, speed, size and turn",
+        min=0,
+        **_OF_CROWDS,
+    )
+    roles: CollectionProperty(
+        type=DQCompensationCrowdRole, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
+    active_role: IntProperty(name="Active Role", override={"LIBRARY_OVERRIDABLE"})
+    layout: EnumProperty(
+        name="Layout", description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
+    )
+    layout_object: PointerProperty(
+        name="Object",
+        description="The object that the figures stand on",
+        type=bpy.types.Object,
+        poll=_can_be_stood_on,
+        **_OF_CROWDS,
+    )
+    spacing: FloatProperty(
+        name="Spacing",
+        description="The distance from figure to figure",
+        default=1.5,
+        min=0.0,
+        subtype="DISTANCE",
+        **_OF_CROWDS,
+    )
+    columns: IntProperty(
+        name="Columns",
+        description="The figures in a row. 0: as many as make the grid square",
+        min=0,
+        soft_max=100,
+        **_OF_CROWDS,
+    )
+    place_spread: FloatProperty(
+        name="Disorder",
+        description="How far figures stand from the grid: with 1, by half of the spacing at most",
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    phase_spread: FloatProperty(
+        name="Phase Spread",
+        description="The part of the take over which figures begin: with 0, all move alike",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    speed: FloatProperty(
+        name="Speed",
+        description="1 is the speed of the takes",
+        default=1.0,
+        min=0.01,
+        soft_max=4.0,
+        **_OF_CROWDS,
+    )
+    speed_spread: FloatProperty(
+        name="Speed Spread",
+        description="With 0.1, figures are up to 10 percent slower or faster",
+        min=0.0,
+        max=0.9,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    scale: FloatProperty(
+        name="Scale",
+        description="1 is the size of the character",
+        default=1.0,
+        min=0.001,
+        soft_max=4.0,
+        **_OF_CROWDS,
+    )
+    scale_spread: FloatProperty(
+        name="Scale Spread",
+        description="With 0.1, figures are up to 10 percent smaller or larger",
+        min=0.0,
+        max=0.9,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    turn: FloatProperty(
+        name="Turn",
+        description="How far figures are turned about the Z axis of the crowd",
+        subtype="ANGLE",
+        soft_min=-pi,
+        soft_max=pi,
+        **_OF_CROWDS,
+    )
+    turn_spread: FloatProperty(
+        name="Turn Spread",
+        description="How far figures are turned away from that at most, to either side",
+        min=0.0,
+        max=pi,
+        subtype="ANGLE",
+        **_OF_CROWDS,
+    )
+    start_frame: IntProperty(
+        name="Start Frame",
+        description="The frame of the scene at which each figure is at its phase",
+        default=1,
+        **_OF_CROWDS,
+    )
+    far_distance: FloatProperty(
+        name="Far From",
+        description="Figures farther from the view than this are far. 0: none is",
+        min=0.0,
+        subtype="DISTANCE",
+        **_OF_CROWDS,
+    )
+    far_figures: EnumProperty(
+        name="Far Figures",
+        description="How figures that are far are deformed",
+        items=FAR_FIGURES,
+        **_OF_CROWDS,
+    )
+
+
+CLASSES = (DQCompensationCrowdRole, DQCompensationCrowd)

@@ -1,0 +1,116 @@
+"""The crowds of viewports: whose figures are posed, skinned and drawn together, and what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import bpy
+import numpy as np
+
+from ..errors import BindingError
+from ..scene.crowd_settings import crowd_of
+from ..session.crowd_failures import fail_crowd, failure_of
+from ..session.crowd_figures import CrowdState, figures_of_crowd
+from ..session.status import check_soon
+from .crowd_sight import ShownCrowd
+from .crowd_stage import CrowdStage, FigureMesh
+from .surface import ViewUniforms
+
+# How many view layers are kept: windows may show different ones.
+_KEPT = 2
+
+_Drawn = tuple[bpy.types.Object, bool, CrowdState]
+
+
+class Crowds:
+    """The stages of what viewports show."""
+
+    def __init__(self) -> None:
+        self._stages: dict[tuple[int, str], CrowdStage] = {}
+
+    def update(
+        self,
+        crowds: Sequence[tuple[bpy.types.Object, bool]],
+        enabled: Sequence[bpy.types.Object],
+        view: ViewUniforms,
+        depsgraph: bpy.types.Depsgraph,
+    ) -> list[FigureMesh]:
+        """Pose and skin the figures that a region sees.
+
+        Args:
+            crowds: those of the view layer, and whether the region shows each.
+            enabled: the enabled objects of the file.
+
+        Returns:
+            the meshes to draw.
+        """
+        assert depsgraph.scene is not None
+        key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
+        objects = {obj.session_uid: obj for obj in enabled}
+        drawn = []
+        for crowd, visible in crowds:
+            state = figures_of_crowd(crowd, depsgraph)
+            if len(state.figures) and failure_of(crowd, state) is None:
+                drawn.append((crowd, visible, state))
+        if not drawn:
+            self._stages.pop(key, None)
+            return []
+        if not any(visible for _, visible, _ in drawn):
+            return []
+        stage = self._stages.pop(key, None)
+        stage = CrowdStage() if stage is None else stage
+
+        def update(stage: CrowdStage, some: Sequence[_Drawn]) -> list[FigureMesh]:
+            shown = [_shown(crowd, visible, depsgraph) for crowd, visible, _ in some]
+            states = [state for _, _, state in some]
+            return stage.update(shown, states, objects, view, depsgraph)
+
+        try:
+            found = update(stage, drawn)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
+            check_soon()
+            stage, drawn = CrowdStage(), _without_broken(drawn, update, error)
+            found = update(stage, drawn)
+        # The oldest is first.
+        self._stages[key] = stage
+        while len(self._stages) > _KEPT:
+            del self._stages[next(iter(self._stages))]
+        return found
+
+    def drop(self, scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
+        """Free what belongs to a view layer."""
+        self._stages.pop((scene.session_uid, layer.name), None)
+
+    def clear(self) -> None:
+        """Free everything."""
+        self._stages.clear()
+
+
+def _without_broken(
+    drawn: Sequence[_Drawn],
+    update: Callable[[CrowdStage, Sequence[_Drawn]], object],
+    error: Exception,
+) -> list[_Drawn]:
+    """The crowds that can be drawn; those that cannot are told.
+
+    Each is tried alone. Where all of them can, they are too many together.
+    """
+    errors: dict[int, Exception] = {}
+    for number, one in enumerate(drawn):
+        try:
+            update(CrowdStage(), [one])
+        except Exception as found:  # noqa: BLE001 - it is the crowd's own
+            errors[number] = found
+    errors = errors or {len(drawn) - 1: error}
+    for number, found in errors.items():
+        # A mesh that has changed just now is bound again by the check that follows.
+        if not isinstance(found, BindingError):
+            crowd, _, state = drawn[number]
+            fail_crowd(crowd, state, found)
+    return [one for number, one in enumerate(drawn) if number not in errors]
+
+
+def _shown(crowd: bpy.types.Object, visible: bool, depsgraph: bpy.types.Depsgraph) -> ShownCrowd:
+    settings = crowd_of(crowd)
+    matrix = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)
+    return ShownCrowd(matrix, visible, settings.far_distance, settings.far_figures)

@@ -1,0 +1,240 @@
+"""One mesh of a character on the GPU, skinned for all its figures in all crowds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.program_bounds import SkinBalls
+from ..core.deform import Deformation
+from ..core.takes import Take
+from ..core.vectors import transformed_points
+from ..scene.binding import Binding
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import Settings
+from ..scene.stored_examples import Examples
+from .characters import gpu_mesh_of
+from .gpu_mesh import GpuMesh
+from .instance_lists import InstanceList, ListPart
+from .instance_poses import InstancePoses
+from .instanced_mesh import InstancedMesh, most_instances, wanted_layout
+from .kernels import PosePaletteLayout
+from .members import Places
+from .played_takes import value_mesh
+from .playing import followed_keys
+from .take_tables import InstanceGroup
+
+
+class CrowdMesh:
+    """The figures' surfaces.
+
+    Attributes:
+        parts: as many as textures need; the first figures in the first one.
+        most: the figures of a part but the last.
+    """
+
+    def __init__(self, binding: Binding) -> None:
+        self.binding = binding
+        self.parts: list[InstancedMesh] = []
+        self.most = most_instances(
+            binding.vertex_count, binding.topology.group_count, binding.skeleton.bone_count
+        )
+        self._mesh: GpuMesh | None = None
+        self._settings: Settings | None = None
+        self._factor = 1.0
+        self._to_armature: NDArray[np.float64] = np.eye(4)
+        self._place = b""
+        self._deformation: Deformation | None = None
+        self._linear: Deformation | None = None
+        self._given: NDArray[np.float32] | None = None
+        self._followed: tuple[int, ...] = ()
+        self._value_mesh = ""
+        self._keys_follow: tuple[object, ...] = ()
+        self._balls: tuple[tuple[object, ...], SkinBalls] | None = None
+
+    def follow(
+        self,
+        obj: bpy.types.Object,
+        armature: bpy.types.Object,
+        takes: tuple[Take, ...],
+        places: Places,
+    ) -> bool:
+        """Read what the object and its settings say now.
+
+        Args:
+            obj, armature: evaluated.
+            takes: that the figures play.
+
+        Returns:
+            whether figures look different by it.
+
+        Raises:
+            BindingError: the object does not fit its binding any more.
+        """
+        settings = Settings.of(obj)
+        # What acts on it may be 0 for a while: that does not make it another method.
+        factor, settings = settings.factor, replace(settings, factor=1.0)
+        to_armature, place = places.of(obj, armature, self.binding)
+        changed = factor != self._factor or to_armature is not self._to_armature
+        if settings != self._settings or to_armature is not self._to_armature:
+            self._deform_by(self.binding.deformation(settings, to_armature))
+            changed = True
+        self._settings, self._factor = settings, factor
+        self._to_armature, self._place = to_armature, place
+        return self._follow_keys(obj, takes) or changed
+
+    def _deform_by(self, deformation: Deformation) -> None:
+        self._deformation = deformation
+        self._linear = replace(
+            deformation,
+            method="LINEAR",
+            influences=deformation.skinning,
+            compensation=None,
+            painted=None,
+            sets=None,
+            blend=None,
+            segments=None,
+        )
+        if self._mesh is None or self._mesh.moved_by is not deformation.skinning:
+            self._mesh = gpu_mesh_of(self.binding, deformation.skinning)
+            self.parts = []
+
+    def _follow_keys(self, obj: bpy.types.Object, takes: tuple[Take, ...]) -> bool:
+        """Read the values of shape keys that do not follow a take; whether one has changed."""
+        keys = self.binding.shape_keys
+        if keys is None:
+            return False
+        followed, named = followed_keys(keys, obj), value_mesh(takes, mesh_of(obj).name)
+        tracks = {key for take in takes for mesh, key in take.values.names if mesh == named}
+        values = keys.values(obj)
+        values[[row for row in followed if keys.key_names[row] in tracks]] = 0.0
+        examples = self._examples(followed)
+        if examples is not None:
+            values[examples.rows] = 0.0
+        former = (self._followed, self._value_mesh)
+        self._followed, self._value_mesh = followed, named
+        if former == (followed, named) and np.array_equal(values, self._given):
+            return False
+        self._given = values
+        return True
+
+    def layout(self, *, linear: bool) -> PosePaletteLayout:
+        """What it reads of a pose.
+
+        Args:
+            linear: whether some figures are skinned by LINEAR.
+        """
+        assert self._deformation is not None
+        assert self._linear is not None
+        layout = wanted_layout(self._deformation)
+        return layout | wanted_layout(self._linear) if linear else layout
+
+    def resize(self, count: int) -> bool:
+        """Have room for so many figures; returns whether all have to be skinned again."""
+        sizes = [min(self.most, count - first) for first in range(0, count, self.most)]
+        pairs = zip(self.parts, sizes, strict=False)
+        self.parts = [part for part, _ in takewhile(lambda pair: _fits(*pair), pairs)]
+        missing = sizes[len(self.parts) :]
+        assert self._mesh is not None
+        for size in missing:
+            self.parts.append(InstancedMesh(self._mesh, self.binding.skeleton, size))
+        if missing:
+            self._keys_follow = ()
+        return bool(missing)
+
+    def skin(
+        self, poses: InstancePoses, group: InstanceGroup, chosen: InstanceList, *, linear: bool
+    ) -> None:
+        """Skin the chosen ones of its figures.
+
+        Args:
+            group: of `poses`, with these figures.
+            linear: by LINEAR, whatever the settings say.
+        """
+        deformation = self._linear if linear else self._deformation
+        assert deformation is not None
+        self._connect_keys(group)
+        for number, (part, some) in enumerate(self.shown(group, chosen)):
+            if part.keys is not None and self._given is not None:
+                part.keys.give(self._given)
+            part.deform(
+                deformation,
+                poses,
+                group,
+                self._to_armature,
+                self._factor,
+                first=number * self.most,
+                chosen=some,
+            )
+
+    def shown(
+        self, group: InstanceGroup, chosen: InstanceList
+    ) -> list[tuple[InstancedMesh, ListPart]]:
+        """The parts, each with the chosen ones of its figures."""
+        found = []
+        for number, part in enumerate(self.parts):
+            first = number * self.most
+            count = min(part.count, group.count - first)
+            found.append((part, chosen.part(group.first_instance + first, count)))
+        return found
+
+    def balls(self) -> SkinBalls:
+        """How far its skin reaches; the same object as long as it is true."""
+        assert self._deformation is not None
+        limit = 1.0 if self._given is None else max(1.0, float(np.abs(self._given).max(initial=0)))
+        key = (self._place, self._deformation.skinning, limit)
+        if self._balls is None or self._balls[0] != key:
+            self._balls = (key, self._find_balls(limit))
+        return self._balls[1]
+
+    def _find_balls(self, limit: float) -> SkinBalls:
+        """With values of shape keys up to `limit`."""
+        assert self._deformation is not None
+        binding, to_armature = self.binding, self._to_armature
+        reach: NDArray[np.floating] | float = 0.0
+        if binding.shape_keys is not None:
+            moves = np.linalg.norm(binding.shape_keys.offsets @ to_armature[:3, :3].T, axis=2)
+            reach = limit * moves.sum(axis=0)
+        return SkinBalls.of(
+            binding.skeleton.frames[:, :3, 3],
+            self._deformation.skinning,
+            transformed_points(to_armature, binding.rest.astype(np.float64)),
+            reach,
+            binding.mask,
+        )
+
+    def _examples(self, followed: tuple[int, ...]) -> Examples | None:
+        """The example poses that act; none where no key follows anything."""
+        settings = self._settings
+        return self.binding.acting_examples(settings) if followed and settings else None
+
+    def _connect_keys(self, group: InstanceGroup) -> None:
+        """Say where the values of shape keys come from, if that has changed."""
+        keys = self.binding.shape_keys
+        if keys is None:
+            return
+        examples = self._examples(self._followed)
+        wanted = (group.value_names, group.bone_rows, self._followed, self._value_mesh, examples)
+        if wanted == self._keys_follow:
+            return
+        found = {
+            row: group.value_row(self._value_mesh, keys.key_names[row]) for row in self._followed
+        }
+        tracks = {row: track for row, track in found.items() if track is not None}
+        for part in self.parts:
+            if part.keys is None:
+                continue
+            if examples is None:
+                part.keys.follow(tracks)
+            else:
+                part.keys.follow(tracks, examples.poses, examples.rows, examples.factors)
+        self._keys_follow = wanted
+
+
+def _fits(part: InstancedMesh, size: int) -> bool:
+    """Whether a part has room for so many figures, and not for twice as many."""
+    return size <= part.count <= 2 * size

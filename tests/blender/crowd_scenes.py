@@ -1,0 +1,50 @@
+"""Characters with takes, and crowds of them."""
+
+from __future__ import annotations
+
+import bpy
+
+from dq_compensation.scene.crowd_settings import RoleItem, roles_of
+from dq_compensation.session.crowd_figures import CrowdState, figures_of_crowd
+from tests.limb import build_limb, pose_limb
+
+Pair = tuple[bpy.types.Object, bpy.types.Object]
+
+LENGTH = 20
+
+
+def playing_limb(name: str = "Limb", takes: tuple[str, ...] = ("Swing",)) -> Pair:
+    """An enabled limb with takes of 20 frames, the mesh selected and active."""
+    obj, armature = build_limb(name)
+    for frame, share in ((1, 0.0), (9, 0.3), (1 + LENGTH, 0.0)):
+        pose_limb(armature, 1.4 * share, 0.9 * share)
+        for bone in armature.pose.bones:
+            bone.keyframe_insert("rotation_euler", frame=frame)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    for take in takes:
+        options = {"take_name": take, "first": 1, "last": 1 + LENGTH, "tolerance": 5.0}
+        assert bpy.ops.dqc.take_cache(**options) == {"FINISHED"}
+    return obj, armature
+
+
+def add_crowd(count: int = 10, seed: int = 4) -> bpy.types.Object:
+    """A crowd of the selected characters; selected and active."""
+    assert bpy.ops.dqc.crowd_add(count=count, seed=seed) == {"FINISHED"}
+    crowd = bpy.context.active_object
+    assert crowd is not None
+    return crowd
+
+
+def state_of(crowd: bpy.types.Object) -> CrowdState:
+    return figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
+
+
+def problem_of(crowd: bpy.types.Object) -> str:
+    """The one sentence about a crowd; empty without any."""
+    problems = state_of(crowd).problems
+    assert len(problems) < 2, problems
+    return problems[0] if problems else ""
+
+
+def role_of(crowd: bpy.types.Object, number: int = 0) -> RoleItem:
+    return roles_of(crowd)[number]
