@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import bpy
-from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator
+import rna_keymap_ui
+from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator, UILayout
 
 from ..lifecycle import enabling
 from ..scene.object_settings import ChosenMethod, settings_of
@@ -90,10 +91,25 @@ def show_methods(methods: dict[str, ChosenMethod]) -> None:
 
 def shortcut(operator: str) -> str:
     """The key of an operator as menus show it, as `Shift Alt D`; empty without one."""
-    for _, item in _keys:
-        if item.idname == operator and item.active:
-            return item.to_string()
+    configuration: Any = bpy.context.window_manager.keyconfigs.user
+    for keys, item in _keys:
+        # As the user has changed it.
+        chosen = configuration.keymaps.get(keys.name) if configuration is not None else None
+        found = chosen.keymap_items.find_from_operator(operator) if chosen is not None else None
+        shown = found or item
+        if item.idname == operator and shown.active:
+            return shown.to_string()
     return ""
+
+
+def draw_shortcuts(layout: UILayout, context: Context) -> None:
+    """Draw the keys as the preferences list them, to be changed there."""
+    configuration: Any = context.window_manager.keyconfigs.user
+    for keys, item in _keys:
+        chosen = configuration.keymaps.get(keys.name) if configuration is not None else None
+        found = chosen.keymap_items.find_from_operator(item.idname) if chosen is not None else None
+        if found is not None:
+            rna_keymap_ui.draw_kmi([], configuration, chosen, found, layout.column(), 0)
 
 
 def _enabled(context: Context) -> list[Object]:

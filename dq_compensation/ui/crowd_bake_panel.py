@@ -10,13 +10,14 @@ from ..session.crowd_bakes import baked_crowd
 from ..session.crowd_figures import known_state
 from .bake_progress import draw_running
 from .crowd_bake_operators import active_crowd
+from .help import WithHelp
 from .sentences import draw_sentence
 
 CHANGED = "The crowd has changed since it was baked."
 DRAWN = "Renders and files without this add-on show the Empty alone until it is baked."
 
 
-class VIEW3D_PT_dq_compensation_crowd_bake(Panel):
+class VIEW3D_PT_dq_compensation_crowd_bake(WithHelp, Panel):
     """Make posed meshes of the crowd, for renders and for files without this add-on."""
 
     bl_label = "Bake Crowd"
@@ -25,6 +26,8 @@ class VIEW3D_PT_dq_compensation_crowd_bake(Panel):
     bl_region_type = "UI"
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 46
+    help_page = "baking"
+    help_section = "crowds"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

@@ -13,6 +13,7 @@ from ..session.crowd_figures import known_state
 from ..viewport.capability import crowd_refusal
 from ..wording import counted
 from .crowd_operators import REFUSAL_LINKED
+from .help import WithHelp
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
@@ -43,7 +44,7 @@ class DQC_UL_crowd_roles(UIList):
         share.prop(item, "share", text="", emboss=False)
 
 
-class VIEW3D_PT_dq_compensation_crowd(Panel):
+class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
     """Many figures that play the takes of a few characters."""
 
     bl_label = "Crowd"
@@ -52,6 +53,8 @@ class VIEW3D_PT_dq_compensation_crowd(Panel):
     bl_region_type = "UI"
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 45
+    help_page = "guide"
+    help_section = "crowds"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

@@ -18,6 +18,9 @@ _MANUAL, _SOURCES = _ROOT / "manual", _ROOT / "docs"
 # By the names that Blender gives to settings and operators; the first that fits counts.
 _PAGES = (
     ("bpy.ops.dqc.bake_bones*", "baking", "bones"),
+    ("bpy.ops.dqc.bake_crowd*", "baking", "crowds"),
+    ("bpy.ops.dqc.crowd_bake*", "baking", "crowds"),
+    ("bpy.ops.dqc.crowd*", "guide", "crowds"),
     ("bpy.ops.dqc.bake*", "baking", ""),
     ("bpy.ops.dqc.check*", "setup_check", ""),
     ("bpy.ops.dqc.fix*", "setup_check", ""),
@@ -28,6 +31,7 @@ _PAGES = (
     ("bpy.ops.dqc.take*", "guide", "takes"),
     ("bpy.ops.dqc.*", "guide", ""),
     ("bpy.types.dqcompensationexample*", "by_example", ""),
+    ("bpy.types.dqcompensationcrowd*", "guide", "crowds"),
     ("bpy.types.dqcompensationtake*", "guide", "takes"),
     ("bpy.types.dqcompensationplayback*", "guide", "takes"),
     ("bpy.types.dqcompensationsettings.overlay*", "painting", "the-overlay"),

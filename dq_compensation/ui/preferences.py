@@ -8,6 +8,7 @@ from bpy.types import AddonPreferences, Context
 
 from ..scene.addon_preferences import ADDON_ID, MAX_CROWD_MEGABYTES, MAX_FIGURES
 from ..session.crowd_figures import crowd_changed
+from .compare_operators import draw_shortcuts
 
 
 class DQCompensationPreferences(AddonPreferences):
@@ -42,6 +43,7 @@ class DQCompensationPreferences(AddonPreferences):
         column = layout.column()
         column.prop(self, "max_figures")
         column.prop(self, "max_crowd_memory")
+        draw_shortcuts(layout, context)
 
 
 CLASSES = (DQCompensationPreferences,)
