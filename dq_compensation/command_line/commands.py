@@ -12,7 +12,7 @@ from typing import TextIO
 import bpy
 
 from ..errors import UserError
-from . import check_command, evaluate_command, merge_command
+from . import check_command, evaluate_command, merge_command, report_command
 from .command import JSON_FORMAT, Command, Run
 from .console import PROGRAM, Console, complain, own_output
 from .disk import beside, target_refusal
@@ -22,6 +22,7 @@ from .progress import Progress, stoppable
 
 COMMANDS: tuple[Command, ...] = (
     *check_command.COMMANDS,
+    *report_command.COMMANDS,
     *evaluate_command.COMMANDS,
     *merge_command.COMMANDS,
 )
