@@ -15,3 +15,7 @@ class BindingError(UserError):
 
 class PoseError(UserError):
     """Why no vertex can follow a pose; the message names the bones."""
+
+
+class FileError(UserError):
+    """Why a file cannot be read or written."""

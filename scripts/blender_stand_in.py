@@ -9,6 +9,7 @@ Options before `--command` are left out. The extension is the one that is instal
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import bpy
@@ -23,8 +24,7 @@ def main(arguments: Sequence[str]) -> int:
         print("blender_stand_in: it runs --command NAME only", file=sys.stderr)
         return 2
     name, *rest = arguments[arguments.index("--command") + 1 :]
-    commands = {"extension": _extension_command}
-    commands.update(_commands_of_the_extension())
+    commands = {"extension": _extension_command, **_commands_of_the_extension()}
     if name not in commands:
         print(f"blender_stand_in: no command {name}", file=sys.stderr)
         return 2
@@ -32,9 +32,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _extension_command(arguments: list[str]) -> int:
-    from bl_pkg.bl_extension_cli import cli_extension_handler  # one of Blender's own add-ons
-
-    return cli_extension_handler(arguments)
+    # One of Blender's own add-ons.
+    return import_module("bl_pkg.bl_extension_cli").cli_extension_handler(arguments)
 
 
 def _commands_of_the_extension() -> dict[str, Command]:

@@ -12,7 +12,7 @@ import gpu
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bake.frames import frame_kept
+from ..bake.frames import frame_kept, offsets_memory
 from ..errors import BindingError, UserError
 from ..modifier.modifier_evaluator import evaluate_by_modifier
 from ..scene.bind import bind
@@ -92,7 +92,7 @@ def evaluate_frames(
         shape (F, n, 3), float32, object space.
 
     Raises:
-        UserError: no frame is given, or its vertices change in number.
+        UserError: no frame is given, its vertices change in number, or memory does not suffice.
         BindingError, PoseError, RuntimeError, UserError: as for `evaluate`.
     """
     _require_choices(method, factor, evaluator)
@@ -104,7 +104,7 @@ def evaluate_frames(
     depsgraph = bpy.context.evaluated_depsgraph_get()
     binding = _bound(obj, depsgraph)
     followed = bool(modifiers_before(obj))
-    found = np.empty((len(wanted), binding.vertex_count, 3), np.float32)
+    found = offsets_memory(binding.vertex_count, len(wanted))
     with frame_kept(scene):
         for row, frame in enumerate(wanted):
             scene.frame_set(floor(frame), subframe=frame - floor(frame))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import bpy
 
-from ..errors import UserError
+from ..errors import FileError, UserError
 from .frames import frame_kept
-from .whole_files import replaced_whole
+from .whole_files import beside, cannot_write
 
 REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
 
@@ -17,15 +17,14 @@ REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD.
 def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, last: int) -> None:
     """Export objects as they are rendered, with every modifier; the selection is as before then.
 
-    It is written beside the file and takes its place at the end.
-
     Args:
         objects: in the current view layer.
         path: of the file; its folder exists.
         first, last: frames.
 
     Raises:
-        UserError: this Blender has no Alembic, or the file cannot be written.
+        UserError: this Blender has no Alembic.
+        FileError: the file cannot be written.
     """
     if not bpy.app.build_options.alembic:
         raise UserError(REFUSAL_NO_ALEMBIC)
@@ -33,7 +32,7 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
     active = layer.objects.active
     selected = [obj for obj in layer.objects if obj.select_get()]
     try:
-        with replaced_whole(path) as unfinished, frame_kept(bpy.context.scene):
+        with frame_kept(bpy.context.scene), beside(path) as unfinished:
             for obj in layer.objects:
                 obj.select_set(obj in objects)
             bpy.ops.wm.alembic_export(
@@ -46,7 +45,7 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
                 as_background_job=False,
             )
     except RuntimeError as error:
-        raise UserError(f"{path} cannot be written: {error}") from error
+        raise FileError(cannot_write(path, str(error).strip())) from error
     finally:
         for obj in layer.objects:
             obj.select_set(obj in selected)

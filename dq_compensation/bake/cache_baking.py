@@ -9,7 +9,7 @@ from typing import Literal
 
 import bpy
 
-from ..errors import UserError
+from ..errors import FileError, UserError
 from ..scene.object_settings import settings_of
 from ..wording import counted, listed
 from .acting_keys import acting_keys_refusal
@@ -65,7 +65,7 @@ def bake_cache(
     first, last, step = frames
     wanted = frames_of_range(first, last, step)
     if not path.name or not path.parent.is_dir():
-        raise UserError(REFUSAL_NO_FOLDER.format(folder=path.parent))
+        raise FileError(REFUSAL_NO_FOLDER.format(folder=path.parent))
     if file_format == "ALEMBIC":
         steps = _export(objects, path, first, last)
     else:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.rest_offsets import Target
-from ..errors import UserError
+from ..errors import FileError, UserError
 from ..wording import counted, listed
 from .whole_files import written_whole
 
@@ -90,7 +90,7 @@ def write_chunk(chunk: FrameChunk, path: Path) -> None:
     """Write a chunk; an old file stays until the new one is complete.
 
     Raises:
-        UserError: the file cannot be written.
+        FileError: the file cannot be written.
     """
     arrays: dict[str, Any] = {
         "format": np.int32(_FORMAT),
@@ -111,13 +111,13 @@ def read_chunk(path: Path) -> FrameChunk:
     """Read a chunk.
 
     Raises:
-        UserError: there is no such file, or it is not a whole chunk.
+        FileError: there is no such file, or it is not a whole chunk.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         if int(arrays["format"]) > _FORMAT:
-            raise UserError(f"{path} was written by a newer version of DQ Compensation.")
+            raise FileError(f"{path} was written by a newer version of DQ Compensation.")
         characters = tuple(
             CharacterFrames(
                 name,
@@ -135,11 +135,11 @@ def read_chunk(path: Path) -> FrameChunk:
             characters,
         )
     except FileNotFoundError as error:
-        raise UserError(f"There is no file {path}.") from error
+        raise FileError(f"There is no file {path}.") from error
     except UserError:
         raise
     except _BROKEN as error:
-        raise UserError(f"{path} does not contain frames of characters.") from error
+        raise FileError(f"{path} does not contain frames of characters.") from error
 
 
 def joined(chunks: Sequence[FrameChunk], frames: Sequence[int] | None = None) -> FrameChunk:

@@ -7,12 +7,13 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import bpy
 
+from ..bake.whole_files import beside, cannot_write
+from ..errors import FileError
 from ..wording import listed
-from .disk import beside, cannot_write
-from .exit_codes import FileError
 
 # How the bytes of a .blend file begin: as they are, and compressed by Zstandard or gzip.
 _PLAIN, _ZSTANDARD, _GZIP = b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
@@ -59,7 +60,7 @@ def require_writable_version(path: Path) -> None:
 
 def is_newer() -> bool:
     """Whether a newer Blender has saved the open file."""
-    return tuple(bpy.data.version[:2]) > bpy.app.version[:2]
+    return _saved_by() > bpy.app.version[:2]
 
 
 def missing_libraries() -> list[str]:
@@ -154,13 +155,19 @@ def _reading_failure(path: Path, beginning: bytes, message: str) -> str:
 
 def _newer(path: Path) -> str:
     return (
-        f"{path} was saved by Blender {_name(tuple(bpy.data.version))}, this is Blender "
+        f"{path} was saved by Blender {_name(_saved_by())}, this is Blender "
         f"{bpy.app.version_string}."
     )
 
 
+def _saved_by() -> tuple[int, ...]:
+    """The version of Blender that has saved the open file."""
+    version: Any = bpy.data.version
+    return tuple(version)[:2]
+
+
 def _name(version: tuple[int, ...]) -> str:
-    return ".".join(str(part) for part in version[:2])
+    return ".".join(str(part) for part in version)
 
 
 def _reason(message: str) -> str:

@@ -14,13 +14,13 @@ _handle: Any = None
 def register() -> None:
     """Let Blender know the command."""
     global _handle
-    _handle = bpy.utils.register_cli_command(PROGRAM, _execute)  # type: ignore[attr-defined]
+    _handle = bpy.utils.register_cli_command(PROGRAM, _execute)
 
 
 def unregister() -> None:
     """Let Blender forget the command."""
     global _handle
-    bpy.utils.unregister_cli_command(_handle)  # type: ignore[attr-defined]
+    bpy.utils.unregister_cli_command(_handle)
     _handle = None
 
 

@@ -44,8 +44,10 @@ def _run(run: Run) -> None:
         return {"name": obj.name_full, "issues": [_facts(issue) for issue in issues]}
 
     each_file(run, input_files(run.arguments.files), work)
-    counts = ", ".join(counted(found[each], each.lower()) for each in _SEVERITIES[:2])
-    run.console.say(f"{counted(len(run.files), 'file')}: {counts}, {found['INFORMATION']} notes")
+    checked = sum(file["error"] is None for file in run.files)
+    nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
+    counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)
+    run.console.say(f"{counted(checked, 'file')} checked: {counts}")
     if run.code == ExitCode.FINE and any(found[severity] for severity in fatal):
         run.code = ExitCode.FINDINGS
 

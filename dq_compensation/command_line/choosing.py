@@ -10,10 +10,9 @@ from pathlib import Path
 import bpy
 
 from .. import api
-from ..errors import UserError
+from ..errors import FileError, UserError
 from ..wording import listed
 from .blend_files import missing_data_refusal
-from .exit_codes import FileError
 
 
 def chosen_objects(file: Path, patterns: Sequence[str]) -> list[bpy.types.Object]:

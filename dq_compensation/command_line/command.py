@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from .blend_files import open_file, require_writable_version, saved_to
 from .choosing import chosen_objects
 from .console import Console, complain
 from .disk import is_done
-from .exit_codes import ExitCode, code_of
+from .exit_codes import ExitCode, UsageError, code_of
 from .outputs import blend_targets, input_files
 from .progress import Progress
 
@@ -41,6 +41,10 @@ class Run:
     progress: Progress
     files: list[dict[str, Any]] = field(default_factory=list)
     code: ExitCode = ExitCode.FINE
+
+    def part(self, number: int, count: int) -> Callable[[float, str], None]:
+        """The progress of one of several equal parts."""
+        return lambda share, doing: self.progress((number + share) / count, doing)
 
     def fail(self, error: UserError) -> None:
         """Tell why something failed; the first failure makes the exit code."""
@@ -88,6 +92,13 @@ class OpenFile:
         return chosen_objects(self.path, run.arguments.objects)
 
 
+def report_facts(report: Any) -> list[ObjectFacts]:
+    """For JSON, a report of `api` for each object that it is about."""
+    facts = asdict(report)
+    names = getattr(report, "object_names", None) or (report.object_name,)
+    return [{"name": name, "report": {**facts, "sentence": report.sentence()}} for name in names]
+
+
 def each_file(
     run: Run, sources: Sequence[Path], work: Callable[[OpenFile], list[ObjectFacts] | None]
 ) -> None:
@@ -133,6 +144,8 @@ def each_saved_file(run: Run, work: Callable[[list[bpy.types.Object]], list[Obje
     targets = blend_targets(sources, arguments.output, in_place=arguments.in_place)
     target_of = dict(zip(sources, targets, strict=True))
     if arguments.skip_done:
+        if arguments.in_place:
+            raise UsageError("--skip-done needs an --output: in place nothing says what is done.")
         skip_done(run, target_of)
 
     def change_and_save(file: OpenFile) -> list[ObjectFacts]:
@@ -149,9 +162,10 @@ def each_saved_file(run: Run, work: Callable[[list[bpy.types.Object]], list[Obje
 
 
 def skip_done(run: Run, target_of: dict[Path, Path]) -> None:
-    """Leave out the files whose output is newer than they are."""
+    """Leave out the files whose output is newer than they, and than the chunks of the options."""
+    chunks = input_files(getattr(run.arguments, "chunks", ()))
     for source, target in list(target_of.items()):
-        if source.exists() and is_done([target], source):
+        if is_done([target], [source, *chunks]):
             del target_of[source]
             run.files.append(
                 {"file": str(source), "output": [str(target)], "warnings": []}

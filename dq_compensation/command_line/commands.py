@@ -11,11 +11,20 @@ from typing import TextIO
 
 import bpy
 
+from ..bake.whole_files import beside
 from ..errors import UserError
-from . import check_command, evaluate_command, merge_command, report_command
+from . import (
+    bake_commands,
+    cache_command,
+    check_command,
+    evaluate_command,
+    merge_command,
+    report_command,
+    setting_commands,
+)
 from .command import JSON_FORMAT, Command, Run
 from .console import PROGRAM, Console, complain, own_output
-from .disk import beside, target_refusal
+from .disk import target_refusal
 from .exit_codes import ExitCode, StoppedError, code_of
 from .options import OneLineParser, add_general_options
 from .progress import Progress, stoppable
@@ -23,7 +32,10 @@ from .progress import Progress, stoppable
 COMMANDS: tuple[Command, ...] = (
     *check_command.COMMANDS,
     *report_command.COMMANDS,
+    *setting_commands.COMMANDS,
     *evaluate_command.COMMANDS,
+    *bake_commands.COMMANDS,
+    *cache_command.COMMANDS,
     *merge_command.COMMANDS,
 )
 
@@ -57,10 +69,7 @@ def _run(arguments: Namespace, output: TextIO) -> ExitCode:
     run = Run(arguments, Console(output, quiet), Progress(quiet=arguments.quiet))
     try:
         with stoppable(run.progress):
-            if arguments.json not in {None, "-"} and (
-                reason := target_refusal(Path(arguments.json))
-            ):
-                raise reason
+            _require_json_target(arguments.json)
             arguments.command.run(run)
             _report(run)
     except UserError as error:
@@ -98,7 +107,7 @@ def _report(run: Run) -> None:
         "exit_code": int(run.code),
         "files": run.files,
     }
-    text = json.dumps(document, ensure_ascii=False)
+    text = json.dumps(document, ensure_ascii=False, default=str)
     if wanted == "-":
         run.console.document(text)
         return

@@ -11,10 +11,11 @@ import numpy as np
 
 from .. import api
 from ..bake.chunk_merging import CACHE_FORMATS
+from ..bake.whole_files import beside
 from ..core.rest_offsets import Target
 from ..wording import counted
 from .command import Command, ObjectFacts, OpenFile, Run, each_file
-from .disk import beside, is_done
+from .disk import is_done
 from .exit_codes import UsageError
 from .options import (
     add_deformation_options,
@@ -23,10 +24,11 @@ from .options import (
     add_output_options,
     frame_numbers,
 )
-from .outputs import input_files, is_folder, object_targets, require_outputs
+from .outputs import input_files, object_targets, require_outputs, suffix_of
 
 # Of files that have all objects; the others have one object each.
 _OF_ALL = ".npz"
+_SUFFIXES = (".npy", _OF_ALL, *CACHE_FORMATS)
 
 
 def _add_options(parser: ArgumentParser) -> None:
@@ -41,40 +43,42 @@ def _add_options(parser: ArgumentParser) -> None:
     add_output_options(
         parser,
         "the .npy file to write, .npz for a chunk of frames that merge joins with others, .pc2 or "
-        ".mdd for a point cache, or a folder for several .npy files",
+        ".mdd for a point cache, or a folder",
         required=True,
+    )
+    parser.add_argument(
+        "--format",
+        choices=[suffix[1:] for suffix in _SUFFIXES],
+        default="npy",
+        help="of the files in a folder (default: npy)",
     )
 
 
 def _run(run: Run) -> None:
     arguments = run.arguments
     sources = input_files(arguments.files)
-    suffix = _suffix(arguments.output)
+    suffix = suffix_of(arguments.output, _SUFFIXES, f".{arguments.format}")
     require_outputs(arguments.output, sources, suffix)
     if arguments.shape_keys_for is not None and suffix != _OF_ALL:
-        raise UsageError("--shape-keys-for needs an --output that ends with .npz.")
+        raise UsageError("--shape-keys-for needs an --output that ends with .npz, or --format npz.")
 
     def work(file: OpenFile) -> list[ObjectFacts] | None:
         objects = file.objects(run)
         names = [""] if suffix == _OF_ALL else [obj.name for obj in objects]
         targets = object_targets(arguments.output, file.path, names, suffix)
         file.facts["output"] = [str(target) for target in targets]
-        if arguments.skip_done and is_done(targets, file.path):
+        if arguments.skip_done and is_done(targets, [file.path]):
             run.console.say(f"{file.path}: nothing to do")
             return None
         if suffix != ".npy":
-            return _write_chunk(run, objects, arguments.output)
+            together = object_targets(arguments.output, file.path, [""], suffix)[0]
+            return _write_chunk(run, objects, together)
         return [_evaluate(run, obj, target) for obj, target in zip(objects, targets, strict=True)]
 
     each_file(run, sources, work)
 
 
-def _suffix(output: str) -> str:
-    suffix = Path(output).suffix.lower()
-    return suffix if suffix in {_OF_ALL, *CACHE_FORMATS} and not is_folder(output) else ".npy"
-
-
-def _write_chunk(run: Run, objects: list[bpy.types.Object], output: str) -> list[ObjectFacts]:
+def _write_chunk(run: Run, objects: list[bpy.types.Object], output: Path) -> list[ObjectFacts]:
     arguments = run.arguments
     now = bpy.context.scene.frame_current
     first, last, step = arguments.frames or (now, now, 1)
@@ -85,7 +89,7 @@ def _write_chunk(run: Run, objects: list[bpy.types.Object], output: str) -> list
         api.change_settings(obj, **changed)
     reports = api.write_chunk(
         objects,
-        output,
+        output.resolve(),
         first,
         last,
         step=step,

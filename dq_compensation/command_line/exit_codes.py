@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..errors import UserError
+from ..errors import FileError, UserError
 
 
 class ExitCode(IntEnum):
@@ -21,10 +21,6 @@ class ExitCode(IntEnum):
 
 class UsageError(UserError):
     """The options do not fit together; nothing was opened."""
-
-
-class FileError(UserError):
-    """A file cannot be read or written."""
 
 
 class StoppedError(Exception):

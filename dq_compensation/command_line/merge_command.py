@@ -7,10 +7,10 @@ from pathlib import Path
 
 from .. import api
 from ..bake.chunk_merging import CACHE_FORMATS
-from ..errors import UserError
+from ..errors import FileError, UserError
 from ..wording import counted
 from .command import Command, Run
-from .exit_codes import FileError, UsageError
+from .exit_codes import UsageError
 from .options import add_frames_option, frame_numbers
 from .outputs import input_files, require_targets
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 from argparse import ArgumentParser
-from typing import NoReturn, get_args
+from typing import Any, NoReturn, cast
 
-from ..core.deform import Method
+from .. import api
+from ..core.deform import METHODS as ALL_METHODS
 from .exit_codes import UsageError
 
-METHODS = get_args(Method) + ("SPHERICAL_JOINT_BY_EXAMPLE",)
+METHODS = (
+    *ALL_METHODS,
+    "SPHERICAL_JOINT_BY_EXAMPLE",
+)
 
 _FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")
 
@@ -95,8 +99,31 @@ def add_frames_option(parser: ArgumentParser, otherwise: str) -> None:
 
 def add_deformation_options(parser: ArgumentParser) -> None:
     """Add how objects are deformed, for commands that change no setting."""
-    parser.add_argument("--method", choices=METHODS, help="without it the object's own")
+    parser.add_argument(
+        "--method", type=str.upper, choices=METHODS, help="without it the object's own"
+    )
     parser.add_argument("--factor", type=factor, metavar="0..1", help="without it the object's own")
+
+
+def add_setting_options(parser: ArgumentParser) -> Any:
+    """Add the settings that the objects get."""
+    group = parser.add_argument_group("settings of the objects; without an option they stay")
+    group.add_argument("--method", type=str.upper, choices=METHODS, default=argparse.SUPPRESS)
+    group.add_argument(
+        "--factor",
+        type=factor,
+        metavar="0..1",
+        default=argparse.SUPPRESS,
+        help="how much is compensated",
+    )
+    return group
+
+
+def setting_values(arguments: argparse.Namespace) -> api.SettingValues:
+    """The settings that were chosen."""
+    names = api.SettingValues.__annotations__
+    values = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
+    return cast("api.SettingValues", values)
 
 
 def frame_numbers(chosen: tuple[int, int, int] | None) -> list[int]:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import bpy
 
+from ..errors import FileError
 from ..wording import listed
 from .disk import target_refusal
-from .exit_codes import FileError, UsageError
+from .exit_codes import UsageError
 
 
 def input_files(patterns: Sequence[str]) -> list[Path]:
@@ -83,6 +84,21 @@ def require_targets(
             raise reason
 
 
+def suffix_of(output: str, suffixes: Sequence[str], in_folder: str) -> str:
+    """How the names of the outputs end; `in_folder` in a folder.
+
+    Raises:
+        UsageError: a file ends otherwise.
+    """
+    if is_folder(output):
+        return in_folder
+    suffix = Path(output).suffix.lower()
+    if suffix not in suffixes:
+        endings = ", ".join(suffixes)
+        raise UsageError(f"--output {output} is no folder, and does not end with {endings}.")
+    return suffix
+
+
 def require_outputs(output: str, sources: Sequence[Path], suffix: str) -> None:
     """Look at the output of a command that writes other files than .blend, before any work.
 
@@ -117,6 +133,4 @@ def object_targets(output: str, source: Path, names: Sequence[str], suffix: str)
 def _file_target(output: str, source: Path, suffix: str) -> Path:
     if is_folder(output):
         return Path(output) / f"{source.stem}{suffix}"
-    if Path(output).suffix.lower() != suffix:
-        raise UsageError(f"--output {output} is no folder, and does not end with {suffix}.")
     return Path(output)

@@ -23,7 +23,7 @@ def limb_file(addon: None, tmp_path: Path) -> Path:
 def test_check_is_fine_with_a_character_that_is(command: CommandLine, limb_file: Path) -> None:
     outcome = command("check", "--file", limb_file)
     assert (outcome.code, outcome.errors) == (0, [])
-    assert outcome.output.endswith("1 file: 0 errors, 0 warnings, 0 notes\n")
+    assert outcome.output.endswith("1 file checked: 0 errors, 0 warnings, 0 notes\n")
 
 
 @pytest.fixture

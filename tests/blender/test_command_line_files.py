@@ -1,0 +1,322 @@
+"""The command line writes files that are complete, where the options say, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from dq_compensation.bake import whole_files
+from dq_compensation.command_line.commands import main
+from dq_compensation.scene.object_settings import settings_of
+from tests.blender.command_runs import LAST, CommandLine, save_limb
+
+
+@pytest.fixture
+def limb_file(addon: None, tmp_path: Path) -> Path:
+    return save_limb(tmp_path / "limb.blend")
+
+
+def open_again(path: Path) -> bpy.types.Object:
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    return bpy.data.objects["Limb"]
+
+
+def test_enabling_saves_a_new_file_and_leaves_the_input(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    before = limb_file.read_bytes()
+    target = tmp_path / "enabled.blend"
+    outcome = command(
+        *("enable", "--file", limb_file, "--output", target, "--json"),
+        *("--method", "compensated", "--factor", "0.5", "--curve", "fitted"),
+    )
+    assert (outcome.code, outcome.errors) == (0, [])
+    (file,) = outcome.document["files"]
+    assert file["output"] == [str(target)]
+    assert file["objects"][0]["settings"]["method"] == "COMPENSATED"
+    assert limb_file.read_bytes() == before
+    found = api.settings(open_again(target))
+    assert (found.enabled, found.method, found.factor) == (True, "COMPENSATED", 0.5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["enabled.blend", "limb.blend"]
+
+
+def test_disabling_gives_back_what_the_input_was(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "enabled.blend"
+    command("enable", "--file", limb_file, "--output", target)
+    assert [m.type for m in open_again(target).modifiers] == ["ARMATURE", "NODES"]
+    command("disable", "--file", target, "--in-place")
+    found = open_again(target)
+    assert not settings_of(found).enabled
+    assert [m.type for m in found.modifiers] == ["ARMATURE"]
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_in_place_keeps_compression_and_permissions(
+    command: CommandLine, tmp_path: Path, compress: bool
+) -> None:
+    path = save_limb(tmp_path / "limb.blend", compress=compress)
+    path.chmod(0o640)
+    beginning = path.read_bytes()[:4]
+    assert command("enable", "--file", path, "--in-place").code == 0
+    assert path.read_bytes()[:4] == beginning
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert settings_of(open_again(path)).enabled
+    assert [each.name for each in tmp_path.iterdir()] == ["limb.blend"]
+
+
+def test_relative_paths_lead_where_they_led(command: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "shots").mkdir()
+    (tmp_path / "out").mkdir()
+    path = save_limb(tmp_path / "shots" / "limb.blend")
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    bpy.data.images.new("Skin", 4, 4).filepath = "//textures/skin.png"
+    bpy.data.images["Skin"].source = "FILE"
+    bpy.data.images["Skin"].use_fake_user = True
+    bpy.ops.wm.save_mainfile(filepath=str(path))
+    command("enable", "--file", path, "--output", tmp_path / "out")
+    open_again(tmp_path / "out" / "limb.blend")
+    image = bpy.data.images["Skin"]
+    assert image.filepath.startswith("//")
+    wanted = tmp_path / "shots" / "textures" / "skin.png"
+    assert Path(os.path.normpath(bpy.path.abspath(image.filepath))) == wanted
+
+
+def test_a_link_stays_a_link(command: CommandLine, limb_file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.blend"
+    link.symlink_to(limb_file)
+    assert command("enable", "--file", link, "--in-place").code == 0
+    assert link.is_symlink()
+    assert settings_of(open_again(limb_file)).enabled
+
+
+def test_two_inputs_with_one_output_are_told_before_any_work(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "out").mkdir()
+    second = Path(shutil.copy(limb_file, tmp_path / "b" / "limb.blend"))
+    files = ("--file", limb_file, second)
+    for words in (("enable",), ("evaluate",), ("bake", "cache")):
+        for output in (tmp_path / "out", tmp_path / "out.pc2"):
+            if output.suffix and words == ("enable",):
+                continue
+            outcome = command(*words, *files, "--output", output)
+            assert outcome.code == 2
+            assert "would all be written to" in outcome.error
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ([], 2, "--output FILE_OR_FOLDER, or --in-place"),
+        (["--output", "{limb}", "--in-place"], 2, "--output FILE_OR_FOLDER, or --in-place"),
+        (["--output", "{limb}"], 2, "is an input. Choose another --output, or say --in-place"),
+        (["--output", "{folder}/no/x.blend"], 3, "There is no folder {folder}/no. Make it first."),
+        (["--output", "{folder}/no/"], 3, "There is no folder {folder}/no. Make it first."),
+        (["--output", "{pipe}"], 3, "{pipe} exists and is not a file."),
+        (["--in-place", "--skip-done"], 2, "--skip-done needs an --output"),
+        (["--in-place", "--vertex-group", "None"], 4, "Limb has no vertex group None."),
+        (["--in-place", "--object", "Nobody"], 4, "no object Nobody"),
+    ],
+)
+def test_outputs_that_cannot_be_are_told(
+    command: CommandLine, limb_file: Path, options: list[str], code: int, said: str
+) -> None:
+    before, folder = limb_file.read_bytes(), limb_file.parent
+    os.mkfifo(folder / "pipe")
+    names = {"limb": limb_file, "folder": folder, "pipe": folder / "pipe"}
+    outcome = command("enable", "--file", limb_file, *(each.format(**names) for each in options))
+    assert outcome.code == code
+    assert said.format(**names) in outcome.error
+    assert limb_file.read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["limb.blend", "pipe"]
+
+
+def test_a_character_that_fails_leaves_its_file_as_it_was(
+    command: CommandLine, tmp_path: Path
+) -> None:
+    path = save_limb(tmp_path / "both.blend", "Left", "Right")
+    bpy.data.objects["Right"].modifiers["Armature"].object = None
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
+    before = path.read_bytes()
+    outcome = command("enable", "--file", path, "--in-place", "--object", "Left", "Right")
+    assert outcome.code == 4
+    assert "Right" in outcome.error
+    assert path.read_bytes() == before
+
+
+def test_done_files_are_skipped(command: CommandLine, limb_file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.blend"
+    options = ("enable", "--file", limb_file, "--output", target, "--skip-done", "--json")
+    assert not command(*options).document["files"][0]["skipped"]
+    written = target.stat().st_mtime_ns
+    outcome = command(*options)
+    assert outcome.code == 0
+    assert outcome.document["files"][0]["skipped"]
+    assert target.stat().st_mtime_ns == written
+    os.utime(limb_file, ns=(written + 1, written + 1))
+    assert not command(*options).document["files"][0]["skipped"]
+
+
+def test_a_baked_range_plays_in_blender_alone(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    wanted = api.evaluate_frames(open_again(limb_file), range(1, LAST + 1), method="COMPENSATED")
+    target = tmp_path / "baked.blend"
+    outcome = command(
+        *("bake", "frames", "--file", limb_file, "--output", target, "--method", "COMPENSATED"),
+        *("--frames", f"1-{LAST}", "--json"),
+    )
+    assert (outcome.code, outcome.errors) == (0, [])
+    report = outcome.document["files"][0]["objects"][0]["report"]
+    assert report["frames"] == LAST
+    assert report["deviation"]["largest"] < 0.01
+    limb = open_again(target)
+    assert len(limb.data.shape_keys.key_blocks) == LAST + 1
+    # Keys in float32: a millionth of the limb's 1.5 units, after the Armature modifier.
+    for frame in (2, LAST):
+        bpy.context.scene.frame_set(frame)
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        mesh = limb.evaluated_get(depsgraph).data
+        shown = np.empty(3 * len(mesh.vertices), np.float32)
+        mesh.attributes["position"].data.foreach_get("vector", shown)
+        assert np.abs(shown.reshape(-1, 3) - wanted[frame - 1]).max() < 5e-6
+
+
+def test_a_pose_of_another_frame_becomes_a_key(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "pose.blend"
+    outcome = command(
+        *("bake", "pose", "--file", limb_file, "--frame", LAST, "--name", "Bent"),
+        *("--output", target),
+    )
+    assert outcome.code == 0
+    assert outcome.output.startswith("Baked the pose of Limb to Bent")
+    limb = open_again(target)
+    assert "Bent" in limb.data.shape_keys.key_blocks
+    assert bpy.context.scene.frame_current == 3
+
+
+def test_correctives_and_bones_are_baked_with_the_apis_defaults(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    keys, bones = tmp_path / "keys.blend", tmp_path / "bones.blend"
+    first = command(
+        *("bake", "correctives", "--file", limb_file, "--output", keys, "--angles", 90, "--json"),
+        *("--method", "COMPENSATED", "--no-both-ways"),
+    )
+    second = command("bake", "bones", "--file", limb_file, "--output", bones, "--helpers", 1)
+    assert (first.code, second.code, first.errors, second.errors) == (0, 0, [], [])
+    names = first.document["files"][0]["objects"][0]["report"]["key_names"]
+    assert names
+    assert set(names) <= set(open_again(keys).data.shape_keys.key_blocks.keys())
+    assert "helper bone" in second.output
+    assert len(open_again(bones).modifiers["Armature"].object.data.bones) > 3
+
+
+@pytest.mark.parametrize("suffix", ["pc2", "mdd", "abc"])
+def test_caches_are_what_the_api_writes(
+    command: CommandLine, limb_file: Path, tmp_path: Path, suffix: str
+) -> None:
+    target = tmp_path / f"limb.{suffix}"
+    if suffix == "abc":
+        command("enable", "--file", limb_file, "--in-place")
+    outcome = command("bake", "cache", "--file", limb_file, "--output", target)
+    assert (outcome.code, outcome.errors) == (0, [])
+    wanted = tmp_path / f"wanted.{suffix}"
+    api.bake_cache(open_again(limb_file), wanted, 1, LAST)
+    if suffix == "abc":
+        # It has the date in it.
+        assert target.stat().st_size == pytest.approx(wanted.stat().st_size, rel=0.05)
+    else:
+        assert target.read_bytes() == wanted.read_bytes()
+
+
+def test_a_failure_of_the_disk_leaves_the_old_file(
+    command: CommandLine, limb_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = limb_file.read_bytes()
+
+    def fail(_source: Path, _target: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(whole_files.os, "replace", fail)
+    outcome = command("enable", "--file", limb_file, "--in-place")
+    assert outcome.code == 3
+    assert outcome.error.endswith(f"{limb_file} cannot be written: Input/output error.")
+    assert limb_file.read_bytes() == before
+    assert [path.name for path in limb_file.parent.iterdir()] == ["limb.blend"]
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 64 KB, which is less than any .blend file."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(mount, check=False, capture_output=True).returncode
+    ):
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("enable",), "limb.blend"),
+        (("evaluate", "--frames", "1-99"), "limb.npy"),
+        (("evaluate", "--frames", "1-99"), "limb.npz"),
+        (("bake", "cache", "--frames", "1-99"), "limb.pc2"),
+    ],
+)
+def test_a_full_disk_is_told_and_leaves_nothing(
+    command: CommandLine, limb_file: Path, tiny_disk: Path, words: tuple[str, ...], name: str
+) -> None:
+    old = tiny_disk / name
+    old.write_text("old")
+    outcome = command(*words, "--file", limb_file, "--output", old)
+    assert outcome.code == 3
+    assert f"{old} cannot be written: its disk is full" in outcome.error
+    assert old.read_text() == "old"
+    assert [path.name for path in tiny_disk.iterdir()] == [name]
+
+
+def test_a_folder_without_permission_is_told_before_any_work(
+    command: CommandLine, limb_file: Path
+) -> None:
+    # Pytest's folders are root's alone; another user must reach this one.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        path = Path(shutil.copy(limb_file, folder))
+        path.chmod(0o644)
+        main(["check", "--file", str(path), "--quiet"])
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65534)
+        else:
+            folder.chmod(0o555)
+        try:
+            outcome = command("enable", "--file", path, "--in-place")
+        finally:
+            if root:
+                os.seteuid(0)
+            folder.chmod(0o755)
+    assert outcome.code == 3
+    assert f"no permission to write in {folder}" in outcome.error
