@@ -21,7 +21,7 @@ from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
-from .reporting import report
+from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
 from .steps_of_scripts import OnProgress
