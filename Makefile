@@ -6,6 +6,7 @@
 # make test-all    all tests on all three, and the demo
 # make release    test-all, then build
 # make benchmark   how fast everything is, as ratios within one run
+# make benchmark-farm   what a file costs a worker of a farm, and what many files cost
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
 #
 # Each makes the environments that it needs at the first run: Python 3.13 and 3.11 must be there,
@@ -17,7 +18,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports test test-all release benchmark build setup lint format types
+.PHONY: help demo demo-by-example demo-exports test test-all release benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -47,6 +48,10 @@ release:
 
 benchmark:
 	@$(PYTHON) scripts/benchmark.py
+
+benchmark-farm:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/benchmark_farm.py
 
 build:
 	@$(SETUP) 5.2

@@ -17,6 +17,11 @@ NEWEST_ONLY = (
     "tests/gpu/test_demo*",
     "tests/gpu/test_example_poses.py::test_equals_numpy_in_and_between*False*",
     "tests/gpu/test_characters.py::test_blend_weights_equal_numpy*FITTED*",
+    # Files of chunks, which Blender has no part in.
+    "tests/blender/test_frame_chunks.py::test_chunks_that_do_not_fit*",
+    "tests/blender/test_frame_chunks.py::test_chunks_are_joined*",
+    "tests/blender/test_frame_chunks.py::test_files_that_are_no_chunks*",
+    "tests/blender/test_frame_chunks.py::test_what_cannot_be_written*",
     # Other rigs: bones and weights differ, Blender does not.
     "tests/*cmu_mb*",
     "tests/blender/test_human_model.py*",
@@ -114,9 +119,11 @@ NOT_BETWEEN = (
     "tests/blender/test_blend_group.py*",
     "tests/blender/test_command_line*",
     "tests/blender/test_bone_transforms.py*",
+    "tests/blender/test_chunk_commands.py*",
     "tests/blender/test_compensation_weights.py*",
     "tests/blender/test_example_correctives.py*",
     "tests/blender/test_example_operators.py*",
+    "tests/blender/test_frame_chunks.py*",
     "tests/blender/test_mesh_joints.py*",
     "tests/blender/test_modifier_deformation.py*",
     "tests/blender/test_shapes_and_supports.py*",

@@ -14,11 +14,14 @@ from ..bake.bones_report import BonesReport, JointReport
 from ..bake.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError
+from ..lifecycle.character_report import Bend, CharacterReport, JointQuality
+from ..lifecycle.frame_times import FrameTimes
 from ..playback.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
+from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
 from .steps_of_scripts import OnProgress
@@ -29,9 +32,11 @@ from .to_shape_keys import bake_correctives, bake_frames, bake_pose
 
 __all__ = [
     "Agree",
+    "Bend",
     "BindingError",
     "BonesReport",
     "CacheReport",
+    "CharacterReport",
     "CharacterSettings",
     "CorrectiveReport",
     "Deviation",
@@ -39,7 +44,9 @@ __all__ = [
     "Fix",
     "FixError",
     "FixResult",
+    "FrameTimes",
     "Issue",
+    "JointQuality",
     "JointReport",
     "OnProgress",
     "PoseError",
@@ -62,6 +69,7 @@ __all__ = [
     "evaluate_frames",
     "fix",
     "merge_chunks",
+    "report",
     "settings",
     "skinned_meshes",
     "write_chunk",

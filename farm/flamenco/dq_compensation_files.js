@@ -14,7 +14,7 @@ const JOB_TYPE = {
       eval: "';'.join(sorted(str(p) for p in Path(bpy.path.abspath(settings.folder)).glob(settings.pattern)))",
       description: "The files, with ; between them" },
     { key: "command", type: "string", default: "check", required: true,
-      choices: ["check", "report", "enable", "disable", "evaluate", "bake pose", "bake frames",
+      choices: ["check", "enable", "disable", "evaluate", "bake pose", "bake frames",
                 "bake correctives", "bake bones", "bake cache"],
       description: "What to do with each file" },
     { key: "objects", type: "string", default: "",
@@ -23,8 +23,10 @@ const JOB_TYPE = {
       choices: ["", "LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT",
                 "SPHERICAL_JOINT_BY_EXAMPLE"],
       description: "How to deform. Empty, each object's own setting" },
-    { key: "output", type: "string", subtype: "dir_path", default: "",
+    { key: "output", type: "string", subtype: "dir_path", default: "", visible: "submission",
       description: "Folder for the results, which have the names of the files. Empty, there are none" },
+    { key: "output_path", type: "string", visible: "web", eval: "bpy.path.abspath(settings.output)",
+      description: "The folder for the results" },
     { key: "options", type: "string", default: "",
       description: "More options of the command, with spaces between them" },
   ],
@@ -36,7 +38,7 @@ function compileJob(job) {
   if (files.length === 0) {
     throw `No file of ${settings.folder} fits ${settings.pattern}.`;
   }
-  if (settings.output) {
+  if (settings.output_path) {
     requireDifferentNames(files);
   }
   for (const file of files) {
@@ -55,8 +57,8 @@ function argumentsFor(file, settings) {
   if (settings.method) {
     args.push("--method", settings.method);
   }
-  if (settings.output) {
-    args.push("--output", folder(settings.output), "--skip-done");
+  if (settings.output_path) {
+    args.push("--output", folder(settings.output_path), "--skip-done");
   }
   return args.concat(words(settings.options, " "));
 }

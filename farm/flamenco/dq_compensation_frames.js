@@ -16,8 +16,12 @@ const JOB_TYPE = {
       description: "Names or patterns of mesh objects, with commas between them. Without any, all skinned meshes" },
     { key: "chunks", type: "string", subtype: "dir_path", required: true, visible: "submission",
       description: "Folder for the chunks, on a disk that all workers share. It must exist" },
-    { key: "output", type: "string", subtype: "file_path", required: true,
+    { key: "chunks_path", type: "string", visible: "web", eval: "bpy.path.abspath(settings.chunks)",
+      description: "The folder for the chunks" },
+    { key: "output", type: "string", subtype: "file_path", required: true, visible: "submission",
       description: "The result: .pc2, .mdd or .npz for positions, .blend for a copy with shape keys" },
+    { key: "output_path", type: "string", visible: "web", eval: "bpy.path.abspath(settings.output)",
+      description: "The result" },
     { key: "tolerance", type: "float", default: 0.0, propargs: { min: 0.0 },
       description: "Of shape keys, in millimetres. Frames that interpolation gives to within it get none" },
     { key: "blendfile", type: "string", required: true, visible: "web",
@@ -29,12 +33,12 @@ const PROGRAM = ["--command", "dq_compensation"];
 
 function compileJob(job) {
   const settings = job.settings;
-  const bakesKeys = settings.output.endsWith(".blend");
+  const bakesKeys = settings.output_path.endsWith(".blend");
   const join = author.Task("join", "blender");
   const files = [];
   for (const chunk of frameChunker(settings.frames, settings.chunk_size)) {
     const frames = firstToLast(chunk);
-    const file = path.join(settings.chunks, `${path.stem(settings.blendfile)} ${frames}.npz`);
+    const file = path.join(settings.chunks_path, `${path.stem(settings.blendfile)} ${frames}.npz`);
     const task = author.Task(`frames ${frames}`, "blender");
     task.addCommand(blender([
       "evaluate", "--file", settings.blendfile, ...objectOptions(settings),
@@ -46,11 +50,11 @@ function compileJob(job) {
     files.push(file);
   }
   const keys = ["bake", "frames", "--file", settings.blendfile,
-                "--tolerance", String(settings.tolerance), "--chunks", ...files,
-                ...objectOptions(settings)];
+                "--tolerance", String(settings.tolerance), "--much-memory", "--skip-done",
+                "--chunks", ...files, ...objectOptions(settings)];
   join.addCommand(blender([
     ...(bakesKeys ? keys : ["merge", ...files]),
-    `--frames=${firstToLast(settings.frames)}`, "--output", settings.output,
+    `--frames=${firstToLast(settings.frames)}`, "--output", settings.output_path,
   ]));
   job.addTask(join);
 }

@@ -97,7 +97,8 @@ def test_shape_keys_from_chunks_equal_those_of_one_bake(
 ) -> None:
     paths = [chunk_file(limb, 1, 5, tmp_path, target), chunk_file(limb, 6, 8, tmp_path, target)]
     shapes: list[dict[str, NDArray[np.float32]]] = []
-    for chunks in ((), paths):
+    # Blender 4.2 gives the armature a strip at a bake: the chunks are of the state before.
+    for chunks in (paths, ()):
         limb.hide_set(False)
         report = api.bake_frames(
             limb, 1, LAST_FRAME, target=target, tolerance=tolerance, onto="COPY", chunks=chunks

@@ -124,6 +124,16 @@ def test_characters_are_enabled_and_disabled() -> None:
 
 
 @pytest.mark.usefixtures("saved")
+def test_a_report_has_joints_and_times() -> None:
+    names, printed = run("Report")
+    assert "A posed frame: linear" in printed
+    assert f"{names['worst'].bone} " in printed
+    assert printed.endswith(" % of the radius are lost\n")
+    assert names["elbow"].bone == "lowerarm_l"
+    assert names["elbow"].own.bulge < names["elbow"].preserve_volume.bulge
+
+
+@pytest.mark.usefixtures("saved")
 def test_settings_change_together_or_not_at_all() -> None:
     names, printed = run("Settings")
     assert printed == (

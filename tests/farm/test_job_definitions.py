@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import bpy
 import pytest
+import yaml  # comes with openjd
 from py_mini_racer import JSEvalException, MiniRacer  # pyright: ignore[reportMissingImports]
 
+from dq_compensation.command_line.commands import COMMANDS
+from dq_compensation.command_line.options import METHODS
 from environments import PROJECT
 from tests.farm.openjd_runs import TEMPLATES, openjd, recorded_tasks, run_job
 
@@ -16,15 +21,27 @@ FLAMENCO = PROJECT / "farm" / "flamenco"
 MANAGER = Path(__file__).with_name("flamenco_manager.js")
 
 
-def flamenco_tasks(script: str, **settings: Any) -> list[dict[str, Any]]:
-    """The tasks that Flamenco makes, with the defaults of the job type for other settings."""
+def engine_with(script: str) -> MiniRacer:
     engine = MiniRacer()
     engine.eval(MANAGER.read_text(encoding="utf-8"))
     engine.eval((FLAMENCO / script).read_text(encoding="utf-8"))
+    return engine
+
+
+def job_settings(engine: MiniRacer) -> dict[str, dict[str, Any]]:
+    """The settings of the job type, by name."""
     job_type = json.loads(engine.eval("JSON.stringify(JOB_TYPE)"))
-    known = {setting["key"]: setting.get("default", "") for setting in job_type["settings"]}
+    return {setting["key"]: setting for setting in job_type["settings"]}
+
+
+def flamenco_tasks(script: str, **settings: Any) -> list[dict[str, Any]]:
+    """The tasks that Flamenco makes, with the defaults of the job type for other settings."""
+    engine = engine_with(script)
+    known = {name: setting.get("default", "") for name, setting in job_settings(engine).items()}
     assert set(settings) <= set(known)
-    return json.loads(engine.eval(f"compiledTasks({json.dumps(known | settings)})"))
+    # What Flamenco's add-on evaluates in Blender: absolute paths.
+    paths = {f"{name}_path": settings.get(name, "") for name in ("output", "chunks")}
+    return json.loads(engine.eval(f"compiledTasks({json.dumps(known | settings | paths)})"))
 
 
 def given_to_blender(tasks: list[dict[str, Any]]) -> list[list[str]]:
@@ -38,6 +55,38 @@ def given_to_blender(tasks: list[dict[str, Any]]) -> list[list[str]]:
 def test_templates_are_valid(path: Path) -> None:
     run = openjd("check", str(path))
     assert run.returncode == 0, run.stdout
+
+
+def test_both_engines_offer_the_same_choices() -> None:
+    template = yaml.safe_load((TEMPLATES / "files.yaml").read_text(encoding="utf-8"))
+    parameters = {each["name"]: each for each in template["parameterDefinitions"]}
+    settings = job_settings(engine_with("dq_compensation_files.js"))
+    for name in ("Command", "Method"):
+        assert settings[name.lower()]["choices"] == parameters[name]["allowedValues"]
+    assert parameters["Method"]["allowedValues"] == ["", *METHODS]
+    assert set(parameters["Command"]["allowedValues"]) <= {each.name for each in COMMANDS}
+
+
+def test_flamencos_add_on_can_evaluate_the_automatic_settings(tmp_path: Path) -> None:
+    """With the names that its manual lists, in Blender."""
+    for name in ("b.blend", "a.blend", "notes.txt"):
+        (tmp_path / name).touch()
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "open.blend"))
+    chosen = SimpleNamespace(folder="//", pattern="[ab].blend", output="//out", chunks="//parts")
+    names = {"bpy": bpy, "C": bpy.context, "Path": Path, "settings": chosen}
+    found = {
+        name: eval(setting["eval"], dict(names))
+        for script in ("dq_compensation_files.js", "dq_compensation_frames.js")
+        for name, setting in job_settings(engine_with(script)).items()
+        if "eval" in setting
+    }
+    assert found == {
+        "files": f"{tmp_path / 'a.blend'};{tmp_path / 'b.blend'}",
+        "frames": "1-250",
+        "output_path": str(tmp_path / "out"),
+        "chunks_path": str(tmp_path / "parts"),
+    }
 
 
 def test_each_file_is_a_task(tmp_path: Path) -> None:

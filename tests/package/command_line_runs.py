@@ -2,8 +2,8 @@
 
     python command_line_runs.py REPORT.json
 
-A program for a Blender of its own whose `BLENDER_USER_RESOURCES` has the extension installed. It works
-in the current folder.
+A program for a Blender of its own, in whose `BLENDER_USER_RESOURCES` the extension is installed. It
+works in the current folder.
 """
 
 import json
