@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
         print("blender_stand_in: it runs --command NAME only", file=sys.stderr)
         return 2
     name, *rest = arguments[arguments.index("--command") + 1 :]
-    commands = {"extension": _extension_command, **_commands_of_the_extension()}
+    commands = {"extension": _extension_command, **extension_commands()}
     if name not in commands:
         print(f"blender_stand_in: no command {name}", file=sys.stderr)
         return 2
@@ -36,7 +36,7 @@ def _extension_command(arguments: list[str]) -> int:
     return import_module("bl_pkg.bl_extension_cli").cli_extension_handler(arguments)
 
 
-def _commands_of_the_extension() -> dict[str, Command]:
+def extension_commands() -> dict[str, Command]:
     """The commands that the extension registers, by name."""
     found: dict[str, Command] = {}
 

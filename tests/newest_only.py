@@ -99,6 +99,12 @@ NEWEST_ONLY = (
     "tests/blender/test_crowd_baking.py::test_much_memory*",
     "tests/blender/test_crowd_baking.py::test_an_absurd*",
     "tests/blender/test_crowd_baking.py::test_a_stopped_bake*",
+    # The command line: options, and files that api writes. What Blender reads and saves stays.
+    "tests/blender/test_command_line_page.py*",
+    "tests/blender/test_command_line_stops.py*",
+    "tests/blender/test_command_line_files.py::test_a_full_disk*",
+    "tests/blender/test_command_line_files.py::test_caches_are*",
+    "tests/blender/test_command_line_files.py::test_correctives_and*",
     # Weights that are computed in NumPy.
     "tests/blender/test_compensation_weights.py::test_the_start_from_the_transitions*",
     "tests/blender/test_compensation_weights.py::test_mirroring_copies_one_side*",
@@ -131,6 +137,7 @@ NOT_BETWEEN = (
     "tests/blender/test_bendy_bones.py*",
     "tests/blender/test_bendy_joints.py*",
     "tests/blender/test_blend_group.py*",
+    "tests/blender/test_command_line*",
     "tests/blender/test_bone_transforms.py*",
     "tests/blender/test_chunk_commands.py*",
     "tests/blender/test_compensation_weights.py*",

@@ -14,24 +14,30 @@ from ..bake.bones_report import BonesReport, JointReport
 from ..bake.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError
+from ..lifecycle.character_report import Bend, CharacterReport, JointQuality
+from ..lifecycle.frame_times import FrameTimes
 from ..playback.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
+from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
 from .steps_of_scripts import OnProgress
 from .to_bones import bake_bones
 from .to_chunks import merge_chunks, write_chunk
+from .to_crowds import bake_crowd, crowds
 from .to_files import bake_cache, cache_take
 from .to_shape_keys import bake_correctives, bake_frames, bake_pose
 
 __all__ = [
     "Agree",
+    "Bend",
     "BindingError",
     "BonesReport",
     "CacheReport",
+    "CharacterReport",
     "CharacterSettings",
     "CorrectiveReport",
     "Deviation",
@@ -39,7 +45,9 @@ __all__ = [
     "Fix",
     "FixError",
     "FixResult",
+    "FrameTimes",
     "Issue",
+    "JointQuality",
     "JointReport",
     "OnProgress",
     "PoseError",
@@ -51,17 +59,20 @@ __all__ = [
     "bake_bones",
     "bake_cache",
     "bake_correctives",
+    "bake_crowd",
     "bake_frames",
     "bake_pose",
     "cache_take",
     "change_settings",
     "check",
+    "crowds",
     "disable",
     "enable",
     "evaluate",
     "evaluate_frames",
     "fix",
     "merge_chunks",
+    "report",
     "settings",
     "skinned_meshes",
     "write_chunk",

@@ -19,6 +19,7 @@ from . import (
     check_command,
     evaluate_command,
     merge_command,
+    report_command,
     setting_commands,
 )
 from .command import JSON_FORMAT, Command, Run
@@ -30,6 +31,7 @@ from .progress import Progress, stoppable
 
 COMMANDS: tuple[Command, ...] = (
     *check_command.COMMANDS,
+    *report_command.COMMANDS,
     *setting_commands.COMMANDS,
     *evaluate_command.COMMANDS,
     *bake_commands.COMMANDS,

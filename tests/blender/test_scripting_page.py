@@ -124,6 +124,16 @@ def test_characters_are_enabled_and_disabled() -> None:
 
 
 @pytest.mark.usefixtures("saved")
+def test_a_report_has_joints_and_times() -> None:
+    names, printed = run("Report")
+    assert "A posed frame: linear" in printed
+    assert f"{names['worst'].bone} " in printed
+    assert printed.endswith(" % of the radius are lost\n")
+    assert names["elbow"].bone == "lowerarm_l"
+    assert names["elbow"].own.bulge < names["elbow"].preserve_volume.bulge
+
+
+@pytest.mark.usefixtures("saved")
 def test_settings_change_together_or_not_at_all() -> None:
     names, printed = run("Settings")
     assert printed == (
@@ -204,6 +214,15 @@ def test_caches_hold_every_frame(saved: Path) -> None:
     wanted = api.evaluate_frames(names["human"], range(1, LAST_FRAME + 1))
     assert np.abs(of_cache(saved.parent / "human.pc2") - wanted).max() <= EXACT
     assert [take.name for take in names["rig"].dq_compensation.takes] == ["Walk"]
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_baked_crowd_has_all_its_figures() -> None:
+    names, printed = run("Crowds")
+    graph = bpy.context.evaluated_depsgraph_get()
+    shown = [each for each in graph.object_instances if each.is_instance]
+    assert len({tuple(each.matrix_world.translation) for each in shown}) == 5
+    assert printed.splitlines()[-1] == f"{names['baked'].name} has 5 figures"
 
 
 def test_merged_chunks_are_what_one_machine_writes(saved: Path) -> None:

@@ -1,0 +1,137 @@
+"""`report`: the quality and the speed of a character."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import bpy
+import numpy as np
+
+from ..analysis.joint_quality import JointBend, joint_bends
+from ..core.deform import deform
+from ..core.measured_joints import MeasuredJoints
+from ..core.pose import Pose
+from ..core.vectors import transformed_points
+from ..errors import UserError
+from ..lifecycle.character_report import Bend, CharacterReport, JointQuality
+from ..lifecycle.frame_times import measure_frames
+from ..lifecycle.slow_parts import slow_parts
+from ..scene.bind import bind
+from ..scene.binding import Binding
+from ..scene.object_settings import Settings, settings_of
+from ..scene.setup import rig_of
+from ..scene.units import object_millimetres
+from ..wording import listed
+from .arguments_of_scripts import bone_names, mesh_object, require_number
+from .steps_of_scripts import OnProgress, interrupts_wait
+
+
+def report(
+    obj: bpy.types.Object,
+    *,
+    degrees: float = 90.0,
+    bones: str | Iterable[str] = (),
+    speed: bool = True,
+    progress: OnProgress | None = None,
+) -> CharacterReport:
+    """Measure how well the joints of a character bend, and how long a posed frame takes.
+
+    The object may be enabled or not; without being enabled it is measured with the settings that it
+    has. Its pose and its settings are as before afterwards.
+
+    Args:
+        degrees: by which each joint is bent, one at a time, in the plane of its limbs.
+        bones: behind the joints to measure; by default all joints.
+        speed: measure milliseconds, which takes a second or more; without it nothing of the scene
+            is touched.
+        progress: called after each joint.
+
+    Raises:
+        BindingError: the object cannot be deformed; the message says why and what to do.
+        UserError: a bone does not exist, or the angle is not from 1 to 180.
+    """
+    require_number("angle", degrees, 1.0, 180.0)
+    obj = mesh_object(obj)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    binding = bind(obj, depsgraph)
+    settings = Settings.of(obj.evaluated_get(depsgraph))
+    wanted = _wanted(bones, binding)
+    joints = _joints(obj, binding, settings, degrees, wanted, progress)
+    times = None
+    if speed:
+        with interrupts_wait():
+            times = measure_frames(obj, binding, settings)
+    rig = rig_of(obj)
+    return CharacterReport(
+        obj.name,
+        rig.name,
+        settings_of(obj).method,
+        binding.vertex_count,
+        binding.skeleton.bone_count,
+        degrees,
+        joints,
+        times,
+        slow_parts(obj, settings, skins=times is not None and times.skins),
+    )
+
+
+def _wanted(bones: str | Iterable[str], binding: Binding) -> frozenset[str]:
+    """The names of bones.
+
+    Raises:
+        UserError: the armature has none of such a name.
+    """
+    wanted = frozenset(bone_names(bones))
+    unknown = sorted(wanted - set(binding.skeleton.names))
+    if unknown:
+        raise UserError(f"{binding.armature_name} has no bone {listed(unknown)}.")
+    return wanted
+
+
+def _joints(
+    obj: bpy.types.Object,
+    binding: Binding,
+    settings: Settings,
+    degrees: float,
+    wanted: frozenset[str],
+    progress: OnProgress | None,
+) -> tuple[JointQuality, ...]:
+    rest = transformed_points(binding.object_to_armature, binding.rest).astype(np.float32)
+    measured = binding.compensation(
+        settings.limb_axis, "MEASURED", use_mesh_joints=settings.use_mesh_joints
+    )
+    assert isinstance(measured, MeasuredJoints)
+    names, children = binding.skeleton.names, measured.limbs.children
+    bends = [
+        bend
+        for bend in joint_bends(rest, measured, binding.skeleton, degrees)
+        if not wanted or names[children[bend.joint]] in wanted
+    ]
+    unit = object_millimetres(rig_of(obj), bpy.context.scene)
+    ways = [
+        binding.deformation(each)
+        for each in (
+            replace(settings, acting_method="LINEAR", blend_group=""),
+            replace(settings, acting_method="DUAL_QUATERNION", blend_group=""),
+            settings,
+        )
+    ]
+
+    def quality(bend: JointBend) -> JointQuality:
+        pose = Pose.from_matrices(bend.matrices, binding.skeleton)
+        found = []
+        for way in ways:
+            positions, _ = deform(way, rest, None, pose)
+            bulge, pinch = bend.bulge_and_pinch(positions)
+            found.append(Bend(bulge * unit, pinch * unit))
+        parent = measured.limbs.parents[bend.joint]
+        bone, before = names[children[bend.joint]], names[parent]
+        return JointQuality(bone, before, len(bend.rows), bend.radius * unit, *found)
+
+    results = []
+    for number, bend in enumerate(bends, 1):
+        results.append(quality(bend))
+        if progress is not None:
+            progress(number / len(bends), f"Bending the joints of {obj.name}")
+    return tuple(results)

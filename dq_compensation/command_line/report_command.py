@@ -1,0 +1,80 @@
+"""`report`: the quality and the speed of characters."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import ArgumentParser
+
+import bpy
+
+from .. import api
+from .command import Command, ObjectFacts, OpenFile, Run, each_file
+from .options import add_input_options
+from .outputs import input_files
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    add_input_options(parser)
+    parser.add_argument(
+        "--bone",
+        dest="bones",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="bones behind the joints to measure; without it all joints",
+    )
+    parser.add_argument(
+        "--bend",
+        type=_degrees,
+        default=90.0,
+        metavar="DEGREES",
+        help="by how much each joint is bent (default: 90)",
+    )
+    parser.add_argument("--no-speed", action="store_true", help="measure no milliseconds")
+
+
+def _degrees(text: str) -> float:
+    """An angle from 1 to 180."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1.0 <= value <= 180.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 to 180")
+    return value
+
+
+def _run(run: Run) -> None:
+    arguments = run.arguments
+
+    def work(file: OpenFile) -> list[ObjectFacts]:
+        return [_report(file, obj) for obj in file.objects(run)]
+
+    def _report(file: OpenFile, obj: bpy.types.Object) -> ObjectFacts:
+        found = api.report(
+            obj,
+            degrees=arguments.bend,
+            bones=arguments.bones,
+            speed=not arguments.no_speed,
+            progress=run.progress,
+        )
+        run.console.say(f"{file.path}: {found.table()}")
+        return {"name": obj.name_full, **found.facts()}
+
+    each_file(run, input_files(arguments.files), work)
+
+
+COMMANDS = (
+    Command(
+        "report",
+        "measure how well the joints of characters bend, and how fast they are",
+        (
+            "report --file hero.blend",
+            "report --file hero.blend --bone lowerarm_l lowerleg_l --bend 120",
+            "report --file 'assets/*.blend' --no-speed --json quality.json",
+        ),
+        _add_options,
+        _run,
+    ),
+)

@@ -1,0 +1,125 @@
+"""The report of a character: against Blender's own modifier, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from tests.blender.bake_scenes import native
+from tests.blender.command_runs import CommandLine, save_limb
+from tests.limb import BONE_LENGTH, RADIUS, build_limb, pose_limb
+
+# Of a limb of 1500 mm in float32.
+EXACT = 1e-2
+
+
+@pytest.fixture
+def limb(addon: None) -> bpy.types.Object:
+    obj, armature = build_limb()
+    pose_limb(armature)
+    return obj
+
+
+def joints_of(report: api.CharacterReport) -> dict[str, api.JointQuality]:
+    return {joint.bone: joint for joint in report.joints}
+
+
+def test_bulge_and_pinch_are_those_of_blender_s_modifier(limb: bpy.types.Object) -> None:
+    """The joint is half of 1 m along X, and its bone turns about its own X."""
+    found = joints_of(api.report(limb, speed=False))["Lower"]
+    for bone in limb.parent.pose.bones:
+        bone.rotation_euler = (np.pi / 2.0, 0.0, 0.0) if bone.name == "Lower" else (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    head = np.array(limb.parent.pose.bones["Lower"].head)
+    ray = np.array(limb.parent.pose.bones["Lower"].tail - limb.parent.pose.bones["Lower"].head)
+    ray /= np.linalg.norm(ray)
+    rest = np.array([vertex.co for vertex in limb.data.vertices])
+    shared = (rest - head) @ ray < -1e-6  # on the outer side
+    shared &= np.array([len(vertex.groups) > 1 for vertex in limb.data.vertices])
+    shared &= np.abs(rest[:, 0] - BONE_LENGTH) < BONE_LENGTH / 2.0
+    for preserved, expected in ((False, found.linear), (True, found.preserve_volume)):
+        limb.modifiers["Armature"].use_deform_preserve_volume = preserved
+        from_joint = native(limb)[shared] - head
+        distances = [
+            np.linalg.norm(from_joint - np.maximum(from_joint @ axis, 0.0)[:, None] * axis, axis=1)
+            for axis in (ray, np.array([-1.0, 0.0, 0.0]))
+        ]
+        farther = 1000.0 * (np.minimum(*distances) - RADIUS)
+        assert expected.bulge == pytest.approx(max(0.0, farther.max()), abs=EXACT)
+        assert expected.pinch == pytest.approx(max(0.0, -farther.min()), abs=EXACT)
+    assert found.vertices == np.count_nonzero(shared)
+    assert found.radius == pytest.approx(1000.0 * RADIUS, abs=EXACT)
+    assert found.own.bulge < 0.5 * found.preserve_volume.bulge
+    assert found.linear.pinch > 10.0
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_nothing_is_left_behind(limb: bpy.types.Object, enabled: bool) -> None:
+    if enabled:
+        api.enable(limb)
+    bpy.context.view_layer.update()
+
+    def state() -> list[object]:
+        collections = (bpy.data.objects, bpy.data.meshes, bpy.data.scenes, bpy.data.node_groups)
+        bones = [tuple(bone.rotation_euler) for bone in limb.parent.pose.bones]
+        shown = [(m.name, m.show_viewport) for m in limb.modifiers]
+        return [[each.name for each in found] for found in collections] + [bones, shown]
+
+    before, positions = state(), native(limb)
+    found = api.report(limb)
+    bpy.context.view_layer.update()
+    assert state() == before
+    assert np.array_equal(native(limb), positions)
+    assert found.times is not None
+    assert min(found.times.linear, found.times.preserve_volume, found.times.own) > 0.0
+    assert not found.times.skins
+    assert api.settings(limb).enabled == enabled
+
+
+def test_bones_are_chosen_by_name(limb: bpy.types.Object) -> None:
+    assert set(joints_of(api.report(limb, speed=False))) == {"Lower", "Hand"}
+    assert set(joints_of(api.report(limb, bones="Hand", speed=False))) == {"Hand"}
+    with pytest.raises(api.UserError, match="Limb Rig has no bone Wing"):
+        api.report(limb, bones=["Hand", "Wing"])
+    with pytest.raises(api.UserError, match="from 1 to 180"):
+        api.report(limb, degrees=0.0)
+
+
+def test_what_slows_a_character_is_said(limb: bpy.types.Object) -> None:
+    assert api.report(limb).slow_parts == ()
+    limb.modifiers.new("Smooth Skin", "SUBSURF").levels = 1
+    limb.modifiers.new("Ripple", "WAVE")
+    limb.parent.pose.bones["Hand"].driver_add("location", 0)
+    limb.dq_compensation.method = "SPHERICAL_JOINT"
+    for number in range(3):
+        copy = limb.copy()
+        copy.name = f"Shirt {number}"
+        bpy.context.scene.collection.objects.link(copy)
+    meshes, subdivided, ripple, skins, driver = api.report(limb).slow_parts
+    assert meshes.startswith("4 meshes follow Limb Rig.")
+    assert subdivided.startswith("Smooth Skin of Limb makes 4 faces of each")
+    assert ripple.startswith("Ripple after the Armature modifier of Limb")
+    assert skins.startswith("Limb needs the method Spherical Joint")
+    assert driver == "1 driver of Limb Rig and Limb: computed in every frame."
+
+
+def test_the_command_prints_a_table_or_json(
+    addon: None, command: CommandLine, tmp_path: Path
+) -> None:
+    path = save_limb(tmp_path / "hero.blend")
+    outcome = command("report", "--file", path, "--bend", 60)
+    assert outcome.code == 0
+    assert "Joints bent by 60 degrees" in outcome.output
+    assert "times Preserve Volume" in outcome.output
+    outcome = command("report", "--file", path, "--no-speed", "--bone", "Hand", "--json")
+    (facts,) = outcome.document["files"][0]["objects"]
+    assert (facts["name"], facts["times"], facts["degrees"]) == ("Limb", None, 90.0)
+    assert [joint["bone"] for joint in facts["joints"]] == ["Hand"]
+    expected = api.report(bpy.data.objects["Limb"], bones="Hand", speed=False).facts()
+    assert facts == {"name": "Limb"} | json.loads(json.dumps(expected))
+    assert command("report", "--file", path, "--bend", 500).code == 2

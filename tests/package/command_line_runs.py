@@ -1,0 +1,58 @@
+"""Run commands of the installed extension on a file, and write down what came of them.
+
+    python command_line_runs.py REPORT.json
+
+A program for a Blender of its own, in whose `BLENDER_USER_RESOURCES` the extension is installed. It
+works in the current folder.
+"""
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import bpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from extension_lifecycle import arm
+
+from blender_stand_in import extension_commands
+
+COMMANDS = {
+    "check": "check --file arm.blend --json check.json",
+    "enable": "enable --file arm.blend --output enabled.blend --method COMPENSATED",
+    "evaluate": "evaluate --file enabled.blend --frames 1-3 --output arm.npy",
+    "bake frames": "bake frames --file enabled.blend --frames 1-3 --output baked.blend",
+}
+
+
+def main(report_path: str) -> None:
+    tube = arm()
+    name = tube.name
+    armature = tube.modifiers["Armature"].object
+    for frame in (1, 3):
+        armature.pose.bones["lower"].rotation_mode = "XYZ"
+        armature.pose.bones["lower"].rotation_euler.x = 0.5 * frame
+        armature.pose.bones["lower"].keyframe_insert("rotation_euler", frame=frame)
+    bpy.ops.wm.save_as_mainfile(filepath=str(Path("arm.blend").resolve()))
+    execute = extension_commands()["dq_compensation"]
+    codes = {each: int(execute(words.split())) for each, words in COMMANDS.items()}
+    bpy.ops.wm.open_mainfile(filepath=str(Path("baked.blend").resolve()))
+    keys = bpy.data.objects[name].data.shape_keys.key_blocks.keys()
+    report = {"module": execute.__module__, "codes": codes, "keys": keys}
+    Path(report_path).write_text(json.dumps(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    exit_code = 1
+    try:
+        main(sys.argv[1])
+        exit_code = 0
+    except Exception:  # noqa: BLE001 - the process ends without Python's own last words
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # bpy 4.5 can hang for ever while Python shuts down.
+    os._exit(exit_code)
