@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,8 +16,32 @@ from ..wording import listed
 from .blend_files import missing_data_refusal
 
 
-def chosen_objects(file: Path, patterns: Sequence[str]) -> list[bpy.types.Object]:
-    """The objects of the scene that names and patterns mean; without any, all skinned meshes.
+@dataclass(frozen=True)
+class Kind:
+    """What a command works on.
+
+    Attributes:
+        one, several: in sentences.
+        meaning: what makes an object one.
+        found: all that the scene has.
+    """
+
+    one: str
+    several: str
+    meaning: str
+    found: Callable[[], list[bpy.types.Object]]
+
+
+SKINNED = Kind(
+    "skinned mesh", "skinned meshes", "no mesh with an Armature modifier", api.skinned_meshes
+)
+CROWDS = Kind("crowd", "crowds", "no Empty that Add Crowd has made", api.crowds)
+
+
+def chosen_objects(
+    file: Path, patterns: Sequence[str], kind: Kind = SKINNED
+) -> list[bpy.types.Object]:
+    """The objects of the scene that names and patterns mean; without any, all of the kind.
 
     Args:
         file: that is open, for messages.
@@ -25,33 +50,33 @@ def chosen_objects(file: Path, patterns: Sequence[str]) -> list[bpy.types.Object
         UserError: there is none.
         FileError: a part of one of them is in a library that is missing.
     """
-    skinned = api.skinned_meshes()
-    found: dict[bpy.types.Object, None] = {} if patterns else dict.fromkeys(skinned)
+    among = kind.found()
+    found: dict[bpy.types.Object, None] = {} if patterns else dict.fromkeys(among)
     for pattern in patterns:
-        matches = _matches(pattern, skinned)
+        matches = _matches(pattern, among)
         if not matches:
-            raise UserError(_unknown(file, pattern, skinned))
+            raise UserError(_unknown(file, pattern, among, kind))
         found.update(dict.fromkeys(matches))
     if not found:
-        raise UserError(f"{file} has no skinned mesh: no mesh with an Armature modifier.")
+        raise UserError(f"{file} has no {kind.one}: {kind.meaning}.")
     for obj in found:
         if (reason := missing_data_refusal(obj)) is not None:
             raise FileError(reason)
     return list(found)
 
 
-def _matches(pattern: str, skinned: list[bpy.types.Object]) -> list[bpy.types.Object]:
-    """The objects of a name, or the skinned meshes that fit a pattern."""
+def _matches(pattern: str, among: list[bpy.types.Object]) -> list[bpy.types.Object]:
+    """The objects of a name, or those of the kind that fit a pattern."""
     named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
-    return named or [obj for obj in skinned if fnmatchcase(obj.name, pattern)]
+    return named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
 
 
-def _unknown(file: Path, name: str, skinned: list[bpy.types.Object]) -> str:
-    names = [obj.name for obj in skinned]
+def _unknown(file: Path, name: str, among: list[bpy.types.Object], kind: Kind) -> str:
+    names = [obj.name for obj in among]
     folded = {each.casefold(): each for each in names}
     near = [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
     if near:
         return f"{file} has no object {name}. Did you mean {listed(near)}?"
     if names:
-        return f"{file} has no object {name}. Its skinned meshes: {listed(names)}."
-    return f"{file} has no object {name}, and no skinned mesh."
+        return f"{file} has no object {name}. Its {kind.several}: {listed(names)}."
+    return f"{file} has no object {name}, and no {kind.one}."

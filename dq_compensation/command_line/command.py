@@ -13,7 +13,7 @@ import bpy
 
 from ..errors import UserError
 from .blend_files import open_file, require_writable_version, saved_to
-from .choosing import chosen_objects
+from .choosing import SKINNED, Kind, chosen_objects
 from .console import Console, complain
 from .disk import is_done
 from .exit_codes import ExitCode, UsageError, code_of
@@ -83,13 +83,13 @@ class OpenFile:
     path: Path
     facts: dict[str, Any]
 
-    def objects(self, run: Run) -> list[bpy.types.Object]:
-        """The characters that the options name.
+    def objects(self, run: Run, kind: Kind = SKINNED) -> list[bpy.types.Object]:
+        """The characters, or crowds, that the options name.
 
         Raises:
             UserError: there are none.
         """
-        return chosen_objects(self.path, run.arguments.objects)
+        return chosen_objects(self.path, run.arguments.objects, kind)
 
 
 def report_facts(report: Any) -> list[ObjectFacts]:
@@ -133,8 +133,12 @@ def _work_on(
     return work(file)
 
 
-def each_saved_file(run: Run, work: Callable[[list[bpy.types.Object]], list[ObjectFacts]]) -> None:
-    """Open each file, change its characters, and save it where the options say.
+def each_saved_file(
+    run: Run,
+    work: Callable[[list[bpy.types.Object]], list[ObjectFacts]],
+    kind: Kind = SKINNED,
+) -> None:
+    """Open each file, change its characters or crowds, and save it where the options say.
 
     Args:
         work: changes the objects; when it fails, nothing is saved.
@@ -152,7 +156,7 @@ def each_saved_file(run: Run, work: Callable[[list[bpy.types.Object]], list[Obje
         require_writable_version(file.path)
         target = target_of[file.path]
         with saved_to(target, file.path):
-            found = work(file.objects(run))
+            found = work(file.objects(run, kind))
             run.progress.look()
         file.facts["output"] = [str(target)]
         run.console.say(f"Saved {target}")

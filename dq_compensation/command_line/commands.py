@@ -17,6 +17,7 @@ from . import (
     bake_commands,
     cache_command,
     check_command,
+    crowd_command,
     evaluate_command,
     merge_command,
     report_command,
@@ -36,6 +37,7 @@ COMMANDS: tuple[Command, ...] = (
     *evaluate_command.COMMANDS,
     *bake_commands.COMMANDS,
     *cache_command.COMMANDS,
+    *crowd_command.COMMANDS,
     *merge_command.COMMANDS,
 )
 

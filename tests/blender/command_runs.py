@@ -10,6 +10,7 @@ from typing import Any
 import bpy
 import pytest
 
+from dq_compensation import api
 from dq_compensation.command_line.commands import main
 from tests.kept_files import new_file_from
 from tests.limb import build_limb, pose_limb
@@ -23,6 +24,18 @@ def save_limb(path: Path, *names: str, compress: bool = False) -> Path:
     names = names or ("Limb",)
     new_file_from("moving_" + "_".join(names), lambda: _build(names))
     bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True, compress=compress)
+    return path
+
+
+def save_crowd(path: Path, count: int) -> Path:
+    """Write a file with a crowd of limbs that play a take; it is open then."""
+    save_limb(path)
+    limb = bpy.data.objects["Limb"]
+    bpy.context.view_layer.objects.active = limb
+    api.enable(limb)
+    api.cache_take(limb.parent, "Wave", 1, LAST)
+    bpy.ops.dqc.crowd_add(count=count)
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
     return path
 
 

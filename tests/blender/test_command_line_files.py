@@ -16,8 +16,9 @@ import pytest
 from dq_compensation import api
 from dq_compensation.bake import whole_files
 from dq_compensation.command_line.commands import main
+from dq_compensation.command_line.exit_codes import ExitCode
 from dq_compensation.scene.object_settings import settings_of
-from tests.blender.command_runs import LAST, CommandLine, save_limb
+from tests.blender.command_runs import LAST, CommandLine, save_crowd, save_limb
 
 
 @pytest.fixture
@@ -225,6 +226,21 @@ def test_correctives_and_bones_are_baked_with_the_apis_defaults(
     assert set(names) <= set(open_again(keys).data.shape_keys.key_blocks.keys())
     assert "helper bone" in second.output
     assert len(open_again(bones).modifiers["Armature"].object.data.bones) > 3
+
+
+def test_crowds_are_baked(command: CommandLine, limb_file: Path, tmp_path: Path) -> None:
+    street, baked = save_crowd(tmp_path / "street.blend", 4), tmp_path / "baked.blend"
+    outcome = command("bake", "crowd", "--file", street, "--output", baked, "--tolerance", 30)
+    assert (outcome.code, outcome.errors) == (0, [])
+    bpy.ops.wm.open_mainfile(filepath=str(baked))
+    graph = bpy.context.evaluated_depsgraph_get()
+    places = {tuple(e.matrix_world.translation) for e in graph.object_instances if e.is_instance}
+    assert len(places) == 4
+    without = command("bake", "crowd", "--file", limb_file, "--output", tmp_path / "none.blend")
+    assert without.code == ExitCode.CHARACTER
+    assert without.errors == [
+        f"dq_compensation: {limb_file} has no crowd: no Empty that Add Crowd has made."
+    ]
 
 
 @pytest.mark.parametrize("suffix", ["pc2", "mdd", "abc"])

@@ -13,7 +13,7 @@ import pytest
 from dq_compensation.command_line.commands import COMMANDS
 from dq_compensation.command_line.exit_codes import ExitCode
 from environments import PROJECT
-from tests.blender.command_runs import CommandLine, save_limb
+from tests.blender.command_runs import CommandLine, save_crowd, save_limb
 
 PAGE = (PROJECT / "docs" / "command_line.md").read_text(encoding="utf-8")
 EXAMPLES = [
@@ -29,6 +29,7 @@ def test_every_example_runs(
     monkeypatch.chdir(tmp_path)
     for name in ("hero", "shot"):
         save_limb(tmp_path / f"{name}.blend")
+    save_crowd(tmp_path / "street.blend", 3)
     for example in EXAMPLES:
         outcome = command(*example)
         # Progress may be told on a slow machine.
