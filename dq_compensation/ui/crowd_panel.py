@@ -17,8 +17,6 @@ from .help import WithHelp
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
-VIEWPORT_ONLY = "Crowds show in viewports. Renders show the Empty alone: bake the crowd for them."
-
 
 class DQC_UL_crowd_roles(UIList):
     """The roles of a crowd."""
@@ -92,7 +90,6 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
             draw_sentence(layout, context, text, "ERROR")
         figures = counted(len(state.figures), "figure")
         layout.label(text=f"{figures}, {state.bytes / 1e6:,.0f} MB", icon="COMMUNITY")
-    draw_sentence(layout, context, VIEWPORT_ONLY, "INFO")
 
 
 def _settings(layout: UILayout, crowd: Object) -> None:

@@ -33,6 +33,9 @@ from .playing import scene_time
 from .surface import ViewUniforms
 from .take_tables import InstanceGroup
 
+# How many lists are kept: what regions see stays the same from frame to frame.
+_LISTS = 8
+
 Objects = Mapping[int, bpy.types.Object]
 """The enabled objects of the file, by their session_uid."""
 
@@ -85,6 +88,7 @@ class CrowdStage:
         self._playback: Playback | None = None
         self._layout = PosePaletteLayout()
         self._fps, self._linear = 0.0, False
+        self._lists: list[InstanceList] = []
         self._object_places = Places()
         self._placements: tuple[int, GPUTexture] | None = None
 
@@ -223,19 +227,28 @@ class CrowdStage:
 
     def _skin(self, characters: Sequence[_Character], sight: Sight, frame: float) -> InstanceList:
         """Pose and skin what is due; returns the list of what is seen."""
-        seen = InstanceList(sight.seen)
+        seen = self._list(sight.seen)
         if not len(sight.due) or self._playback is None:
             return seen
-        due = seen if len(sight.due) == len(sight.seen) else InstanceList(sight.due)
+        due = seen if len(sight.due) == len(sight.seen) else self._list(sight.due)
         self._playback.pose(frame, due)
         for numbers, linear in ((sight.near, False), (sight.linear, True)):
             if not len(numbers):
                 continue
-            chosen = due if len(numbers) == len(sight.due) else InstanceList(numbers)
+            chosen = due if len(numbers) == len(sight.due) else self._list(numbers)
             for character, group in zip(characters, self._playback.groups, strict=True):
                 for uid in character.objects:
                     self._meshes[uid].skin(self._playback, group, chosen, linear=linear)
         return seen
+
+    def _list(self, numbers: NDArray[np.intp]) -> InstanceList:
+        """A list on the GPU; one of the last few where it is the same."""
+        for known in self._lists:
+            if np.array_equal(known.numbers, numbers):
+                return known
+        found = InstanceList(numbers)
+        self._lists = [found, *self._lists[: _LISTS - 1]]
+        return found
 
     def _placements_texture(self) -> GPUTexture:
         """Where all figures are in the world."""
