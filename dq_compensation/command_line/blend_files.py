@@ -80,11 +80,11 @@ def missing_data_refusal(obj: bpy.types.Object) -> str | None:
     missing = [each for each in parts if each.is_missing]
     if not missing:
         return None
-    names = listed([each.name for each in missing])
+    names = listed(list(dict.fromkeys(each.name for each in missing)))
     files = listed(
         sorted({bpy.path.abspath(each.library.filepath) for each in missing if each.library})
     )
-    return f"{names} of {obj.name} is linked from {files}, which is missing."
+    return f"{obj.name} needs {names} of {files}, which is missing."
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from .. import api
 from ..bake.chunk_merging import CACHE_FORMATS
 from ..bake.whole_files import beside
 from ..core.rest_offsets import Target
+from ..errors import UserError
+from ..scene.animation_curves import animated_paths
 from ..wording import counted
 from .command import Command, ObjectFacts, OpenFile, Run, each_file
 from .disk import is_done
@@ -87,6 +89,11 @@ def _write_chunk(run: Run, objects: list[bpy.types.Object], output: Path) -> lis
     for obj in objects if changed else ():
         # The file is not saved.
         api.change_settings(obj, **changed)
+        if arguments.factor is not None and "dq_compensation.factor" in animated_paths(obj):
+            raise UserError(
+                f"The factor of {obj.name} is animated, so --factor has no effect in frames of "
+                f"{output.suffix} files. Leave it out, or write .npy."
+            )
     reports = api.write_chunk(
         objects,
         output.resolve(),

@@ -336,3 +336,16 @@ def test_a_folder_without_permission_is_told_before_any_work(
             folder.chmod(0o755)
     assert outcome.code == 3
     assert f"no permission to write in {folder}" in outcome.error
+
+
+def test_a_factor_that_is_animated_is_not_replaced_without_a_word(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    limb = open_again(limb_file)
+    limb.keyframe_insert("dq_compensation.factor", frame=1)
+    bpy.ops.wm.save_mainfile()
+    options = ("evaluate", "--file", limb_file, "--factor", "0.5", "--output")
+    outcome = command(*options, tmp_path / "limb.npz")
+    assert outcome.code == 4
+    assert "The factor of Limb is animated" in outcome.error
+    assert command(*options, tmp_path / "limb.npy").code == 0
