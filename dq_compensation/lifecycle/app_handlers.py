@@ -6,6 +6,7 @@ import bpy
 
 from ..session.enabled_objects import any_enabled, forget
 from ..session.gestures import is_playing
+from ..session.new_data import forget_removed
 from ..session.status import check_soon, set_check
 from ..viewport import draw_handler
 from ..viewport.camera_rays import final_render_runs, set_final_render_runs
@@ -15,7 +16,15 @@ from .before_undo import part_from_new_data
 
 def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if not final_render_runs() and any_enabled():
+        forget_removed()
         following.follow(depsgraph)
+        _drop_removed()
+
+
+def _drop_removed() -> None:
+    """Let Blender forget data-blocks that were removed here, before other handlers run."""
+    if forget_removed():
+        bpy.context.view_layer.update()
 
 
 def _before_frame(*_args: object) -> None:
@@ -31,10 +40,12 @@ def _after_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
     # A render in a window evaluates in another thread.
     if not any_enabled() or (final_render_runs() and not bpy.app.background):
         return
+    forget_removed()
     if is_playing():
         following.follow_playing(depsgraph)
     else:
         following.follow(depsgraph, patient=False)
+    _drop_removed()
 
 
 def _after_playback(*_args: object) -> None:

@@ -37,6 +37,11 @@ PARTLY_MASKED = (
     "Use weights of 0 and 1 there."
 )
 
+TURNED_OFF = (
+    "The modifier {ours} is turned off in {where}, so {obj} is not deformed as chosen there. "
+    "Turn it on."
+)
+
 
 def find_notes(obj: bpy.types.Object) -> list[str]:
     """The features of an enabled object that do not show in our deformation; for the panel."""
@@ -56,6 +61,7 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         straightened=acting.acting_method == "SPHERICAL_JOINT"
         or not (drawn or native.base_left_on or native.passing),
     )
+    found += _turned_off(obj)
     found += _notes_on_followed(obj)
     if native.base_left_on and not drawn and acting.compensates:
         found += _notes_on_left_out(obj, acting)
@@ -74,6 +80,17 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     if group and group not in obj.vertex_groups and acting.acts("blend_group"):
         found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
     return found
+
+
+def _turned_off(obj: bpy.types.Object) -> list[str]:
+    """That the user has turned our modifier off, and where."""
+    ours, native = our_modifier(obj), settings_of(obj).native
+    if ours is None:
+        return []
+    viewport = not (ours.show_viewport or native.hidden)
+    renders = not (ours.show_render or native.passing_in_renders)
+    where = listed(["the viewport"] * viewport + ["renders"] * renders)
+    return [TURNED_OFF.format(ours=ours.name, where=where, obj=obj.name)] if where else []
 
 
 def _notes_on_left_out(obj: bpy.types.Object, acting: Settings) -> list[str]:

@@ -16,6 +16,7 @@ from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_hidden, remove_hidden
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import Examples
+from ..session.new_data import note_removed
 from .armature_base import (
     arrange,
     can_be_left_on,
@@ -223,6 +224,7 @@ def remove_unused() -> None:
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:
             remove_hidden(obj)
+            note_removed()
     meshes = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
@@ -231,6 +233,7 @@ def remove_unused() -> None:
     for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:
         if not tree.users and tree.library is None:
             remove_tree(tree)
+            note_removed()
 
 
 def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.types.NodesModifier:

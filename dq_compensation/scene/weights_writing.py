@@ -189,6 +189,7 @@ def _by_weight(
     order = np.argsort(weights, kind="stable")
     present, starts = np.unique(weights[order].astype(np.float32), return_index=True)
     indices: list[int] = vertices[order].tolist()
-    ends = [*starts[1:].tolist(), len(indices)]
+    # One end for each start: none for a mesh without vertices.
+    ends = [*starts.tolist(), len(indices)][1:]
     for weight, start, end in zip(present.tolist(), starts.tolist(), ends, strict=True):
         yield weight, indices[start:end]

@@ -369,6 +369,23 @@ def test_nothing_of_blender_deforms_behind_the_gpu_display() -> None:
     assert error(obj) <= TOLERANCE
 
 
+@pytest.mark.parametrize("method", ["COMPENSATED", "SPHERICAL_JOINT"])
+def test_the_panel_says_where_our_modifier_is_turned_off(method: str) -> None:
+    obj, rig = enabled_character()
+    obj.dq_compensation.method = method
+    pose_at_random(rig)
+    check()
+    assert not any("turned off" in note for note in enabling.notes_of(obj))
+    ours(obj).show_viewport = False
+    check()
+    (note,) = [note for note in enabling.notes_of(obj) if "DQ Compensation is turned off" in note]
+    assert "the viewport" in note
+    assert "renders" not in note
+    ours(obj).show_viewport = True
+    check()
+    assert not any("turned off" in note for note in enabling.notes_of(obj))
+
+
 def test_a_hidden_armature_modifier_leaves_the_mesh_at_rest() -> None:
     """As in Blender: what is not deformed is not compensated either, and the panel says why."""
     obj, rig = enabled_character()

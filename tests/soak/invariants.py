@@ -1,0 +1,109 @@
+"""What is true of every file after every action, whatever it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+
+import dq_compensation
+from dq_compensation import api
+from dq_compensation.errors import UserError
+from dq_compensation.lifecycle import enabling
+from dq_compensation.modifier.stack import our_modifier, our_modifiers
+from dq_compensation.scene.mesh import mesh_of
+from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.own_objects import is_palette
+from dq_compensation.scene.setup import armature_modifier, find_rig
+from dq_compensation.session.enabled_objects import enabled_objects
+from tests.blender.enabled_scenes import check
+from tests.blender.scene_builders import evaluated_positions
+
+# In parts of the size: nodes compute in float32, and the limits of what counts as moved.
+TOLERANCE = 5e-4
+
+
+@dataclass
+class Seen:
+    """What the checks looked at, so that a soak that looks at nothing is noticed.
+
+    Attributes:
+        compared: how often an enabled object's positions were compared.
+        reported: how often the panel said why they are others.
+    """
+
+    compared: int = 0
+    reported: int = 0
+    handlers: list[str] = field(default_factory=lambda: sorted(handlers()))
+
+
+def handlers() -> Iterator[str]:
+    """Our functions among Blender's handlers."""
+    for event in dir(bpy.app.handlers):
+        listed = getattr(bpy.app.handlers, event)
+        if isinstance(listed, list):
+            for handler in listed:
+                if handler.__module__.startswith(dq_compensation.__name__):
+                    yield f"{event} {handler.__name__}"
+
+
+def faults(seen: Seen) -> list[str]:
+    """What is wrong with the file, a sentence each."""
+    check()
+    now = sorted(handlers())
+    found = [] if now == seen.handlers else [f"handlers: {now} instead of {seen.handlers}"]
+    for obj in enabled_objects():
+        found += _faults_of_enabled(obj, seen)
+    for obj in bpy.data.objects:
+        if obj.type == "MESH" and obj.library is None and not settings_of(obj).enabled:
+            found += _faults_of_plain(obj)
+    armatures = {find_rig(obj) for obj in bpy.data.objects if our_modifier(obj) is not None}
+    palettes = [obj for obj in bpy.data.objects if is_palette(obj)]
+    # Copies of the modifier on objects that are not enabled may keep one that nobody else has.
+    if len(palettes) > max(len(armatures) * 2, 1):
+        found.append(f"{len(palettes)} palettes for {len(armatures)} armatures")
+    return found
+
+
+def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
+    if obj.mode != "OBJECT" or bpy.context.view_layer.objects.get(obj.name) != obj:
+        return []
+    evaluated = evaluated_positions(obj)
+    rig = find_rig(obj)
+    if rig is not None and not np.isfinite(evaluated).all():
+        return [f"{obj.name}: positions are not finite"]
+    if enabling.problem_of(obj) or enabling.notes_of(obj):
+        seen.reported += 1
+        return []
+    ours = our_modifiers(obj)
+    if len(ours) != 1:
+        return [f"{obj.name}: {len(ours)} modifiers of ours, and no word of it"]
+    after = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
+    if any(modifier.show_viewport for modifier in after) or not obj.visible_get():
+        return []
+    try:
+        expected = api.evaluate(obj)
+    except UserError as error:
+        return [f"{obj.name}: no problem is shown, but {error}"]
+    if len(expected) != len(evaluated):
+        return [f"{obj.name}: {len(evaluated)} vertices, NumPy has {len(expected)}"]
+    seen.compared += 1
+    if not len(expected):
+        return []
+    size = max(float(np.ptp(expected, axis=0).max()), 1e-3)
+    off = float(np.abs(evaluated - expected).max()) / size
+    return [f"{obj.name}: off by {off:.2g} of the size"] if off > TOLERANCE else []
+
+
+def _faults_of_plain(obj: bpy.types.Object) -> list[str]:
+    found = []
+    if our_modifier(obj) is not None and not enabling.copied_modifier_warning(obj):
+        found.append(f"{obj.name} is not enabled, has our modifier, and nothing says so")
+    native, armature = settings_of(obj).native, armature_modifier(obj)
+    if native.hidden or (armature is not None and native.replaced_modifier):
+        found.append(f"{obj.name} is not enabled, but its Armature modifier is not given back")
+    if not np.isfinite([list(v.co) for v in mesh_of(obj).vertices[:3]]).all():
+        found.append(f"{obj.name}: vertices at rest are not finite")
+    return found
