@@ -27,6 +27,7 @@ it makes no lumps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ from .skeleton import LimbAxis, Skeleton
 from .vectors import cross, dots, smooth_step
 
 # The joints that swing a vertex, at most.
-SWINGS = 4
+SWINGS = 3
 # Distances from the joint, in lengths of everything behind it, between which it fades: skin as far
 # as a limb's end (lids about eyes, the chin about the jaw's joint) stays on the arc.
 _NEAR, _FAR = 0.5, 1.0
@@ -62,7 +63,7 @@ class SwingJoints:
         joints: shape (n, SWINGS), int32, rows of the above; 0 in unused places.
         amounts: shape (n, SWINGS), k of each, 0 to 1/4, of the dtype of the positions, falling from
             left to right. Where more joints swing a vertex, the strongest left out is c, and the
-            others are k - c^2 / k: 0 where two change places.
+            others are k - c^4 / k^3: 0 where two change places.
         hinged: shape (n,), 0 to 1, the share of pairs of bones that are of one limb: the sum of
             w_i w_j (1 - c_ij), over that of w_i w_j.
     """
@@ -111,6 +112,11 @@ class SwingJoints:
             slots[1].astype(positions.dtype),
             hinged.astype(positions.dtype),
         )
+
+    @cached_property
+    def acts(self) -> bool:
+        """Whether any vertex is moved at all."""
+        return bool(self.amounts.any())
 
     def posed(self, pose: Pose) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The joints in a pose and their swings, both (S, 3), armature space.
@@ -235,7 +241,7 @@ def _strongest(
     found = np.zeros((count, SWINGS), np.int32)
     found[vertices, place] = joints[taken]
     counting = np.zeros((count, SWINGS))
-    counting[vertices, place] = amounts - left_out[vertices] ** 2 / amounts
+    counting[vertices, place] = amounts - left_out[vertices] ** 4 / amounts**3
     return found, counting
 
 

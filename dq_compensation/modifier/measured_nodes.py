@@ -1,7 +1,10 @@
-"""Nodes of MEASURED compensation: skin keeps its distance from the limb; `core.measured_joints`."""
+"""Nodes of MEASURED compensation: skin keeps its distance from the limb (`core.measured_joints`),
+and goes along chords where limbs leave the body (`core.swing_joints`).
+"""
 
 from __future__ import annotations
 
+from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
@@ -20,7 +23,8 @@ def with_limbs(
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose; on the rows of JOINT_ROWS.
 
-    POSED_HEAD is the joint and POSED_RAY the direction of the limb. Only where it matters for any
+    POSED_HEAD is the joint and POSED_RAY the direction of the limb. SWING is the swing of the joint,
+    if the limb is its child's. Only where it matters for any
     limb there is LIMB_STATE, too: how thick the limb is scaled, how far the parent's end has come
     away from the joint, and how straight the limb is.
 
@@ -37,11 +41,14 @@ def with_limbs(
     posed_head = of_joint.transform_point(head)
     posed_ray = bones.at("rigid", limb).transform_direction(ray)
     gap = posed_head.distance(of_parent.transform_point(head))
-    known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
+    swing = _swing(bones.at("rigid", parent).transform_direction(ray), posed_ray)
+    fields = {"head": posed_head, "ray": posed_ray, "gap": gap, "swing": swing}
+    known = bones.geometry.capture(fields)
     gap = known.fields["gap"]
     assert isinstance(gap, Scalar)
     posed = known.geometry.store(stored.POSED_HEAD, known.fields["head"])
     posed = posed.store(stored.POSED_RAY, known.fields["ray"])
+    posed = posed.store(stored.SWING, known.fields["swing"])
     apart = posed.greatest(gap) > length * _NO_GAP
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
@@ -63,6 +70,36 @@ def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
     slant, difference = p.dot(q), long - wide
     root = (slant * slant + difference * difference).square_root()
     return (long + wide + root).square_root()
+
+
+def _swing(before: Vector, after: Vector) -> Vector:
+    """The axis of the shortest turn between two unit vectors, times the sine of half its angle."""
+    ahead = (before.dot(after) + 1.0).maximum(1e-12)
+    share = (ahead * (1.0 / SWUNG_BACK)).minimum(1.0)
+    fade = share * share * (3.0 - share * 2.0)
+    return before.cross(after) * (fade * (ahead * 2.0).inverse_square_root())
+
+
+def onto_chords(
+    build: TreeBuilder, palette: Geometry, strength: Scalar, moved: Vector
+) -> Vector:
+    """How far vertices are to go from arcs to chords, where limbs leave the body.
+
+    Args:
+        palette: evaluated, `with_limbs`.
+        strength: painted weight and factor of the vertex.
+        moved: the vertex after skinning and `back_to_limb`.
+    """
+    rows = build.attribute(stored.SWING_JOINTS, Vector).components()
+    amounts = build.attribute(stored.SWING_AMOUNTS, Vector).components()
+    offset: Vector | None = None
+    for row, amount in zip(rows, amounts, strict=True):
+        head: Vector = palette.sample(build.attribute(stored.POSED_HEAD, Vector), row)
+        swing: Vector = palette.sample(build.attribute(stored.SWING, Vector), row)
+        part = swing.cross(swing.cross(moved - head)) * amount
+        offset = part if offset is None else offset + part
+    assert offset is not None
+    return offset * strength
 
 
 def back_to_limb(

@@ -14,6 +14,7 @@ from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
 from ..core.spherical_joint import JointSets
+from ..core.swing_joints import SwingJoints
 from ..core.vectors import transformed_points
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
@@ -66,6 +67,10 @@ def write_attributes(
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
         values[stored.AMOUNT] = amounts
+        if compensation.swings is not None and compensation.swings.acts:
+            values |= _of_swings(compensation.swings, bone_rows, table)
+            if on_armature and binding.mask is not None:
+                values[stored.SWING_AMOUNTS][binding.partly_masked] = 0.0
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
@@ -172,8 +177,9 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     measured = deformation.compensation
     if not isinstance(measured, MeasuredJoints):
         return frozenset()
-    joints = np.unique(measured.joints[measured.rows])
-    both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
+    joints, limbs, swings = np.unique(measured.joints[measured.rows]), measured.limbs, measured.swings
+    both = np.concatenate((limbs.children[joints], limbs.parents[joints]))
+    both = np.unique(np.concatenate((both, swings.children, swings.parents)))
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
@@ -227,6 +233,23 @@ def _of_measured(
         values[stored.REST_HEAD] = limbs.heads[joint][of_vertex]
         values[stored.REST_RAY] = ray[of_vertex]
     return values
+
+
+def _of_swings(
+    swings: SwingJoints, bone_rows: NDArray[np.integer], palette: bpy.types.Mesh
+) -> dict[str, NDArray[Any]]:
+    """The joints that swing each vertex, rows of the palette's table, and how much."""
+    _, starts, ends = bone_rows.T
+    children, parents = swings.children, swings.parents
+    table = np.zeros((len(children), 4, 4))
+    table[:, 0, :3], table[:, 1:, :3] = swings.heads, swings.axes[:, None]
+    rows = (starts[children], ends[parents], starts[children], starts[parents])
+    table[:, :, 3] = np.stack(rows, axis=1)
+    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
+    return {
+        stored.SWING_JOINTS: numbers[swings.joints].astype(np.float32),
+        stored.SWING_AMOUNTS: 2.0 * swings.amounts,
+    }
 
 
 def _of_pairs(
