@@ -18,8 +18,9 @@ its part along the axis, times -(1 - cos a). So the displacement is
 
     sum over joints of 2 k s x (s x o),    k = sum of w_i w_j c_ij, i behind the joint, j before it
 
-k is x (1 - x) where all c are 1. With c_ij = 1 - the product of `hinge_confidence` on the way from
-bone i to j it is 0 within limbs, elbows and knees, which are `measured_joints`' affair. All of it
+k is x (1 - x) where all c are 1. With p the product of `hinge_confidence` on the way from bone i to
+bone j, c_ij = 1 - min(1, p / 0.95): k is 0 within limbs, at elbows and knees, which are the affair
+of `measured_joints`. All of it
 are polynomials of the weights and smooth functions of the pose, whatever bones neighbours follow:
 it makes no lumps.
 """
@@ -47,6 +48,8 @@ SWINGS = 3
 _NEAR, _FAR = 0.5, 1.0
 # 1 + cos of the swing below which it fades to nothing at 180 degrees, where it has no axis.
 SWUNG_BACK = 0.13
+# From this product of confidences two bones are of one limb: elbows are bent a little at rest.
+_CERTAIN = 0.95
 # Below this share of the chord nothing is to be seen.
 _LEAST = 1e-4
 
@@ -202,6 +205,7 @@ def _shares(
     paths = Paths.between(parents, pairs // bone_count, pairs % bone_count)
     certain = np.ones(len(pairs))
     np.multiply.at(certain, paths.pairs, confidence[paths.joints])
+    certain = np.minimum(certain / _CERTAIN, 1.0)
 
     all_pairs = np.bincount(vertex, product, count)
     of_limbs = np.bincount(vertex, product * certain[pair], count)
