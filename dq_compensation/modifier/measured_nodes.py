@@ -23,8 +23,8 @@ def with_limbs(
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose; on the rows of JOINT_ROWS.
 
-    POSED_HEAD is the joint and POSED_RAY the direction of the limb. SWING is the swing of the joint,
-    if the limb is its child's. Only where it matters for any
+    POSED_HEAD is the joint and POSED_RAY the direction of the limb. SWING takes a
+    vertex s x (s x o) on, with the joint's swing s, if the limb is its child's. Only where it matters for any
     limb there is LIMB_STATE, too: how thick the limb is scaled, how far the parent's end has come
     away from the joint, and how straight the limb is.
 
@@ -41,7 +41,8 @@ def with_limbs(
     posed_head = of_joint.transform_point(head)
     posed_ray = bones.at("rigid", limb).transform_direction(ray)
     gap = posed_head.distance(of_parent.transform_point(head))
-    swing = _swing(bones.at("rigid", parent).transform_direction(ray), posed_ray)
+    before_swing = bones.at("rigid", parent).transform_direction(ray)
+    swing = _onto_chord(build, _swing(before_swing, posed_ray), posed_head)
     fields = {"head": posed_head, "ray": posed_ray, "gap": gap, "swing": swing}
     known = bones.geometry.capture(fields)
     gap = known.fields["gap"]
@@ -80,9 +81,20 @@ def _swing(before: Vector, after: Vector) -> Vector:
     return before.cross(after) * (fade * (ahead * 2.0).inverse_square_root())
 
 
-def onto_chords(
-    build: TreeBuilder, palette: Geometry, strength: Scalar, moved: Vector
-) -> Vector:
+def _onto_chord(build: TreeBuilder, swing: Vector, joint: Vector) -> Matrix:
+    """What takes v to s x (s x (v - J)) = (s s^T - s.s I) (v - J), with the swing s about J."""
+    square = swing.dot(swing)
+    x, y, z = swing.components()
+    columns = (
+        swing * x - build.vector(square, 0.0, 0.0),
+        swing * y - build.vector(0.0, square, 0.0),
+        swing * z - build.vector(0.0, 0.0, square),
+    )
+    away = joint * square - swing * swing.dot(joint)
+    return build.matrix_of_columns(*columns, away)
+
+
+def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: Vector) -> Vector:
     """How far vertices are to go from arcs to chords, where limbs leave the body.
 
     Args:
@@ -94,9 +106,8 @@ def onto_chords(
     amounts = build.attribute(stored.SWING_AMOUNTS, Vector).components()
     offset: Vector | None = None
     for row, amount in zip(rows, amounts, strict=True):
-        head: Vector = palette.sample(build.attribute(stored.POSED_HEAD, Vector), row)
-        swing: Vector = palette.sample(build.attribute(stored.SWING, Vector), row)
-        part = swing.cross(swing.cross(moved - head)) * amount
+        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
+        part = swing.transform_point(moved) * amount
         offset = part if offset is None else offset + part
     assert offset is not None
     return offset * strength
