@@ -43,6 +43,8 @@ from .vectors import cross, dots, smooth_step
 
 # The joints that swing a vertex, at most.
 SWINGS = 3
+# The largest amount: of half and half.
+MOST_SWUNG = 0.25
 # Distances from the joint, in lengths of everything behind it, between which it fades: skin as far
 # as a limb's end (lids about eyes, the chin about the jaw's joint) stays on the arc.
 _NEAR, _FAR = 0.5, 1.0
