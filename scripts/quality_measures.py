@@ -78,8 +78,9 @@ class SurfaceRegion:
 
     def singular_values(self, deformed: Array) -> Array:
         """Shape (t, 2), of the map from each triangle at rest to the deformed one."""
-        flat_rest, flat = _in_own_plane(self.rest[self.triangles]), _in_own_plane(
-            deformed[self.triangles]
+        flat_rest, flat = (
+            _in_own_plane(self.rest[self.triangles]),
+            _in_own_plane(deformed[self.triangles]),
         )
         return np.linalg.svd(flat @ np.linalg.inv(flat_rest), compute_uv=False)
 

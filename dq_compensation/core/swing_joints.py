@@ -225,7 +225,7 @@ def _shares(
     joint = paths.joints[order[starts[pair[entry]] + place]]
     key, row = np.unique(vertex[entry] * bone_count + joint, return_inverse=True)
     sums = np.bincount(row.reshape(-1), product[entry], len(key))
-    return key // bone_count, (key % bone_count).astype(np.int32), sums, hinged
+    return (key // bone_count).astype(np.intp), (key % bone_count).astype(np.int32), sums, hinged
 
 
 def _strongest(

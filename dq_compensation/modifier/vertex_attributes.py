@@ -177,7 +177,11 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     measured = deformation.compensation
     if not isinstance(measured, MeasuredJoints):
         return frozenset()
-    joints, limbs, swings = np.unique(measured.joints[measured.rows]), measured.limbs, measured.swings
+    joints, limbs, swings = (
+        np.unique(measured.joints[measured.rows]),
+        measured.limbs,
+        measured.swings,
+    )
     both = np.concatenate((limbs.children[joints], limbs.parents[joints]))
     both = np.unique(np.concatenate((both, swings.children, swings.parents)))
     return frozenset(skeleton.names[int(bone)] for bone in both)

@@ -70,7 +70,6 @@ class VertexTextures:
             self.mask = None if mask is None else texture_from_array(mask, 1)
         self._uploaded = (compensation, painted, blend, mask)
 
-
     def _upload_swings(self, swings: SwingJoints | None, painted: _Weights) -> None:
         self.swings = self.swing_joints = None
         if swings is None or not swings.acts:

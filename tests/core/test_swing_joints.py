@@ -66,7 +66,8 @@ def _influences(*rows: dict[int, float]) -> Influences:
 
 def _compensated(points: Array, influences: Influences, skeleton: Skeleton, pose: Pose) -> Array:
     measured = MeasuredJoints.of(points, influences, skeleton)
-    return deform(Deformation("COMPENSATED", influences, measured), points, None, pose)[0]
+    deformation = Deformation("COMPENSATED", influences, measured)
+    return deform(deformation, points, None, pose)[0].astype(np.float64)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.7])
