@@ -86,7 +86,7 @@ class JointPose:
     rotations: Rotations
 
 
-# Bones of the left side: arm, thigh, foot, forearm, shin, hand, a finger, and what lifts the shoulder.
+# Of the left side: arm, thigh, foot, forearm, shin, hand, a finger, and what lifts the shoulder.
 _BONES: dict[Rig, tuple[str, ...]] = {
     "default": ("upperarm01.L", "upperleg01.L", "foot.L", "lowerarm01.L", "lowerleg01.L", "wrist.L",
                 "finger2-2.L", "clavicle.L"),
@@ -108,7 +108,6 @@ def broad_poses(rig: Rig) -> list[JointPose]:
         ("hip abducted 50", thigh, (0.0, 0.0, -50.0)),
         ("hip extended 40", thigh, (40.0, 0.0, 0.0)),
         ("foot 40", foot, (40.0, 0.0, 0.0)),
-        ("foot -20", foot, (-20.0, 0.0, 0.0)),
     )
     return [JointPose(title, bone, {bone: rotation(*angles)}) for title, bone, angles in turned]
 
@@ -120,8 +119,8 @@ def twisted_arm(rig: Rig, degrees: float = 90.0) -> JointPose:
 
 
 def mixed_poses(rig: Rig) -> list[JointPose]:
-    """Several joints, and swing with twist."""
-    arm, thigh, *_, collar = _BONES[rig]
+    """Several joints, swing with twist, and a foot that hardly stretches the skin."""
+    arm, thigh, foot, *_, collar = _BONES[rig]
     lifted = {collar: rotation(0.0, 0.0, 20.0), arm: rotation(0.0, 0.0, 80.0)}
     raised = {arm: rotation(0.0, 60.0, 80.0)}
     squat = {thigh: rotation(-90.0, 0.0, -30.0)}
@@ -129,6 +128,7 @@ def mixed_poses(rig: Rig) -> list[JointPose]:
         JointPose("shoulder 20, arm 80", arm, lifted),
         JointPose("arm raised 80, twisted 60", arm, raised),
         JointPose("hip 90, out 30", thigh, squat),
+        JointPose("foot -20", foot, {foot: rotation(-20.0, 0.0, 0.0)}),
     ]
 
 

@@ -54,7 +54,8 @@ class MeasuredJoints:
     `together` is 1 where the strongest bone is of the limb that is nearer, and else rises smoothly
     from 0 where the weaker bone has no share: what only one bone moves cannot go to the other's
     limb, and what is beside it must not go alone. `hinged` falls to 0 where bones of other parts of
-    the body move the vertex, too (`swing_joints`). The product is over the joints between the bones.
+    the body move the vertex, too (`swing_joints`). The product is over the joints between the
+    bones.
 
     Attributes:
         joints: shape (n,), int32; rows of `limbs`.

@@ -1,5 +1,6 @@
-"""Nodes of MEASURED compensation: skin keeps its distance from the limb (`core.measured_joints`),
-and goes along chords where limbs leave the body (`core.swing_joints`).
+"""Nodes of MEASURED compensation: skin keeps its distance from the limb; `core.measured_joints`.
+
+Where limbs leave the body it goes along chords: `core.swing_joints`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ def with_limbs(
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose; on the rows of JOINT_ROWS.
 
-    POSED_HEAD is the joint and POSED_RAY the direction of the limb. SWING takes a
-    vertex s x (s x o) on, with the joint's swing s, if the limb is its child's. Only where it matters for any
-    limb there is LIMB_STATE, too: how thick the limb is scaled, how far the parent's end has come
-    away from the joint, and how straight the limb is.
+    POSED_HEAD is the joint and POSED_RAY the direction of the limb. SWING takes
+    v to s x (s x (v - J)) with the joint J and its swing s, where the limb is the child's. Only
+    where it matters for any limb there is LIMB_STATE, too: how thick the limb is scaled, how far
+    the parent's end has come away from the joint, and how straight the limb is.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.

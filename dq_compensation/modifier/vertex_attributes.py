@@ -67,10 +67,8 @@ def write_attributes(
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
         values[stored.AMOUNT] = amounts
-        if compensation.swings is not None and compensation.swings.acts:
-            values |= _of_swings(compensation.swings, bone_rows, table)
-            if on_armature and binding.mask is not None:
-                values[stored.SWING_AMOUNTS][binding.partly_masked] = 0.0
+        partly = binding.partly_masked if on_armature and binding.mask is not None else None
+        values |= _of_swings(compensation.swings, bone_rows, table, partly)
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
@@ -240,9 +238,18 @@ def _of_measured(
 
 
 def _of_swings(
-    swings: SwingJoints, bone_rows: NDArray[np.integer], palette: bpy.types.Mesh
+    swings: SwingJoints | None,
+    bone_rows: NDArray[np.integer],
+    palette: bpy.types.Mesh,
+    left_out: NDArray[np.bool_] | None,
 ) -> dict[str, NDArray[Any]]:
-    """The joints that swing each vertex, rows of the palette's table, and how much."""
+    """The joints that swing each vertex, rows of the palette's table, and how much.
+
+    Args:
+        left_out: shape (n,), vertices that are not to be swung; None: none.
+    """
+    if swings is None or not swings.acts:
+        return {}
     _, starts, ends = bone_rows.T
     children, parents = swings.children, swings.parents
     table = np.zeros((len(children), 4, 4))
@@ -250,10 +257,11 @@ def _of_swings(
     rows = (starts[children], ends[parents], starts[children], starts[parents])
     table[:, :, 3] = np.stack(rows, axis=1)
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
-    return {
-        stored.SWING_JOINTS: numbers[swings.joints].astype(np.float32),
-        stored.SWING_AMOUNTS: 2.0 * swings.amounts,
-    }
+    amounts = 2.0 * swings.amounts
+    if left_out is not None:
+        amounts[left_out] = 0.0
+    rows_of_joints = numbers[swings.joints].astype(np.float32)
+    return {stored.SWING_JOINTS: rows_of_joints, stored.SWING_AMOUNTS: amounts}
 
 
 def _of_pairs(
