@@ -208,6 +208,7 @@ class _Assembly:
         length = Scalar(build, build.node("FunctionNodeStringLength", name).outputs[0])
         return length > 0.5, build.choose(Scalar(build, node.outputs["Exists"]), 1.0, weight)
 
+    @cached_property
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
         build = self.b
@@ -225,7 +226,7 @@ class _Assembly:
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
         mesh = self.mesh
-        together = self._placed_together()
+        together = self._placed_together
         return self.b.choose(together, mesh.set_position(far), mesh.set_position(near))
 
     def _add_offset(self) -> Geometry:
@@ -237,7 +238,7 @@ class _Assembly:
         if self.kind.masked:
             share = share * self._mask_weight()
         if self.kind.measured:
-            together = self._placed_together()
+            together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
             offset = back_to_limb(build, self.palette, share, None, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
@@ -285,7 +286,7 @@ class _Assembly:
         build, strength = self.b, self._strength()
         if self.kind.masked:
             strength = strength * self._mask_weight()
-        together = self._placed_together()
+        together = self._placed_together
         moved = build.choose(together, self.in_armature_space, build.position())
         offset = onto_chords(build, self.palette, strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
