@@ -39,7 +39,7 @@ from .influences import Influences
 from .limb_joints import LimbJoints, hinge_confidence
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
-from .vectors import cross, dots, smooth_step
+from .vectors import cross, dots, extent, smooth_step
 
 # The joints that swing a vertex, at most.
 SWINGS = 3
@@ -52,6 +52,8 @@ _NEAR, _FAR = 0.5, 1.0
 SWUNG_BACK = 0.13
 # From this product of confidences two bones are of one limb: elbows are bent a little at rest.
 _CERTAIN = 0.95
+# What reaches less far, in sizes of the skeleton, is no limb: features of a face.
+_SMALLEST = 0.07
 # Below this share of the chord nothing is to be seen.
 _LEAST = 1e-4
 
@@ -104,7 +106,7 @@ class SwingJoints:
         apart = np.linalg.norm(positions[vertices] - limbs.heads[joints], axis=1)
         reach = np.maximum(_reach(skeleton, parents)[joints], 1e-30)
         amounts = amounts * (1.0 - smooth_step(apart / reach, _NEAR, _FAR))
-        seen = amounts > _LEAST
+        seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
         used, rows = np.unique(joints[seen], return_inverse=True)
         slots = _strongest(len(positions), vertices[seen], rows.reshape(-1), amounts[seen])
         return cls(
