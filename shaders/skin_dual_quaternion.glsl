@@ -63,6 +63,9 @@ void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 }
 
 #include "influence_loop.glsl"
+#ifdef SWINGS
+#  include "swings.glsl"
+#endif
 
 vec3 skinned(ivec2 texel, vec3 v, int place)
 {
@@ -85,6 +88,9 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
     moved -= share * measured_displacement(
         int(influence_weight(measured.y)), influence_bone(measured.y), v, moved);
   }
+#  ifdef SWINGS
+  moved += compensation_factor() * onto_chords(texel, moved);
+#  endif
 #elif defined(COMPENSATE)
   vec2 compensated = texelFetch(amounts, texel, 0).xy;
   float amount = compensated.x * compensation_factor();

@@ -17,6 +17,7 @@ from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
 from .pose import Pose
 from .skeleton import Ancestry, LimbAxis, Skeleton
+from .swing_joints import SwingJoints
 from .vectors import dots, unit_or
 
 PublishedCurve = Literal["FITTED", "SMOOTH", "MODELLED", "SLIDES"]
@@ -98,6 +99,11 @@ class Compensation(Protocol):
         """Shape (n,), what multiplies the displacements; 0 where nothing is compensated."""
         ...
 
+    @property
+    def swings(self) -> SwingJoints | None:
+        """What moves the skin on, where limbs leave the body."""
+        ...
+
     def displacements(
         self,
         rows: NDArray[np.integer],
@@ -133,6 +139,11 @@ class PublishedCompensation:
     limb_directions: NDArray[np.floating]
     rows: NDArray[np.int32]
     amounts: NDArray[np.floating]
+
+    @property
+    def swings(self) -> None:
+        """The published curves have nothing for shoulders and hips."""
+        return
 
     @property
     def bones(self) -> NDArray[np.int32]:

@@ -87,6 +87,15 @@ class Deformation:
         amounts = self.compensation.amounts * self.factor
         return amounts if self.painted is None else amounts * self.painted
 
+    @cached_property
+    def swing_amounts(self) -> NDArray[np.floating] | None:
+        """Shape (n, SWINGS), likewise of the `SwingJoints` of COMPENSATED; None without them."""
+        swings = None if self.compensation is None else self.compensation.swings
+        if swings is None:
+            return None
+        amounts = swings.amounts * self.factor
+        return amounts if self.painted is None else amounts * self.painted[:, None]
+
 
 @dataclass(frozen=True)
 class MethodRules:
@@ -109,15 +118,20 @@ def _compensated(
     normals: NDArray[np.floating] | None,
     pose: Pose,
 ) -> Surface:
-    assert deformation.compensation is not None
-    return compensated_skinning(
+    compensation, swing_amounts = deformation.compensation, deformation.swing_amounts
+    assert compensation is not None
+    deformed, normals = compensated_skinning(
         positions,
         normals,
         deformation.skinning,
         pose,
-        deformation.compensation,
+        compensation,
         deformation.compensated_amounts,
     )
+    if compensation.swings is not None and swing_amounts is not None:
+        rows, offsets = compensation.swings.displacements(deformed, pose, swing_amounts)
+        deformed[rows] += offsets
+    return deformed, normals
 
 
 def _spherical_joint(

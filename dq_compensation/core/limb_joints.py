@@ -72,17 +72,19 @@ class LimbJoints:
         Args:
             mesh_parents: shape (B,), the bone that each bone continues on the mesh; -1 for none.
         """
-        found = cls._by(skeleton, limb_axis, skeleton.parents)
+        found = cls.by_parents(skeleton, limb_axis, skeleton.parents)
         if mesh_parents is None or not (joined := mesh_parents >= 0).any():
             return found
-        of_mesh = cls._by(skeleton, limb_axis, skeleton.joined_parents(mesh_parents))
+        of_mesh = cls.by_parents(skeleton, limb_axis, skeleton.joined_parents(mesh_parents))
         names = [each.name for each in fields(cls) if each.name != "skeleton"]
         both = ((vars(found)[name], vars(of_mesh)[name]) for name in names)
         arrays = (np.concatenate((one, other[joined])) for one, other in both)
         return cls(*arrays, skeleton=skeleton)
 
     @classmethod
-    def _by(cls, skeleton: Skeleton, limb_axis: LimbAxis, parents: NDArray[np.int32]) -> LimbJoints:
+    def by_parents(
+        cls, skeleton: Skeleton, limb_axis: LimbAxis, parents: NDArray[np.int32]
+    ) -> LimbJoints:
         """The joints at the heads of all bones, which have these parents, -1 for roots."""
         heads, bones = skeleton.heads, np.arange(skeleton.bone_count, dtype=np.int32)
         is_child = parents >= 0
@@ -94,7 +96,7 @@ class LimbJoints:
         if limb_axis == "AUTO":
             before = np.where(long[:, None], ways / np.where(long, lengths, 1.0)[:, None], before)
         continues = np.minimum(dots(before, forth), dots(before, forth[parents]))
-        confidence = smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
+        confidence = hinge_confidence(continues)
         confidence = np.where(is_child & long, confidence, 0.0)
         return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
 
@@ -140,6 +142,11 @@ class LimbJoints:
     def _points(self) -> NDArray[np.float64]:
         """The heads as columns (x, y, z, 1), shape (J, 4, 1)."""
         return np.concatenate((self.heads, np.ones((len(self.heads), 1))), axis=1)[:, :, None]
+
+
+def hinge_confidence(continues: NDArray[np.floating]) -> NDArray[np.floating]:
+    """How surely two limbs are one, by the cosine of the angle between them at rest."""
+    return smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
 
 
 @dataclass(frozen=True, eq=False)

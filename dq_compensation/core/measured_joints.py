@@ -26,6 +26,7 @@ from .influences import Influences
 from .limb_joints import LimbJoints
 from .pose import Pose
 from .skeleton import Ancestry, LimbAxis, Skeleton
+from .swing_joints import SwingJoints
 from .vectors import dots, smooth_step
 
 # Distances from the joint, in lengths of the shorter limb, between which compensation fades: beyond
@@ -46,24 +47,28 @@ class MeasuredJoints:
     nearest one counts, so that limbs that are split into several bones bend where they should. The
     amount is
 
-        (w1 + w2) (1 - w3 / w2) near together (product of `hinge_confidence`)
+        (w1 + w2) (1 - w3 / w2) near together hinged (product of `hinge_confidence`)
 
     The weights' factor fades before another bone takes the second place. `near` falls smoothly from
     1 to 0 as the vertex's distance from the joint goes from half of the shorter limb to all of it.
     `together` is 1 where the strongest bone is of the limb that is nearer, and else rises smoothly
     from 0 where the weaker bone has no share: what only one bone moves cannot go to the other's
-    limb, and what is beside it must not go alone. The product is over the joints between the bones.
+    limb, and what is beside it must not go alone. `hinged` falls to 0 where bones of other parts of
+    the body move the vertex, too (`swing_joints`). The product is over the joints between the
+    bones.
 
     Attributes:
         joints: shape (n,), int32; rows of `limbs`.
         bones: shape (n,), int32; the bone of the limb that is nearer: the joint's child or parent.
         amounts: shape (n,), 0 to 1, of the dtype of the positions; what is compensated.
+        swings: what happens where limbs leave the body, afterwards.
     """
 
     limbs: LimbJoints
     joints: NDArray[np.int32]
     bones: NDArray[np.int32]
     amounts: NDArray[np.floating]
+    swings: SwingJoints
 
     @classmethod
     def of(
@@ -84,7 +89,8 @@ class MeasuredJoints:
         limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
-        measured = cls(limbs, joints, bones, amounts)
+        swings = SwingJoints.of(positions, influences, skeleton, limb_axis, mesh_parents)
+        measured = cls(limbs, joints, bones, amounts, swings)
         if influences.width < 2 or not count:
             return measured
         weights = influences.weights
@@ -111,6 +117,7 @@ class MeasuredJoints:
         together = np.where(beside_child == below, 1.0, together)
         joints[rows] = nearest
         bones[rows] = np.where(beside_child, limbs.children[nearest], limbs.parents[nearest])
+        together *= swings.hinged[rows]
         amounts[rows] = (w1 + w2) * (1.0 - w3 / w2) * near * together * confidence
         return measured
 

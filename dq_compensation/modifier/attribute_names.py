@@ -19,6 +19,9 @@ MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint;
 REST_HEAD = f"{PREFIX}joint"
 REST_RAY = f"{PREFIX}limb"
 AMOUNT = f"{PREFIX}amount"  # `amounts` of its `core.compensation.Compensation`
+# The joints whose swing takes it along chords, three rows of the palette's table of joints, and
+SWING_JOINTS = f"{PREFIX}swing_joints"
+SWING_AMOUNTS = f"{PREFIX}swing_amounts"  # twice their `amounts`.
 
 # Tables, written from the first vertex on: a mesh has never more sets than vertices.
 SET_BONE = f"{PREFIX}set_bone"  # palette rows, one attribute per slot
@@ -63,6 +66,7 @@ BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
 POSED_HEAD = f"{PREFIX}posed_head"
 POSED_RAY = f"{PREFIX}posed_ray"
+SWING = f"{PREFIX}swing"
 LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than these two
 POSED_PAIR = f"{PREFIX}posed_pair"
 
@@ -76,7 +80,7 @@ OF_PALETTE = frozenset(
         JOINT_ROWS,
         PAIR_ROWS,
     )
-    + (BONE, BONE_MATRIX, POSED_HEAD, POSED_RAY, LIMB_STATE, POSED_PAIR)
+    + (BONE, BONE_MATRIX, POSED_HEAD, POSED_RAY, SWING, LIMB_STATE, POSED_PAIR)
 )
 
 

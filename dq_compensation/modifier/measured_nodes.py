@@ -1,7 +1,11 @@
-"""Nodes of MEASURED compensation: skin keeps its distance from the limb; `core.measured_joints`."""
+"""Nodes of MEASURED compensation: skin keeps its distance from the limb; `core.measured_joints`.
+
+Where limbs leave the body it goes along chords: `core.swing_joints`.
+"""
 
 from __future__ import annotations
 
+from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
@@ -31,9 +35,10 @@ def with_limbs(
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose; on the rows of JOINT_ROWS.
 
-    POSED_HEAD is the joint and POSED_RAY the direction of the limb. Only where it matters for any
-    limb there is LIMB_STATE, too: how thick the limb is scaled, how far the parent's end has come
-    away from the joint, and how straight the limb is.
+    POSED_HEAD is the joint and POSED_RAY the direction of the limb. SWING takes
+    v to s x (s x (v - J)) with the joint J and its swing s, where the limb is the child's. Only
+    where it matters for any limb there is LIMB_STATE, too: how thick the limb is scaled, how far
+    the parent's end has come away from the joint, and how straight the limb is.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
@@ -48,11 +53,15 @@ def with_limbs(
     posed_head = of_joint.transform_point(head)
     posed_ray = bones.at("matrix", limb).transform_direction(ray).normalized()
     gap = posed_head.distance(of_parent.transform_point(head))
-    known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
+    before_swing = bones.at("rigid", parent).transform_direction(ray)
+    swing = _onto_chord(build, _swing(before_swing, posed_ray), posed_head)
+    fields = {"head": posed_head, "ray": posed_ray, "gap": gap, "swing": swing}
+    known = bones.geometry.capture(fields)
     gap = known.fields["gap"]
     assert isinstance(gap, Scalar)
     posed = known.geometry.store(stored.POSED_HEAD, known.fields["head"])
     posed = posed.store(stored.POSED_RAY, known.fields["ray"])
+    posed = posed.store(stored.SWING, known.fields["swing"])
     apart = posed.greatest(gap) > length * _NO_GAP
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
@@ -74,6 +83,46 @@ def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
     slant, difference = p.dot(q), long - wide
     root = (slant * slant + difference * difference).square_root()
     return (long + wide + root).square_root()
+
+
+def _swing(before: Vector, after: Vector) -> Vector:
+    """The axis of the shortest turn between two unit vectors, times the sine of half its angle."""
+    ahead = (before.dot(after) + 1.0).maximum(1e-12)
+    share = (ahead * (1.0 / SWUNG_BACK)).minimum(1.0)
+    fade = share * share * (3.0 - share * 2.0)
+    return before.cross(after) * (fade * (ahead * 2.0).inverse_square_root())
+
+
+def _onto_chord(build: TreeBuilder, swing: Vector, joint: Vector) -> Matrix:
+    """What takes v to s x (s x (v - J)) = (s s^T - s.s I) (v - J), with the swing s about J."""
+    square = swing.dot(swing)
+    x, y, z = swing.components()
+    columns = (
+        swing * x - build.vector(square, 0.0, 0.0),
+        swing * y - build.vector(0.0, square, 0.0),
+        swing * z - build.vector(0.0, 0.0, square),
+    )
+    away = joint * square - swing * swing.dot(joint)
+    return build.matrix_of_columns(*columns, away)
+
+
+def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: Vector) -> Vector:
+    """How far vertices are to go from arcs to chords, where limbs leave the body.
+
+    Args:
+        palette: evaluated, `with_limbs`.
+        strength: painted weight and factor of the vertex.
+        moved: the vertex after skinning and `back_to_limb`.
+    """
+    rows = build.attribute(stored.SWING_JOINTS, Vector).components()
+    amounts = build.attribute(stored.SWING_AMOUNTS, Vector).components()
+    offset: Vector | None = None
+    for row, amount in zip(rows, amounts, strict=True):
+        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
+        part = swing.transform_point(moved) * amount
+        offset = part if offset is None else offset + part
+    assert offset is not None
+    return offset * strength
 
 
 def back_to_limb(

@@ -58,11 +58,12 @@ from .attribute_names import (
     PAIR,
     POSED_PAIR,
     PREFIX,
+    SWING_AMOUNTS,
 )
 from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
-from .measured_nodes import back_to_limb
+from .measured_nodes import back_to_limb, onto_chords
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_sockets import Socket
@@ -207,6 +208,7 @@ class _Assembly:
         length = Scalar(build, build.node("FunctionNodeStringLength", name).outputs[0])
         return length > 0.5, build.choose(Scalar(build, node.outputs["Exists"]), 1.0, weight)
 
+    @cached_property
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
         build = self.b
@@ -224,7 +226,7 @@ class _Assembly:
         near = self._masked(deform(self.b.position()))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
         mesh = self.mesh
-        together = self._placed_together()
+        together = self._placed_together
         return self.b.choose(together, mesh.set_position(far), mesh.set_position(near))
 
     def _add_offset(self) -> Geometry:
@@ -236,11 +238,11 @@ class _Assembly:
         if self.kind.masked:
             share = share * self._mask_weight()
         if self.kind.measured:
-            together = self._placed_together()
+            together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
             offset = back_to_limb(build, self.palette, share, None, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
-            return self.mesh.moved_by(offset)
+            return self._swung(self.mesh.moved_by(offset))
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
         return self.mesh.moved_by(self._of_row(pair) * share)
 
@@ -253,7 +255,8 @@ class _Assembly:
     def _compensated(self) -> Geometry:
         if self.kind.base == "ARMATURE":
             return self._add_offset()
-        return self._by_sets_or_bones(self.bones, self._compensation())
+        deformed = self._by_sets_or_bones(self.bones, self._compensation())
+        return deformed if self._swings_within else self._swung(deformed)
 
     def _compensation(self) -> Finish:
         """What the compensation does to vertices after skinning, in armature space."""
@@ -264,9 +267,37 @@ class _Assembly:
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
             rest = start if self.kind.shaped else None
-            return moved + back_to_limb(build, self.palette, share, rest, moved)
+            moved = moved + back_to_limb(build, self.palette, share, rest, moved)
+            if not self._swings_within:
+                return moved
+            return moved + onto_chords(build, self.palette, self._strength(), moved)
 
         return bring_back
+
+    @property
+    def _swings_within(self) -> bool:
+        """Whether swings are computed with the rest: what comes out is blended or masked."""
+        return self.kind.swung and (self.kind.masked or self.kind.blended)
+
+    def _swung(self, deformed: Geometry) -> Geometry:
+        """Let the vertices that joints swing go on to their chords; only they are computed."""
+        if not self.kind.swung:
+            return deformed
+        build, strength = self.b, self._strength()
+        if self.kind.masked:
+            strength = strength * self._mask_weight()
+        together = self._placed_together
+        moved = build.choose(together, self.in_armature_space, build.position())
+        offset = onto_chords(build, self.palette, strength, moved)
+        offset = build.choose(together, self.to_object.transform_direction(offset), offset)
+        most, _, _ = build.attribute(SWING_AMOUNTS, Vector).components()
+        return deformed.moved_by(offset, most > 0.0)
+
+    def _strength(self) -> Scalar:
+        """Factor and painted weight of the vertex."""
+        factor = self.inputs["Factor"]
+        is_painted, weight = self._group("Vertex Group")
+        return self.b.choose(is_painted, factor, factor * weight)
 
     def _of_row(self, value: AnyField) -> AnyField:
         """The value of each vertex's row of the palette, its joint or its pair of bones."""

@@ -267,9 +267,9 @@ class Geometry(Socket):
         node = self._node("GeometryNodeSetPosition", self, selection, position)
         return Geometry(self.builder, node.outputs[0])
 
-    def moved_by(self, offset: Vector) -> Geometry:
+    def moved_by(self, offset: Vector, selection: Scalar | None = None) -> Geometry:
         """This geometry with its points moved."""
-        node = self._node("GeometryNodeSetPosition", self, None, None, offset)
+        node = self._node("GeometryNodeSetPosition", self, selection, None, offset)
         return Geometry(self.builder, node.outputs[0])
 
 

@@ -65,6 +65,7 @@ class TreeKind:
         masked: whether the Armature modifier is limited to a vertex group.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
+        swung: whether joints of MEASURED take skin along chords.
         shaped: whether shape keys change what is measured.
         blended: whether a vertex group blends to LINEAR.
         sampled: whether the attributes are copied from an attribute object.
@@ -78,6 +79,7 @@ class TreeKind:
     masked: bool
     scattered: bool = False
     measured: bool = False
+    swung: bool = False
     shaped: bool = False
     blended: bool = False
     sampled: bool = False
@@ -87,7 +89,8 @@ class TreeKind:
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled", "switched")
+        names = ("masked", "scattered", "measured", "swung", "shaped", "blended", "sampled")
+        names = (*names, "switched")
         options = "".join(f" {name}" for name in names if getattr(self, name))
         if self.examples is not None:
             of = self.examples
@@ -165,7 +168,10 @@ def kind_for(
         base_is_on: whether the Armature modifier is on, in viewports and renders.
     """
     influences, method = deformation.influences, deformation.method
-    measured = isinstance(deformation.compensation, MeasuredJoints)
+    compensation = deformation.compensation
+    measured = isinstance(compensation, MeasuredJoints)
+    swung = compensation is not None and compensation.swings is not None
+    swung = swung and compensation.swings.acts
     if base == "ARMATURE":
         adds = method == "COMPENSATED"
         return TreeKind(
@@ -174,6 +180,7 @@ def kind_for(
             0,
             masked and adds,
             measured=measured,
+            swung=swung and adds,
             sampled=sampled,
             switched=adds and not base_is_on,
         )
@@ -185,6 +192,7 @@ def kind_for(
         masked,
         scattered,
         measured,
+        swung=swung and method == "COMPENSATED",
         shaped=measured and shape_keys,
         blended=deformation.blend is not None,
         sampled=sampled,

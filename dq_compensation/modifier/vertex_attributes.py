@@ -14,6 +14,7 @@ from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
 from ..core.spherical_joint import JointSets
+from ..core.swing_joints import SwingJoints
 from ..core.vectors import transformed_points
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
@@ -66,6 +67,8 @@ def write_attributes(
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
         values[stored.AMOUNT] = amounts
+        partly = binding.partly_masked if on_armature and binding.mask is not None else None
+        values |= _of_swings(compensation.swings, bone_rows, table, partly)
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
@@ -172,8 +175,13 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     measured = deformation.compensation
     if not isinstance(measured, MeasuredJoints):
         return frozenset()
-    joints = np.unique(measured.joints[measured.rows])
-    both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
+    joints, limbs, swings = (
+        np.unique(measured.joints[measured.rows]),
+        measured.limbs,
+        measured.swings,
+    )
+    both = np.concatenate((limbs.children[joints], limbs.parents[joints]))
+    both = np.unique(np.concatenate((both, swings.children, swings.parents)))
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
@@ -227,6 +235,33 @@ def _of_measured(
         values[stored.REST_HEAD] = limbs.heads[joint][of_vertex]
         values[stored.REST_RAY] = ray[of_vertex]
     return values
+
+
+def _of_swings(
+    swings: SwingJoints | None,
+    bone_rows: NDArray[np.integer],
+    palette: bpy.types.Mesh,
+    left_out: NDArray[np.bool_] | None,
+) -> dict[str, NDArray[Any]]:
+    """The joints that swing each vertex, rows of the palette's table, and how much.
+
+    Args:
+        left_out: shape (n,), vertices that are not to be swung; None: none.
+    """
+    if swings is None or not swings.acts:
+        return {}
+    _, starts, ends = bone_rows.T
+    children, parents = swings.children, swings.parents
+    table = np.zeros((len(children), 4, 4))
+    table[:, 0, :3], table[:, 1:, :3] = swings.heads, swings.axes[:, None]
+    rows = (starts[children], ends[parents], starts[children], starts[parents])
+    table[:, :, 3] = np.stack(rows, axis=1)
+    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
+    amounts = 2.0 * swings.amounts
+    if left_out is not None:
+        amounts[left_out] = 0.0
+    rows_of_joints = numbers[swings.joints].astype(np.float32)
+    return {stored.SWING_JOINTS: rows_of_joints, stored.SWING_AMOUNTS: amounts}
 
 
 def _of_pairs(

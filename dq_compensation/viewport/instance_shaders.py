@@ -8,7 +8,14 @@ from functools import cache
 from gpu.types import GPUShader
 
 from .gpu_objects import new_stage_interface
-from .kernels import JOINTS_LAYOUT, KERNELS, Kernel, PosePaletteLayout
+from .kernels import (
+    JOINTS_LAYOUT,
+    KERNELS,
+    SWING_DEFINES,
+    SWING_SAMPLERS,
+    Kernel,
+    PosePaletteLayout,
+)
 from .shader_building import VIEW_TEXELS, Bindings, compute_shader, draw_shader
 from .take_tables import BONE_STRIDE, INSTANCE_STRIDE
 
@@ -133,7 +140,7 @@ def instanced_skinning_shader(
     """The pass that deforms the vertices of all instances of a mesh.
 
     Args:
-        of_vertices: which of `blend`, `mask` and `shape_keys` there are.
+        of_vertices: which of `blend`, `mask`, `shape_keys` and `swings` there are.
         shared_space: whether all are at the same place in their armatures, with the same factor.
     """
     traits = KERNELS[kernel]
@@ -155,6 +162,8 @@ def instanced_skinning_shader(
         if name == "shape_keys":
             samplers = (*samplers, "key_starts", "key_offsets", "key_values")
             constants = (*constants, ("INT", "key_count"))
+        elif name == "swings":
+            samplers, defines = (*samplers, *SWING_SAMPLERS), defines | SWING_DEFINES
         else:
             samplers = (*samplers, name)
     bindings = Bindings(

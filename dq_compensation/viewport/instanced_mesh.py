@@ -32,9 +32,11 @@ from .instanced_limbs import InstancedLimbs
 from .kernels import (
     JOINTS_LAYOUT,
     KERNELS,
+    SWING_SAMPLERS,
     PosePaletteLayout,
     kernel_of,
     pose_palette_layout,
+    swings_of,
 )
 from .shader_building import OBJECT_SPACE_TEXELS, TEXTURE_WIDTH
 from .take_tables import MAX_INSTANCES, InstanceGroup
@@ -214,7 +216,9 @@ class InstancedMesh:
             limbs.pose(posed)
         if "centres" in traits.samplers:
             self._find_centres(posed)
-        names = (*of_vertices.names, *(("shape_keys",) if self.keys is not None else ()))
+        swung = swings_of(deformation) is not None
+        options = {"shape_keys": self.keys is not None, "swings": swung}
+        names = (*of_vertices.names, *(name for name, there in options.items() if there))
         scaled = poses.scaled or of_vertices.blend is not None
         shader = instance_shaders.instanced_skinning_shader(
             kernel,
@@ -243,6 +247,8 @@ class InstancedMesh:
             textures["key_values"] = self.keys.values
             constants["key_count"] = mesh.key_count
         textures |= {name: getattr(of_vertices, name) for name in of_vertices.names}
+        if swung:
+            textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
         for name, texture in textures.items():
             shader.uniform_sampler(name, _there(texture))
         set_ints(shader, constants)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ..core.deform import Deformation
 from ..core.measured_joints import MeasuredJoints
+from ..core.swing_joints import SWINGS, SwingJoints
 
 Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]
 """What skins the vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
@@ -81,6 +82,10 @@ class KernelTraits:
         return "MEASURE" in self.defines
 
 
+# What a kernel reads where joints swing vertices, see `swings.glsl`.
+SWING_SAMPLERS = ("swings", "swing_joints")
+SWING_DEFINES = {"SWINGS": str(SWINGS)}
+
 _RIGID = PosePaletteLayout(rotation=True, dual=True)
 KERNELS: dict[Kernel, KernelTraits] = {
     "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
@@ -104,6 +109,14 @@ def kernel_of(deformation: Deformation) -> Kernel:
     if deformation.factor == 0.0:
         return "DUAL_QUATERNION"
     return "MEASURED" if isinstance(deformation.compensation, MeasuredJoints) else "PUBLISHED"
+
+
+def swings_of(deformation: Deformation) -> SwingJoints | None:
+    """The joints whose swings the kernel of a deformation takes along chords; None without any."""
+    if kernel_of(deformation) != "MEASURED" or deformation.compensation is None:
+        return None
+    swings = deformation.compensation.swings
+    return swings if swings is not None and swings.acts else None
 
 
 def pose_palette_layout(kernel: Kernel, scaled: bool) -> PosePaletteLayout:

@@ -17,6 +17,7 @@ from ..core.dual_quaternion import FACING_TOLERANCE
 from ..core.local_poses import ALIKE
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
 from ..core.spherical_joint import CENTRE_DAMPING
+from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
 from .gpu_objects import compile_shader
 from .influence_packing import WEIGHT_SUM
 from .shader_sources import shader_source
@@ -44,6 +45,8 @@ SHARED_CONSTANTS = {
     "NOT_ORTHONORMAL": f"{NOT_ORTHONORMAL}",
     "CURVED": f"{CURVED}",
     "STRAIGHT": f"{STRAIGHT}",
+    "SWUNG_BACK": f"{SWUNG_BACK}",
+    "MOST_SWUNG": f"{MOST_SWUNG}",
     "OBJECT_SPACE_TEXELS": f"{OBJECT_SPACE_TEXELS}",
     "WEIGHT_SUM": f"{WEIGHT_SUM}u",
 }

@@ -7,7 +7,15 @@ from functools import cache
 from gpu.types import GPUShader
 
 from .gpu_objects import new_stage_interface
-from .kernels import JOINTS_LAYOUT, KERNELS, Kernel, PosePaletteLayout, pose_palette_layout
+from .kernels import (
+    JOINTS_LAYOUT,
+    KERNELS,
+    SWING_DEFINES,
+    SWING_SAMPLERS,
+    Kernel,
+    PosePaletteLayout,
+    pose_palette_layout,
+)
 from .shader_building import (
     COLOUR_STOPS,
     KEY_VALUES_TEXELS,
@@ -29,6 +37,7 @@ def skinning_shader(
     *,
     blended: bool = False,
     masked: bool = False,
+    swung: bool = False,
 ) -> GPUShader:
     """The pass that deforms the vertices.
 
@@ -38,6 +47,7 @@ def skinning_shader(
         joints_in_texture: likewise the joints of MEASURED.
         blended: blend weights take one of the `BLENDED_METHODS` back to LINEAR.
         masked: the vertex group of the Armature modifier takes vertices back to rest.
+        swung: joints of MEASURED take vertices along chords.
     """
     traits = KERNELS[kernel]
     samplers, defines = traits.samplers, dict.fromkeys(traits.defines, "1")
@@ -46,6 +56,9 @@ def skinning_shader(
     if masked:
         samplers = (*samplers, "mask")
         defines["MASK"] = "1"
+    if swung:
+        samplers = (*samplers, *SWING_SAMPLERS)
+        defines |= SWING_DEFINES
     if blended:
         samplers = (*samplers, "blend")
         defines["BLEND"] = "1"

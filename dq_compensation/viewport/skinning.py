@@ -28,9 +28,11 @@ from .gpu_objects import new_uniform_buffer, update_uniform_buffer
 from .kernels import (
     JOINTS_LAYOUT,
     KERNELS,
+    SWING_SAMPLERS,
     PosePaletteLayout,
     kernel_of,
     pose_palette_layout,
+    swings_of,
 )
 from .pose_palette import PosePalette
 from .shader_building import KEY_VALUES_TEXELS, OBJECT_SPACE_TEXELS
@@ -172,6 +174,7 @@ class DeformedMesh:
         mesh, kernel, of_vertices = self.mesh, kernel_of(deformation), self._of_vertices
         blended = of_vertices.blend is not None
         traits = KERNELS[kernel]
+        swing_samplers = SWING_SAMPLERS if swings_of(deformation) is not None else ()
         scaled = palette.scaled or blended
         joints = _limb_joints(deformation) if traits.with_joints else None
         layout = pose_palette_layout(kernel, scaled)
@@ -185,6 +188,7 @@ class DeformedMesh:
             joints is not None and palette.in_texture(JOINTS_LAYOUT, joints),
             blended=blended,
             masked=of_vertices.mask is not None,
+            swung=bool(swing_samplers),
         )
         shader.bind()
         palette.bind(shader, layout)
@@ -193,7 +197,7 @@ class DeformedMesh:
         shader.uniform_block("object_space", self._space)
         shader.uniform_sampler("rest", self._shaped or mesh.rest)
         shader.uniform_sampler("influences", mesh.influences)
-        for name in (*traits.samplers, *of_vertices.names):
+        for name in (*traits.samplers, *of_vertices.names, *swing_samplers):
             shader.uniform_sampler(name, self._texture(name))
         shader.image("positions", self.positions)
         dispatch(shader, mesh.vertex_count)

@@ -1,0 +1,267 @@
+"""Shoulders, hips, feet: where a limb leaves the body, its swing takes the skin along chords.
+
+Dual quaternions move skin on arcs about the joint. On a limb that is right: the arc keeps its
+radius, in a twist and, but for the bulge, in a bend. Between two parts of the body it is wrong for
+the swing: skin below the armpit, far from the shoulder, goes out like a wing when the arm is
+raised, the buttock when the thigh is. Linear blending goes along the chord of the same arc, and
+there that is what skin does; but it lets twisted limbs collapse. So the swing goes along the chord
+and the twist along the arc. That swing and twist should be treated apart is an idea of Kavan and
+Sorkine (Elasticity-inspired deformers, 2012); what follows is our own derivation.
+
+A vertex with the share x behind a joint, which swings by the angle a, lies nearer to the swing's
+axis on the chord than on the arc, by the factor
+
+    sqrt(1 - 2 x (1 - x) (1 - cos a)) ~ 1 - x (1 - x) (1 - cos a)
+
+With s = sin(a / 2) u, u the axis, and o from the joint to the vertex, 2 s x (s x o) is o without
+its part along the axis, times -(1 - cos a). So the displacement is
+
+    sum over joints of 2 k s x (s x o),    k = sum of w_i w_j c_ij, i behind the joint, j before it
+
+k is x (1 - x) where all c are 1. With p the product of `hinge_confidence` on the way from bone i to
+bone j, c_ij = 1 - min(1, p / 0.95): k is 0 within limbs, at elbows and knees, which are the affair
+of `measured_joints`. All of it
+are polynomials of the weights and smooth functions of the pose, whatever bones neighbours follow:
+it makes no lumps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .body_tree import Paths, body_parents
+from .dual_quaternion import rotate_vectors
+from .influences import Influences
+from .limb_joints import LimbJoints, hinge_confidence
+from .pose import Pose
+from .skeleton import LimbAxis, Skeleton
+from .vectors import cross, dots, extent, smooth_step
+
+# The joints that swing a vertex, at most.
+SWINGS = 3
+# The largest amount: of half and half.
+MOST_SWUNG = 0.25
+# Distances from the joint, in lengths of everything behind it, between which it fades: skin as far
+# as a limb's end (lids about eyes, the chin about the jaw's joint) stays on the arc.
+_NEAR, _FAR = 0.5, 1.0
+# 1 + cos of the swing below which it fades to nothing at 180 degrees, where it has no axis.
+SWUNG_BACK = 0.13
+# From this product of confidences two bones are of one limb: elbows are bent a little at rest.
+_CERTAIN = 0.95
+# What reaches less far, in sizes of the skeleton, is no limb: features of a face.
+_SMALLEST = 0.07
+# Below this share of the chord nothing is to be seen.
+_LEAST = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class SwingJoints:
+    """The joints that take skin along chords, and how much of it; once per binding.
+
+    Attributes:
+        skeleton: whose bones they are between.
+        children, parents: shape (S,), int32, the bones behind and before each joint.
+        heads: shape (S, 3), the joints at rest, armature space.
+        axes: shape (S, 3), unit, along the child's limb: turning about it is twist.
+        joints: shape (n, SWINGS), int32, rows of the above; 0 in unused places.
+        amounts: shape (n, SWINGS), k of each, 0 to 1/4, of the dtype of the positions, falling from
+            left to right. Where more joints swing a vertex, the strongest left out is c, and the
+            others are k - c^4 / k^3: 0 where two change places.
+        hinged: shape (n,), 0 to 1, the share of pairs of bones that are of one limb: the sum of
+            w_i w_j (1 - c_ij), over that of w_i w_j.
+    """
+
+    skeleton: Skeleton
+    children: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    heads: NDArray[np.float64]
+    axes: NDArray[np.float64]
+    joints: NDArray[np.int32]
+    amounts: NDArray[np.floating]
+    hinged: NDArray[np.floating]
+
+    @classmethod
+    def of(
+        cls,
+        positions: NDArray[np.floating],
+        influences: Influences,
+        skeleton: Skeleton,
+        limb_axis: LimbAxis = "AUTO",
+        mesh_parents: NDArray[np.int32] | None = None,
+    ) -> SwingJoints:
+        """Find the joints.
+
+        Args:
+            positions: shape (n, 3), armature space, at rest and without shape keys.
+            mesh_parents: of `LimbJoints.of`.
+        """
+        parents = body_parents(skeleton, influences, mesh_parents)
+        limbs = LimbJoints.by_parents(skeleton, limb_axis, parents)
+        axes, confidence = _swung_limbs(limbs, parents, limb_axis)
+        vertices, joints, amounts, hinged = _shares(influences, parents, confidence)
+        apart = np.linalg.norm(positions[vertices] - limbs.heads[joints], axis=1)
+        reach = np.maximum(_reach(skeleton, parents)[joints], 1e-30)
+        amounts = amounts * (1.0 - smooth_step(apart / reach, _NEAR, _FAR))
+        seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
+        used, rows = np.unique(joints[seen], return_inverse=True)
+        slots = _strongest(len(positions), vertices[seen], rows.reshape(-1), amounts[seen])
+        return cls(
+            skeleton,
+            limbs.children[used],
+            limbs.parents[used],
+            limbs.heads[used],
+            axes[used],
+            slots[0],
+            slots[1].astype(positions.dtype),
+            hinged.astype(positions.dtype),
+        )
+
+    @cached_property
+    def acts(self) -> bool:
+        """Whether any vertex is moved at all."""
+        return bool(self.amounts.any())
+
+    def posed(self, pose: Pose) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The joints in a pose and their swings, both (S, 3), armature space.
+
+        With p the child's limb as the parent has turned it, and q as the child itself has,
+        s = p x q / sqrt(2 (1 + p . q)): the axis of the shortest turn from p to q, times the sine
+        of half its angle.
+        """
+        starts = self.skeleton.start_rows[self.children]
+        ends = self.skeleton.end_rows[self.parents]
+        matrices = pose.matrices[starts, :3]
+        heads = np.einsum("sij,sj->si", matrices[:, :, :3], self.heads) + matrices[:, :, 3]
+        before = rotate_vectors(pose.rotations[ends], self.axes)
+        after = rotate_vectors(pose.rotations[starts], self.axes)
+        ahead = np.maximum(1.0 + dots(before, after), 0.0)
+        fade = smooth_step(ahead, 0.0, SWUNG_BACK)
+        scale = fade / np.sqrt(2.0 * np.maximum(ahead, 1e-12))
+        return heads, scale[:, None] * cross(before, after)
+
+    def displacements(
+        self, deformed: NDArray[np.floating], pose: Pose, amounts: NDArray[np.floating]
+    ) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
+        """From the arcs to the chords.
+
+        Args:
+            deformed: shape (n, 3), armature space, after dual quaternion skinning and MEASURED.
+            amounts: shape (n, SWINGS), `amounts` times what the artist painted and the factor.
+
+        Returns:
+            the vertices that move, shape (m,), and how far, shape (m, 3), the dtype of `deformed`.
+        """
+        rows = np.flatnonzero(amounts[:, 0])
+        moved = np.zeros((len(rows), 3), deformed.dtype)
+        if not len(rows):
+            return rows, moved
+        heads, swings = (each.astype(deformed.dtype) for each in self.posed(pose))
+        for slot in range(amounts.shape[1]):
+            used = np.flatnonzero(amounts[rows, slot])
+            at = rows[used]
+            joints, shares = self.joints[at, slot], amounts[at, slot].astype(deformed.dtype)
+            swing, away = swings[joints], deformed[at] - heads[joints]
+            moved[used] += 2.0 * shares[:, None] * cross(swing, cross(swing, away))
+        return rows, moved
+
+
+def _swung_limbs(
+    limbs: LimbJoints, parents: NDArray[np.int32], limb_axis: LimbAxis
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The limb behind each joint, (B, 3), and how surely it continues the one before, (B,).
+
+    A head's limb does not go to the middle of its eyes and jaw: of a bone with several children the
+    bone's own axis counts where that continues the parent better.
+    """
+    if limb_axis != "AUTO":
+        return limbs.forth, limbs.hinge_confidence
+    own = limbs.skeleton.limb_directions("Y")
+    several = np.bincount(parents[parents >= 0], minlength=len(parents)) > 1
+    better = several & (parents >= 0) & (dots(limbs.back, own) < dots(limbs.back, limbs.forth))
+    axes = np.where(better[:, None], own, limbs.forth)
+    continues = np.minimum(-dots(limbs.back, axes), -dots(limbs.back, limbs.forth[limbs.parents]))
+    return axes, np.where(better, hinge_confidence(continues), limbs.hinge_confidence)
+
+
+def _shares(
+    influences: Influences, parents: NDArray[np.int32], confidence: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """Vertices (e,), joints (e,) and k (e,), each pair once; and `hinged`, shape (n,)."""
+    count, bone_count = influences.vertex_count, len(parents)
+    weights, bones = influences.weights.astype(np.float64), influences.bones.astype(np.int64)
+    vertices, keys, products = [], [], []
+    for one in range(influences.width):
+        for other in range(one + 1, influences.width):
+            rows = np.flatnonzero(weights[:, other] > 0.0)
+            vertices.append(rows)
+            keys.append(bones[rows, one] * bone_count + bones[rows, other])
+            products.append(weights[rows, one] * weights[rows, other])
+    if not vertices:
+        none = np.zeros(0, np.intp)
+        return none, none.astype(np.int32), np.zeros(0), np.ones(count)
+    vertex, product = np.concatenate(vertices), np.concatenate(products)
+    pairs, pair = np.unique(np.concatenate(keys), return_inverse=True)
+    pair = pair.reshape(-1)
+    paths = Paths.between(parents, pairs // bone_count, pairs % bone_count)
+    certain = np.ones(len(pairs))
+    np.multiply.at(certain, paths.pairs, confidence[paths.joints])
+    certain = np.minimum(certain / _CERTAIN, 1.0)
+
+    all_pairs = np.bincount(vertex, product, count)
+    of_limbs = np.bincount(vertex, product * certain[pair], count)
+    hinged = np.where(all_pairs > 0.0, of_limbs / np.where(all_pairs > 0.0, all_pairs, 1.0), 1.0)
+
+    apart = certain[pair] < 1.0
+    vertex, pair = vertex[apart], pair[apart]
+    product = product[apart] * (1.0 - certain[pair])
+    order = np.argsort(paths.pairs, kind="stable")
+    steps = np.bincount(paths.pairs, minlength=len(pairs))
+    starts = np.cumsum(steps) - steps
+    repeats = steps[pair]
+    entry = np.repeat(np.arange(len(pair)), repeats)
+    place = np.arange(len(entry)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    joint = paths.joints[order[starts[pair[entry]] + place]]
+    key, row = np.unique(vertex[entry] * bone_count + joint, return_inverse=True)
+    sums = np.bincount(row.reshape(-1), product[entry], len(key))
+    return (key // bone_count).astype(np.intp), (key % bone_count).astype(np.int32), sums, hinged
+
+
+def _strongest(
+    count: int,
+    vertices: NDArray[np.intp],
+    joints: NDArray[np.intp],
+    amounts: NDArray[np.float64],
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The joints (n, SWINGS) with the largest amounts, and what counts of these."""
+    order = np.lexsort((-amounts, vertices))
+    vertices, joints, amounts = vertices[order], joints[order], amounts[order]
+    counts = np.bincount(vertices, minlength=count)
+    place = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+    left_out = np.zeros(count)
+    next_one = place == SWINGS
+    left_out[vertices[next_one]] = amounts[next_one]
+    taken = place < SWINGS
+    vertices, place, amounts = vertices[taken], place[taken], amounts[taken]
+    found = np.zeros((count, SWINGS), np.int32)
+    found[vertices, place] = joints[taken]
+    counting = np.zeros((count, SWINGS))
+    counting[vertices, place] = amounts - left_out[vertices] ** 4 / amounts**3
+    return found, counting
+
+
+def _reach(skeleton: Skeleton, parents: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Shape (B,), how far the farthest end of a bone behind each joint is from it."""
+    reach = np.zeros(skeleton.bone_count)
+    joints = bones = np.arange(skeleton.bone_count)
+    while len(bones):
+        for ends in (skeleton.heads, skeleton.tails):
+            np.maximum.at(
+                reach, joints, np.linalg.norm(ends[bones] - skeleton.heads[joints], axis=1)
+            )
+        joints = parents[joints]
+        bones, joints = bones[joints >= 0], joints[joints >= 0]
+    return reach
