@@ -13,7 +13,6 @@ from .crowd_bake_operators import active_crowd
 from .sentences import draw_sentence
 
 CHANGED = "The crowd has changed since it was baked."
-DRAWN = "Renders and files without this add-on show the Empty alone until it is baked."
 
 
 class VIEW3D_PT_dq_compensation_crowd_bake(Panel):
@@ -36,7 +35,6 @@ class VIEW3D_PT_dq_compensation_crowd_bake(Panel):
             return
         baked = baked_crowd(crowd)
         if baked is None:
-            draw_sentence(layout, context, DRAWN, "INFO")
             layout.operator("dqc.bake_crowd", icon="OUTLINER_OB_POINTCLOUD")
             return
         layout.prop(baked, "name", text="", icon="OUTLINER_OB_POINTCLOUD")
