@@ -34,7 +34,7 @@ def _circles(time: float) -> NDArray[np.float64]:
 
 
 def _to_and_fro(time: float) -> NDArray[np.float64]:
-    return _circles(2.0 * np.sin(time))
+    return _circles(2.0 * float(np.sin(time)))
 
 
 def _jumping(time: float) -> NDArray[np.float64]:
