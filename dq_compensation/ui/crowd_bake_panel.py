@@ -12,6 +12,7 @@ from .bake_progress import draw_running
 from .crowd_bake_operators import active_crowd
 from .sentences import draw_sentence
 
+DRAWN = "Renders and files without this add-on show the Empty alone until it is baked."
 CHANGED = "The crowd has changed since it was baked."
 
 
@@ -35,6 +36,7 @@ class VIEW3D_PT_dq_compensation_crowd_bake(Panel):
             return
         baked = baked_crowd(crowd)
         if baked is None:
+            draw_sentence(layout, context, DRAWN, "INFO")
             layout.operator("dqc.bake_crowd", icon="OUTLINER_OB_POINTCLOUD")
             return
         layout.prop(baked, "name", text="", icon="OUTLINER_OB_POINTCLOUD")

@@ -8,7 +8,6 @@ from bpy.types import Context, Object, Panel, UILayout, UIList
 
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
-from ..session.crowd_bakes import baked_crowd
 from ..session.crowd_failures import failure_of
 from ..session.crowd_figures import known_state
 from ..viewport.capability import crowd_refusal
@@ -16,11 +15,6 @@ from ..wording import counted
 from .crowd_operators import REFUSAL_LINKED
 from .sentences import draw_sentence
 from .take_operators import target_armature
-
-VIEWPORT_ONLY = (
-    "Crowds show in viewports. Renders, and files without this add-on, show the Empty alone until "
-    "the crowd is baked."
-)
 
 
 class DQC_UL_crowd_roles(UIList):
@@ -93,8 +87,6 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
             draw_sentence(layout, context, text, "ERROR")
         figures = counted(len(state.figures), "figure")
         layout.label(text=f"{figures}, {state.bytes / 1e6:,.0f} MB", icon="COMMUNITY")
-    if baked_crowd(crowd) is None:
-        draw_sentence(layout, context, VIEWPORT_ONLY, "INFO")
 
 
 def _settings(layout: UILayout, crowd: Object) -> None:

@@ -171,9 +171,6 @@ class CrowdSight:
         due = visible & (((passed != 0.0) & ~waits) | (self._is_linear & ~linear))
         self._skinned_at[due] = frame
         self._is_linear[due] = linear[due]
-        return Sight(
-            np.flatnonzero(visible),
-            np.flatnonzero(due),
-            np.flatnonzero(due & ~linear),
-            np.flatnonzero(due & linear),
-        )
+        numbers = np.flatnonzero(due)
+        far = linear[numbers]
+        return Sight(np.flatnonzero(visible), numbers, numbers[~far], numbers[far])

@@ -11,7 +11,7 @@ import numpy as np
 from gpu.types import GPUTexture
 
 from .batches import Batch
-from .crowd_display import FigureMesh
+from .crowd_stage import FigureMesh
 from .instanced_surface import DrawnFigures, draw_instances, draw_wires_of_instances
 from .see_through import surface_alpha
 from .skinning import DeformedMesh

@@ -38,7 +38,8 @@ from dq_compensation.viewport import (
     textures,
 )
 from dq_compensation.viewport.characters import gpu_mesh_of
-from dq_compensation.viewport.crowd_display import Crowds, FigureMesh
+from dq_compensation.viewport.crowd_display import Crowds
+from dq_compensation.viewport.crowd_stage import FigureMesh
 from dq_compensation.viewport.pose_palette import PosePalette
 from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.studio_light import surface_materials
