@@ -2,11 +2,12 @@
 
     .venv-5.2/bin/python scripts/quality_joints.py [RIG ...]
 
-For each pose: the stretch of LINEAR, DUAL_QUATERNION and COMPENSATED, of the triangles that follow
-bones on both sides of the joint, and the largest change of an angle between two of them.
-COMPENSATED is to stay below the limits: LINEAR's stretch plus a third of the way to that of
-DUAL_QUATERNION, the larger jump of these two plus 5 degrees, and in a twist of the arm 2 % of the
-radius. Figures beyond have a star; then the exit status is 1. Poses below the line have no limit.
+For each pose: the stretch of LINEAR, DUAL_QUATERNION and COMPENSATED with *Ball Joints*, of the
+triangles that follow bones on both sides of the joint, and the largest change of an angle between
+two of them. COMPENSATED is to stay below the limits: LINEAR's stretch plus a third of the way to
+that of DUAL_QUATERNION, the larger jump of these two plus 5 degrees, and in a twist of the arm 2 %
+of the radius. Figures beyond have a star; then the exit status is 1. Poses below the line have no
+limit.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Figures:
     def __init__(self, rig: Rig) -> None:
         self.human = Human.with_rig(rig)
         human = self.human
-        self._measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+        self._measured = MeasuredJoints.of(
+            human.rest, human.influences, human.skeleton, ball_joints=True
+        )
 
     def deformed(self, joint_pose: JointPose) -> list[Array]:
         """The positions by `METHODS`, each (n, 3)."""

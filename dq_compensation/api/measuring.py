@@ -10,7 +10,6 @@ import numpy as np
 
 from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
-from ..core.measured_joints import MeasuredJoints
 from ..core.pose import Pose
 from ..core.vectors import transformed_points
 from ..errors import UserError
@@ -98,10 +97,11 @@ def _joints(
     progress: OnProgress | None,
 ) -> tuple[JointQuality, ...]:
     rest = transformed_points(binding.object_to_armature, binding.rest).astype(np.float32)
-    measured = binding.compensation(
-        settings.limb_axis, "MEASURED", use_mesh_joints=settings.use_mesh_joints
+    measured = binding.measured(
+        settings.limb_axis,
+        use_mesh_joints=settings.use_mesh_joints,
+        use_ball_joints=settings.acting_ball_joints,
     )
-    assert isinstance(measured, MeasuredJoints)
     names, children = binding.skeleton.names, measured.limbs.children
     bends = [
         bend

@@ -31,6 +31,7 @@ class SettingValues(TypedDict, total=False):
     blend_group: str
     limb_axis: LimbAxis
     use_mesh_joints: bool
+    use_ball_joints: bool
     example_base: ExampleBase
 
 
@@ -46,6 +47,8 @@ class CharacterSettings:
         limb_axis: the axis of the bones that points along the limb.
         use_mesh_joints: whether compensation acts between bones that continue one another on the
             mesh although neither is above the other.
+        use_ball_joints: whether compensation by the curve MEASURED acts at shoulders, hips and
+            feet, too.
         example_base: the method that example poses correct.
     """
 
@@ -58,6 +61,7 @@ class CharacterSettings:
     blend_group: str
     limb_axis: LimbAxis
     use_mesh_joints: bool
+    use_ball_joints: bool
     example_base: ExampleBase
 
 

@@ -23,7 +23,13 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 # The settings of an object that may change what a method does.
 MethodSetting = Literal[
-    "factor", "curve", "limb_axis", "use_mesh_joints", "vertex_group", "blend_group"
+    "factor",
+    "curve",
+    "limb_axis",
+    "use_mesh_joints",
+    "use_ball_joints",
+    "vertex_group",
+    "blend_group",
 ]
 
 # Deformed positions and unit normals, both (n, 3); None where no normals were given.

@@ -53,22 +53,22 @@ class MeasuredJoints:
     1 to 0 as the vertex's distance from the joint goes from half of the shorter limb to all of it.
     `together` is 1 where the strongest bone is of the limb that is nearer, and else rises smoothly
     from 0 where the weaker bone has no share: what only one bone moves cannot go to the other's
-    limb, and what is beside it must not go alone. `hinged` falls to 0 where bones of other parts of
-    the body move the vertex, too (`swing_joints`). The product is over the joints between the
-    bones.
+    limb, and what is beside it must not go alone. `hinged` is 1 without `swings`; with them it
+    falls to 0 where bones of other parts of the body move the vertex, too (`swing_joints`). The
+    product is over the joints between the bones.
 
     Attributes:
         joints: shape (n,), int32; rows of `limbs`.
         bones: shape (n,), int32; the bone of the limb that is nearer: the joint's child or parent.
         amounts: shape (n,), 0 to 1, of the dtype of the positions; what is compensated.
-        swings: what happens where limbs leave the body, afterwards.
+        swings: what happens where limbs leave the body, afterwards; None where nothing does.
     """
 
     limbs: LimbJoints
     joints: NDArray[np.int32]
     bones: NDArray[np.int32]
     amounts: NDArray[np.floating]
-    swings: SwingJoints
+    swings: SwingJoints | None = None
 
     @classmethod
     def of(
@@ -78,18 +78,23 @@ class MeasuredJoints:
         skeleton: Skeleton,
         limb_axis: LimbAxis = "AUTO",
         mesh_parents: NDArray[np.int32] | None = None,
+        *,
+        ball_joints: bool = False,
     ) -> MeasuredJoints:
         """Find the joints.
 
         Args:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
+            ball_joints: whether it acts where limbs leave the body, too.
         """
         count = len(positions)
         limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
-        swings = SwingJoints.of(positions, influences, skeleton, limb_axis, mesh_parents)
+        swings = None
+        if ball_joints:
+            swings = SwingJoints.of(positions, influences, skeleton, limb_axis, mesh_parents)
         measured = cls(limbs, joints, bones, amounts, swings)
         if influences.width < 2 or not count:
             return measured
@@ -117,7 +122,8 @@ class MeasuredJoints:
         together = np.where(beside_child == below, 1.0, together)
         joints[rows] = nearest
         bones[rows] = np.where(beside_child, limbs.children[nearest], limbs.parents[nearest])
-        together *= swings.hinged[rows]
+        if swings is not None:
+            together *= swings.hinged[rows]
         amounts[rows] = (w1 + w2) * (1.0 - w3 / w2) * near * together * confidence
         return measured
 

@@ -56,7 +56,9 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
         record["extent"] = extent(binding.rest)
         if settings.curve == "MEASURED":
             record["joints"] = binding.measured(
-                settings.limb_axis, use_mesh_joints=settings.use_mesh_joints
+                settings.limb_axis,
+                use_mesh_joints=settings.use_mesh_joints,
+                use_ball_joints=settings.use_ball_joints,
             ).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
     mesh = attribute_mesh(obj)
@@ -132,7 +134,9 @@ def are_measured_alike(
 def _measuring_of(settings: Settings) -> str:
     """The settings of the measurement."""
     # As in files of earlier versions, which did not know the joints of the mesh, where these count.
-    return f"{settings.curve} {settings.limb_axis}{'' if settings.use_mesh_joints else ' alone'}"
+    alone = "" if settings.use_mesh_joints else " alone"
+    ball_joints = " ball joints" if settings.acting_ball_joints else ""
+    return f"{settings.curve} {settings.limb_axis}{alone}{ball_joints}"
 
 
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
@@ -152,6 +156,7 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
         *(() if settings.use_mesh_joints else ("without joints of the mesh",)),
+        *(("ball joints",) if settings.acting_ball_joints else ()),
     )
     modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
     if modifier is None or rig is None or armature is None:

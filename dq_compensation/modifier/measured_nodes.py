@@ -25,6 +25,36 @@ def with_rigid_limbs(
     return points.store(stored.POSED_HEAD, head).store(stored.POSED_RAY, (far - near).normalized())
 
 
+def with_rigid_swings(
+    build: TreeBuilder, palette: Geometry, points: Geometry, bone_rows: Scalar
+) -> Geometry:
+    """`with_swings` where no bone is scaled or bendy: of `palette_joints`."""
+    joint, at_parent, past_parent, past_joint = (
+        palette.sample(build.position(), build.index().times_plus(4.0, bone_rows * 4.0 + corner))
+        for corner in (0.0, 1.0, 2.0, 3.0)
+    )
+    before, after = (past_parent - at_parent).normalized(), (past_joint - joint).normalized()
+    return points.store(stored.SWING, _onto_chord(build, _swing(before, after), joint))
+
+
+def with_swings(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Geometry:
+    """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
+
+    They are on the rows of JOINT_ROWS; on those of limbs SWING means nothing.
+
+    Args:
+        palette, bones: of `with_limbs`.
+    """
+    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
+    (*head, joint), (*axis, parent) = row.entries()[:2]
+    before, after = (
+        bones.at("rigid", bone).transform_direction(build.vector(*axis)) for bone in (parent, joint)
+    )
+    posed_head = bones.at("matrix", joint).transform_point(build.vector(*head))
+    swing = _onto_chord(build, _swing(before, after), posed_head)
+    return bones.geometry.store(stored.SWING, swing)
+
+
 def with_limbs(
     build: TreeBuilder,
     palette: Geometry,
@@ -35,10 +65,9 @@ def with_limbs(
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose; on the rows of JOINT_ROWS.
 
-    POSED_HEAD is the joint and POSED_RAY the direction of the limb. SWING takes
-    v to s x (s x (v - J)) with the joint J and its swing s, where the limb is the child's. Only
-    where it matters for any limb there is LIMB_STATE, too: how thick the limb is scaled, how far
-    the parent's end has come away from the joint, and how straight the limb is.
+    POSED_HEAD is the joint and POSED_RAY the direction of the limb. Only where it matters for any
+    limb there is LIMB_STATE, too: how thick the limb is scaled, how far the parent's end has come
+    away from the joint, and how straight the limb is.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
@@ -53,15 +82,11 @@ def with_limbs(
     posed_head = of_joint.transform_point(head)
     posed_ray = bones.at("matrix", limb).transform_direction(ray).normalized()
     gap = posed_head.distance(of_parent.transform_point(head))
-    before_swing = bones.at("rigid", parent).transform_direction(ray)
-    swing = _onto_chord(build, _swing(before_swing, posed_ray), posed_head)
-    fields = {"head": posed_head, "ray": posed_ray, "gap": gap, "swing": swing}
-    known = bones.geometry.capture(fields)
+    known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
     gap = known.fields["gap"]
     assert isinstance(gap, Scalar)
     posed = known.geometry.store(stored.POSED_HEAD, known.fields["head"])
     posed = posed.store(stored.POSED_RAY, known.fields["ray"])
-    posed = posed.store(stored.SWING, known.fields["swing"])
     apart = posed.greatest(gap) > length * _NO_GAP
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
@@ -110,7 +135,7 @@ def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: 
     """How far vertices are to go from arcs to chords, where limbs leave the body.
 
     Args:
-        palette: evaluated, `with_limbs`.
+        palette: evaluated, `with_swings`.
         strength: painted weight and factor of the vertex.
         moved: the vertex after skinning and `back_to_limb`.
     """

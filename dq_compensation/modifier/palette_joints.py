@@ -2,10 +2,12 @@
 
 Where no bone is scaled, nothing has to be computed of a joint and its limb: four points for each
 row of JOINT_ROWS, behind those of the bones, are where the child and the parent of the joint and
-the bone of the limb take the joint, and where the latter takes a point on the limb.
+the bone of the limb take the joint, and where the latter takes a point on the limb. For a row of a
+swing they are where the child and the parent take the joint, and a point on the child's limb.
 
 Edges between the points of each bone, and between the first two of each joint, have other lengths
-than at rest where bones are scaled and where joints come apart.
+than at rest where bones are scaled and where joints come apart. A swing does not ask whether they
+do: its edge is between the two points of the child.
 """
 
 from __future__ import annotations
@@ -25,6 +27,11 @@ from .palette_tables import read_counts, read_points, table_rows, write_points
 _BONE_EDGES = np.array(list(combinations(range(4), 2)))
 
 
+def swing_rows(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
+    """Which rows of JOINT_ROWS are of swings: the last vector is that of no limb. Shape (k,)."""
+    return ~table_rows(mesh, JOINT_ROWS)[:, 12:15].any(axis=1)
+
+
 def write_joints(palette: bpy.types.Object) -> None:
     """Give a palette the points of the joints in its table, and all edges, where they lack."""
     mesh = mesh_of(palette)
@@ -35,7 +42,11 @@ def write_joints(palette: bpy.types.Object) -> None:
     length = read_points(mesh, PALETTE_LENGTH)[0]
     of_joints = np.repeat(rows[:, :1, :3], 4, axis=1)
     of_joints[:, 3] += length * rows[:, 1, :3]
-    moving = read_points(mesh, PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
+    swings = swing_rows(mesh)
+    of_joints[swings, 2] = of_joints[swings, 3]
+    bone_rows = rows[:, [0, 1, 2, 2], 3].astype(np.int64)
+    bone_rows[swings, 2] = bone_rows[swings, 1]
+    moving = read_points(mesh, PALETTE_GROUP)[bone_rows]
     numbers = 4 * bones + np.arange(4 * joints).reshape(-1, 4)
     points = read_points(mesh, "position")
     points[numbers] = of_joints
@@ -43,7 +54,9 @@ def write_joints(palette: bpy.types.Object) -> None:
     for group in np.unique(moving[moving >= 0]).tolist():
         palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
-    _write_edges(mesh, np.concatenate((of_bones.reshape(-1, 2), numbers[:, :2])), points)
+    ends = np.where(swings, numbers[:, 3], numbers[:, 1])
+    edges = np.concatenate((of_bones.reshape(-1, 2), np.stack((numbers[:, 0], ends), axis=1)))
+    _write_edges(mesh, edges, points)
 
 
 def _write_edges(

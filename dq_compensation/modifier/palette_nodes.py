@@ -2,8 +2,8 @@
 
 From the palette's posed points it makes a cloud with one point per row, on which the trees of
 meshes find the bones (`bone_nodes`), and what meshes have asked for in the tables of
-`palette_tables`: joints with a limb (`measured_nodes`) and pairs of bones (`set_nodes`). A mesh
-then takes one *Sample Index* for a joint or a pair. What no mesh reads is not computed.
+`palette_tables`: joints with a limb or a swing (`measured_nodes`) and pairs of bones (`set_nodes`).
+A mesh then takes one *Sample Index* for a joint or a pair. What no mesh reads is not computed.
 
 A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
 
@@ -16,7 +16,7 @@ import bpy
 
 from .attribute_names import PALETTE_LENGTH, POSED_PAIR
 from .bone_nodes import any_stretched, bone_matrices, with_bones, with_straightness
-from .measured_nodes import with_limbs, with_rigid_limbs
+from .measured_nodes import with_limbs, with_rigid_limbs, with_rigid_swings, with_swings
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Scalar
@@ -34,6 +34,7 @@ INPUTS = (
     TreeInput("Bendy", "Bool", False, True, "Whether there are bendy bones"),
     TreeInput("Bones", "Bool", False, True, "Whether trees of meshes read the bones"),
     TreeInput("Joints", "Bool", False, True, "Whether meshes have asked for joints"),
+    TreeInput("Swings", "Bool", False, True, "Whether meshes have asked for swings of joints"),
     TreeInput("Pairs", "Bool", False, True, "Whether meshes have asked for pairs of bones"),
 )
 
@@ -69,7 +70,16 @@ def _with_rigid_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, S
         shown,
         inputs["Bone Rows"],
     )
-    return build.choose(inputs["Joints"], shown, joints)
+    shown = build.choose(inputs["Joints"], shown, joints)
+    swings = grouped(
+        build,
+        "DQ Compensation rigid swings",
+        with_rigid_swings,
+        palette,
+        shown,
+        inputs["Bone Rows"],
+    )
+    return build.choose(inputs["Swings"], shown, swings)
 
 
 def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
@@ -102,5 +112,9 @@ def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Sca
         inputs["Length"],
     )
     shown = build.choose(inputs["Joints"], shown, joints)
+    swings = grouped(
+        build, "DQ Compensation swings", with_swings, palette, Cloud(shown, bones.fields)
+    )
+    shown = build.choose(inputs["Swings"], shown, swings)
     offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, bones, bendy)
     return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))

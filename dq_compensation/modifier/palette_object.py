@@ -28,7 +28,7 @@ from ..session.new_data import remember_new
 from .attribute_names import JOINT_ROWS, PAIR_ROWS, PALETTE_LENGTH
 from .modifier_inputs import get_input, set_input
 from .own_trees import ensure_tree, is_unedited
-from .palette_joints import write_joints
+from .palette_joints import swing_rows, write_joints
 from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
 from .palette_points import BoneGroup, bone_groups, groups_for, palette_rows, write_bones
 from .palette_tables import point_count, read_counts, read_points, write_counts
@@ -187,6 +187,7 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
         "Bendy": len(palette_rows(palette)) + 1 < counts[0],
         "Bones": bones or get_input(nodes, "Bones"),
         "Joints": counts[1] > 0,
+        "Swings": bool(swing_rows(mesh).any()),
         "Pairs": counts[2] > 0,
     }
     for name, value in values.items():

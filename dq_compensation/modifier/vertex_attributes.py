@@ -175,13 +175,10 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     measured = deformation.compensation
     if not isinstance(measured, MeasuredJoints):
         return frozenset()
-    joints, limbs, swings = (
-        np.unique(measured.joints[measured.rows]),
-        measured.limbs,
-        measured.swings,
-    )
-    both = np.concatenate((limbs.children[joints], limbs.parents[joints]))
-    both = np.unique(np.concatenate((both, swings.children, swings.parents)))
+    joints = np.unique(measured.joints[measured.rows])
+    both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
+    if measured.swings is not None:
+        both = np.union1d(both, (measured.swings.children, measured.swings.parents))
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
@@ -253,7 +250,8 @@ def _of_swings(
     _, starts, ends = bone_rows.T
     children, parents = swings.children, swings.parents
     table = np.zeros((len(children), 4, 4))
-    table[:, 0, :3], table[:, 1:, :3] = swings.heads, swings.axes[:, None]
+    # Without a limb of the parent: `palette_joints.swing_rows`.
+    table[:, 0, :3], table[:, 1, :3] = swings.heads, swings.axes
     rows = (starts[children], ends[parents], starts[children], starts[parents])
     table[:, :, 3] = np.stack(rows, axis=1)
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))

@@ -182,6 +182,7 @@ class Binding:
                 settings.curve,
                 object_to_armature,
                 use_mesh_joints=settings.use_mesh_joints,
+                use_ball_joints=settings.use_ball_joints,
             )
         return Deformation(
             settings.acting_method,
@@ -232,6 +233,7 @@ class Binding:
         object_to_armature: NDArray[np.float64] | None = None,
         *,
         use_mesh_joints: bool = True,
+        use_ball_joints: bool = False,
     ) -> PublishedCompensation | MeasuredJoints:
         """The compensation of COMPENSATED, without painted weights and factor.
 
@@ -242,9 +244,11 @@ class Binding:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
             use_mesh_joints: whether it acts between bones that continue one another on the mesh
                 alone.
+            use_ball_joints: whether MEASURED acts where limbs leave the body, too.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        key = (limb_axis, curve, use_mesh_joints)
+        ball_joints = use_ball_joints and curve == "MEASURED"
+        key = (limb_axis, curve, use_mesh_joints, ball_joints)
         known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, extent(self.rest)):
             return known[1]
@@ -252,7 +256,7 @@ class Binding:
         of = (rest, self.influences, self.skeleton, limb_axis)
         parents = self._mesh_parents(rest, limb_axis) if use_mesh_joints else None
         if curve == "MEASURED":
-            found = MeasuredJoints.of(*of, parents)
+            found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints)
         else:
             found = PublishedCompensation.of(*of, curve, parents)
         self._compensations[key] = (to_armature, found)
@@ -269,10 +273,15 @@ class Binding:
         object_to_armature: NDArray[np.float64] | None = None,
         *,
         use_mesh_joints: bool = True,
+        use_ball_joints: bool = False,
     ) -> MeasuredJoints:
         """`compensation` by the curve MEASURED."""
         found = self.compensation(
-            limb_axis, "MEASURED", object_to_armature, use_mesh_joints=use_mesh_joints
+            limb_axis,
+            "MEASURED",
+            object_to_armature,
+            use_mesh_joints=use_mesh_joints,
+            use_ball_joints=use_ball_joints,
         )
         assert isinstance(found, MeasuredJoints)
         return found

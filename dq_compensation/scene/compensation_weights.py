@@ -263,7 +263,10 @@ def weights_from_transition(
     pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
     settings = settings_of(obj)
     measured = binding.measured(
-        settings.limb_axis, to_armature, use_mesh_joints=settings.use_mesh_joints
+        settings.limb_axis,
+        to_armature,
+        use_mesh_joints=settings.use_mesh_joints,
+        use_ball_joints=settings.use_ball_joints,
     )
     positions = transformed_points(to_armature, binding.rest)
     start = transition_weights(positions, binding.influences, measured, pose)

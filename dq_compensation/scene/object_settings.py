@@ -59,6 +59,7 @@ class ObjectSettings(Protocol):
     blend_group: str
     limb_axis: LimbAxis
     use_mesh_joints: bool
+    use_ball_joints: bool
     overlay: Overlay
     overlay_maximum: float
     example_base: ExampleBase
@@ -109,6 +110,7 @@ class Settings:
             the base that the examples correct.
         use_mesh_joints: whether compensation acts between bones that continue one another on the
             mesh although neither is above the other.
+        use_ball_joints: whether compensation by the curve MEASURED acts where limbs leave the body.
         by_example: whether example poses act.
     """
 
@@ -120,6 +122,7 @@ class Settings:
     blend_group: str = ""
     by_example: bool = False
     use_mesh_joints: bool = True
+    use_ball_joints: bool = False
 
     @classmethod
     def of(cls, obj: bpy.types.Object) -> Settings:
@@ -133,6 +136,7 @@ class Settings:
             chosen.vertex_group,
             chosen.blend_group,
             use_mesh_joints=chosen.use_mesh_joints,
+            use_ball_joints=chosen.use_ball_joints,
         )
         return settings.with_method(chosen.method, chosen.example_base)
 
@@ -144,9 +148,16 @@ class Settings:
 
     def acts(self, setting: MethodSetting) -> bool:
         """Whether a setting changes how the object is deformed."""
+        if setting == "use_ball_joints" and self.curve != "MEASURED":
+            return False
         # The direction of the limbs distinguishes example poses.
         by_limbs = self.by_example and setting == "limb_axis"
         return by_limbs or setting in RULES[self.acting_method].acting_settings
+
+    @property
+    def acting_ball_joints(self) -> bool:
+        """Whether *Ball Joints* is on, and acts."""
+        return self.use_ball_joints and self.acts("use_ball_joints")
 
     @property
     def compensates(self) -> bool:

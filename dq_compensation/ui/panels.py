@@ -96,6 +96,8 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         if counts := joint_counts(obj):
             found = _joints_found(counts, by_mesh=settings.use_mesh_joints)
             draw_sentence(column, context, found, "INFO")
+    if acts("use_ball_joints"):
+        column.prop(settings, "use_ball_joints")
     if acts("vertex_group"):
         column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
     if acts("blend_group"):

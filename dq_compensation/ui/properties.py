@@ -219,6 +219,13 @@ class DQCompensationSettings(PropertyGroup):
         default=True,
         **_ACTING,
     )
+    use_ball_joints: BoolProperty(
+        name="Ball Joints",
+        description="Take the bulge away at shoulders, hips and feet, too, where limbs swing to "
+        "all sides. It costs about half as much again in the modifier display",
+        default=False,
+        **_ACTING,
+    )
     examples: CollectionProperty(type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"})
     example_bones: CollectionProperty(type=DQCompensationExampleBone)
     active_example: IntProperty(name="Active Example", options={"SKIP_SAVE"})

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 else:
     from bl_operators.presets import AddPresetBase
 
-_SHARED = ("method", "factor", "curve", "limb_axis", "use_mesh_joints", "example_base")
+_SHARED = (
+    "method",
+    "factor",
+    "curve",
+    "limb_axis",
+    "use_mesh_joints",
+    "use_ball_joints",
+    "example_base",
+)
 _GROUPS = ("vertex_group", "blend_group")
 _PRESETS = "dq_compensation"
 

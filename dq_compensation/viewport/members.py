@@ -131,6 +131,7 @@ def member_of(
         settings.blend_group,
         settings.by_example,
         settings.use_mesh_joints,
+        settings.acting_ball_joints,
         playing is not None,
         place if placed else b"",
         keys is not None and evaluated.show_only_shape_key,

@@ -207,9 +207,9 @@ def test_rubber_hoses_are_left_alone() -> None:
     of_arms = [
         vertex.index
         for vertex in human.data.vertices
-        if sum(each.weight for each in vertex.groups if each.group in limbs) > 0.999
+        if sum(each.weight for each in vertex.groups if each.group in limbs) > 0.9
     ]
-    assert len(of_arms) > 50
+    assert len(of_arms) > 500
     # The upper arms and forearms curve by more than 40 degrees.
     assert moved[of_arms].max() < 1e-5
 

@@ -65,7 +65,7 @@ def _influences(*rows: dict[int, float]) -> Influences:
 
 
 def _compensated(points: Array, influences: Influences, skeleton: Skeleton, pose: Pose) -> Array:
-    measured = MeasuredJoints.of(points, influences, skeleton)
+    measured = MeasuredJoints.of(points, influences, skeleton, ball_joints=True)
     deformation = Deformation("COMPENSATED", influences, measured)
     return deform(deformation, points, None, pose)[0].astype(np.float64)
 

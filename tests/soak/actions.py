@@ -129,6 +129,7 @@ def _settings(rng: Random, obj: bpy.types.Object) -> str:
             ("curve", ("MEASURED", "FITTED", "SMOOTH", "SLIDES")),
             ("limb_axis", ("AUTO", "X", "Y")),
             ("use_mesh_joints", (True, False)),
+            ("use_ball_joints", (True, False)),
             ("vertex_group", groups),
             ("blend_group", groups),
             ("example_base", ("SPHERICAL_JOINT", "COMPENSATED")),
