@@ -22,6 +22,7 @@ from tests.rigify_human import (
     new_file_with_rigify_human,
     pose_limbs,
     pose_rubber_hose,
+    pose_stretched,
 )
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -196,6 +197,18 @@ def test_rigify_elbows_and_knees_bulge_less() -> None:
     # Where a bulge goes, edges that it has stretched become shorter again.
     assert after[moved].mean() < before[moved].mean()
     assert after.max() <= before.max() + 1e-3
+
+
+def test_ball_joints_of_limbs_that_hang_on_controls() -> None:
+    """Rigify's arms and thighs have no parents that move skin."""
+    human, rig = new_file_with_rigify_human()
+    pose_stretched(rig)
+    before = api.evaluate(human)
+    human.dq_compensation.use_ball_joints = True
+    found = api.evaluate(human)
+    assert np.linalg.norm(found - before, axis=1).max() > 0.005
+    shown = api.evaluate(human, evaluator="MODIFIER")
+    assert np.linalg.norm(shown - found, axis=1).max() < 1e-4 * 1.5
 
 
 def test_rubber_hoses_are_left_alone() -> None:

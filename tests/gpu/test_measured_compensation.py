@@ -36,13 +36,23 @@ def _palette(skeleton: Skeleton, pose: Pose) -> PosePalette:
 
 
 @pytest.mark.parametrize("pose_name", POSES)
-@pytest.mark.parametrize("matrix", [np.eye(4), UNEQUAL_SPACES], ids=["one space", "two spaces"])
+@pytest.mark.parametrize(
+    ("matrix", "ball_joints"),
+    [(np.eye(4), False), (UNEQUAL_SPACES, False), (UNEQUAL_SPACES, True)],
+    ids=["one space", "two spaces", "ball joints"],
+)
 def test_positions_equal_core(
-    human: Any, make_pose: Callable[..., Pose], pose_name: str, matrix: np.ndarray
+    human: Any,
+    make_pose: Callable[..., Pose],
+    pose_name: str,
+    matrix: np.ndarray,
+    ball_joints: bool,
 ) -> None:
     angle, scale = POSES[pose_name]
     rest = human.rest.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
-    measured = MeasuredJoints.of(rest.astype(np.float32), human.influences, human.skeleton)
+    measured = MeasuredJoints.of(
+        rest.astype(np.float32), human.influences, human.skeleton, ball_joints=ball_joints
+    )
     painted = np.random.default_rng(7).random(len(rest)).astype(np.float32)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
     deformation = Deformation("COMPENSATED", human.influences, measured, painted, 0.7)

@@ -132,7 +132,8 @@ def _fade(playing: Playing, frame: float) -> float:
 def deformations(human: Any, rest: NDArray[Any]) -> dict[str, Deformation]:
     """Each method; COMPENSATED by either kind of curve and blended."""
     fitted = PublishedCompensation.of(rest, human.influences, human.skeleton)
-    measured = MeasuredJoints.of(rest, human.influences, human.skeleton)
+    of = (rest, human.influences, human.skeleton)
+    measured, with_balls = (MeasuredJoints.of(*of, ball_joints=each) for each in (False, True))
     blend = np.random.default_rng(2).random(len(rest)).astype(np.float32)
     found = {
         method: Deformation(method, human.influences, fitted, factor=0.7, sets=human.sets)
@@ -141,6 +142,7 @@ def deformations(human: Any, rest: NDArray[Any]) -> dict[str, Deformation]:
     compensated = replace(found["COMPENSATED"], compensation=measured)
     return found | {
         "MEASURED": compensated,
+        "MEASURED with ball joints": replace(compensated, compensation=with_balls),
         "MEASURED, blended and masked": replace(compensated, blend=blend, mask=blend[::-1].copy()),
     }
 
