@@ -13,8 +13,8 @@ from .crowd_bake_operators import active_crowd
 from .help import WithHelp
 from .sentences import draw_sentence
 
-CHANGED = "The crowd has changed since it was baked."
 DRAWN = "Renders and files without this add-on show the Empty alone until it is baked."
+CHANGED = "The crowd has changed since it was baked."
 
 
 class VIEW3D_PT_dq_compensation_crowd_bake(WithHelp, Panel):
