@@ -83,7 +83,7 @@ class Binding:
     _mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     _compensations: dict[
-        tuple[LimbAxis, Curve, bool],
+        tuple[LimbAxis, Curve, bool, bool],
         tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
     ] = field(default_factory=dict, repr=False, init=False)
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
