@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
@@ -71,8 +72,7 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     if obj.mode != "OBJECT" or bpy.context.view_layer.objects.get(obj.name) != obj:
         return []
     evaluated = evaluated_positions(obj)
-    rig = find_rig(obj)
-    if rig is not None and not np.isfinite(evaluated).all():
+    if find_rig(obj) is not None and not np.isfinite(evaluated).all():
         return [f"{obj.name}: positions are not finite"]
     if enabling.problem_of(obj) or enabling.notes_of(obj):
         seen.reported += 1
@@ -83,13 +83,18 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     after = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
     if any(modifier.show_viewport for modifier in after) or not obj.visible_get():
         return []
+    seen.compared += 1
+    return _differences(obj, evaluated)
+
+
+def _differences(obj: bpy.types.Object, evaluated: NDArray[np.floating]) -> list[str]:
+    """Where Blender's positions are not those of NumPy."""
     try:
         expected = api.evaluate(obj)
     except UserError as error:
         return [f"{obj.name}: no problem is shown, but {error}"]
     if len(expected) != len(evaluated):
         return [f"{obj.name}: {len(evaluated)} vertices, NumPy has {len(expected)}"]
-    seen.compared += 1
     if not len(expected):
         return []
     size = max(float(np.ptp(expected, axis=0).max()), 1e-3)
