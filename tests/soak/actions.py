@@ -264,7 +264,9 @@ def _shape_key(rng: Random, obj: bpy.types.Object) -> None:
             point.co.z += 0.05
         key.value = rng.random()
     elif rng.random() < 0.3:
-        obj.shape_key_remove(rng.choice(list(keys.key_blocks)))
+        # Object.shape_key_remove would leave a driver of the key, with which Blender 5.2 crashes.
+        obj.active_shape_key_index = rng.randrange(len(keys.key_blocks))
+        bpy.ops.object.shape_key_remove()
     else:
         rng.choice(list(keys.key_blocks)).value = rng.random()
 

@@ -15,6 +15,7 @@ from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.stack import our_modifier, our_modifiers
 from dq_compensation.scene.mesh import mesh_of
+from dq_compensation.scene.modifiers_before import modifiers_before
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.own_objects import is_palette
 from dq_compensation.scene.setup import armature_modifier, find_rig
@@ -80,8 +81,10 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     ours = our_modifiers(obj)
     if len(ours) != 1:
         return [f"{obj.name}: {len(ours)} modifiers of ours, and no word of it"]
-    after = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
-    if any(modifier.show_viewport for modifier in after) or not obj.visible_get():
+    # NumPy knows neither what deforms before the Armature modifier nor what comes after ours.
+    others = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
+    others += [each for each in modifiers_before(obj) if each.type == "DISPLACE"]
+    if any(modifier.show_viewport for modifier in others) or not obj.visible_get():
         return []
     seen.compared += 1
     return _differences(obj, evaluated)
