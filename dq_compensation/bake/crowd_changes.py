@@ -42,6 +42,6 @@ def _stance(obj: bpy.types.Object) -> str:
     found = np.array(world_matrix(obj), np.float64)
     rig = find_rig(obj)
     if rig is not None:
-        found[:3, 3] -= world_matrix(rig).translation
+        found[:3, 3] -= np.array(world_matrix(rig).translation, np.float64)
     # Without the rounding of float32; adding 0 makes 0 of -0.
     return digest(np.round(found, 6) + 0.0)
