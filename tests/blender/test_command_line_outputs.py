@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def test_paths_of_a_link_lead_from_the_link(command: CommandLine, tmp_path: Path
 
 
 @contextmanager
-def _as_another_user() -> Iterator[None]:
+def _as_another_user() -> Generator[None]:
     """Root may write everything."""
     root = os.geteuid() == 0
     if root:
