@@ -1,6 +1,6 @@
 """Do what users do, at random, for a long time, and look after each action whether all is well.
 
-    .venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1]
+.venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1]
 """
 
 import argparse
@@ -13,10 +13,10 @@ from environments import PROJECT
 
 sys.path.insert(0, str(PROJECT))
 
-import bpy  # noqa: E402
+import bpy
 
-import dq_compensation  # noqa: E402
-from tests.soak.soak import SoakError, soak  # noqa: E402
+import dq_compensation
+from tests.soak.soak import SoakError, soak
 
 
 def main() -> int:

@@ -140,6 +140,26 @@ def test_characters_of_all_kinds_are_where_they_are_drawn(
         bpy.context.view_layer.update()
 
 
+def test_an_excluded_character_of_an_opened_file_is_as_large_as_before(
+    limb: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path
+) -> None:
+    """Blender neither saves world matrices nor computes those of excluded objects."""
+    _placed(*limb)
+    bpy.context.view_layer.update()
+    wanted = wanted_figures(add_crowd(count=3))
+    excluded = bpy.data.collections.new("Excluded")
+    bpy.context.scene.collection.children.link(excluded)
+    for each in limb:
+        bpy.context.scene.collection.objects.unlink(each)
+        excluded.objects.link(each)
+    bpy.context.view_layer.layer_collection.children["Excluded"].exclude = True
+    path = str(tmp_path / "excluded.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    bake()
+    assert largest_distance(wanted) <= TOLERANCE + ROUNDING
+
+
 def test_the_bake_moves_with_the_crowd(crowd: bpy.types.Object) -> None:
     bake()
     crowd.location, crowd.rotation_euler = (5.0, 6.0, 7.0), (0.0, 0.5, 1.0)
