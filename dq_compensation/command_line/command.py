@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,7 +16,7 @@ from ..bake.object_files import object_files
 from ..errors import FileError, UserError
 from .blend_files import open_file, require_writable_version, saved_to
 from .choosing import SKINNED, Kind, chosen_objects
-from .console import Console, complain
+from .console import Console, complain, complain_of_bug
 from .disk import is_done, target_refusal
 from .exit_codes import ExitCode, StoppedError, UsageError, code_of
 from .outputs import blend_targets, file_target, input_files
@@ -89,9 +88,7 @@ class Run:
 
     def fail_by_bug(self, error: Exception) -> str:
         """Tell of an error that nobody has thought of, with its traceback; returns its line."""
-        line = f"this is a bug: {traceback.format_exception_only(error)[-1].strip()}"
-        complain(line)
-        traceback.print_exception(error)
+        line = complain_of_bug(error)
         if self.code <= ExitCode.FINDINGS:
             self.code = ExitCode.BUG
         return line

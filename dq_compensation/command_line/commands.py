@@ -23,7 +23,7 @@ from . import (
     setting_commands,
 )
 from .command import JSON_FORMAT, Command, Run
-from .console import PROGRAM, UNREADABLE, Console, complain, own_output
+from .console import PROGRAM, UNREADABLE, Console, complain, complain_of_bug, own_output
 from .disk import target_refusal
 from .exit_codes import ExitCode, StoppedError, code_of
 from .options import OneLineParser, add_general_options
@@ -61,8 +61,12 @@ def main(argv: Sequence[str]) -> int:
     except SystemExit:
         # The help was shown.
         return ExitCode.FINE
-    with own_output(verbose=arguments.verbose) as output:
-        return _run(arguments, output)
+    try:
+        with own_output(verbose=arguments.verbose) as output:
+            return _run(arguments, output)
+    except Exception as error:  # noqa: BLE001 - Blender would return 1, which means findings
+        complain_of_bug(error)
+        return ExitCode.BUG
 
 
 def _run(arguments: Namespace, output: TextIO) -> ExitCode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -56,6 +57,14 @@ def complain(text: str) -> None:
     """Print one line to the standard error, whatever line breaks the text has."""
     sys.stderr.write(f"{PROGRAM}: {' '.join(text.split())}\n")
     sys.stderr.flush()
+
+
+def complain_of_bug(error: Exception) -> str:
+    """Print an error that nobody has thought of, with its traceback; returns its line."""
+    line = f"this is a bug: {traceback.format_exception_only(error)[-1].strip()}"
+    complain(line)
+    traceback.print_exception(error)
+    return line
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.bake import whole_files
-from dq_compensation.command_line import check_command
+from dq_compensation.command_line import check_command, console
 from dq_compensation.command_line.commands import main
 from dq_compensation.errors import UserError
 from tests.blender.command_runs import CommandLine, save_limb
@@ -199,6 +199,18 @@ def test_a_bug_in_one_file_does_not_keep_the_others_from_being_done(
     first, second = outcome.document["files"]
     assert first["error"]["code"] == 6
     assert second["error"] is None
+
+
+def test_a_standard_output_that_cannot_be_used_is_no_finding(
+    command: CommandLine, limb_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> int:
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(console.os, "dup", fail)
+    code = main(["check", "--file", str(limb_file)])
+    monkeypatch.undo()
+    assert code == 6
 
 
 _CHECK = """\
