@@ -94,8 +94,10 @@ def dress(body: bpy.types.Object) -> None:
     of_vertex[_is_hair(points, [_part(v, np.arange(len(names))) for v in mesh.vertices], names)] = (
         CLOTHES.index(_HAIR)
     )
-    corners = np.array([next(iter(polygon.vertices)) for polygon in mesh.polygons])
-    mesh.polygons.foreach_set("material_index", of_vertex[corners])
+    corners, starts = np.zeros(len(mesh.loops), np.int32), np.zeros(len(mesh.polygons), np.int32)
+    mesh.loops.foreach_get("vertex_index", corners)
+    mesh.polygons.foreach_get("loop_start", starts)
+    mesh.polygons.foreach_set("material_index", of_vertex[corners[starts]])
 
 
 def _part(vertex: bpy.types.MeshVertex, of_bone: NDArray[np.integer]) -> int:

@@ -20,7 +20,7 @@ from ..core.pose import Pose
 from ..core.take_fitting import fitted
 from ..core.takes import Take
 from ..core.vectors import transformed_points
-from ..scene.armature import object_to_armature
+from ..scene.armature import object_to_armature, world_matrix
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
@@ -163,7 +163,7 @@ def role_motion(
     ]
     loop_start = 0.0 if second is None else float(first.length)
     rate = 1.0 if second is None else second.fps / first.fps
-    placed = armature.evaluated_get(depsgraph).matrix_world.translation
+    placed = world_matrix(armature.evaluated_get(depsgraph)).translation
     return RoleMotion(
         armature.name,
         tuple(motions),
@@ -194,7 +194,7 @@ def _mesh_motion(
         places = {key: n for n, (of, key) in enumerate(program.value_names) if of == mesh}
         names = {row: keys.key_names[row] for row in followed_keys(keys, evaluated)}
         followed = {row: places[name] for row, name in names.items() if name in places}
-    world, settings = np.array(evaluated.matrix_world, np.float64), Settings.of(evaluated)
+    world, settings = np.array(world_matrix(evaluated), np.float64), Settings.of(evaluated)
     by_example = settings.by_example and not evaluated.show_only_shape_key
     return MeshMotion(
         obj.session_uid,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..lifecycle.native_display import restore
 from ..modifier.attribute_names import PREFIX
 from ..modifier.stack import our_modifiers
+from ..scene.armature import world_matrix
 from ..scene.attributes import AttributeType
 from ..scene.followed_mesh import followed_mesh
 from ..scene.mesh import mesh_of
@@ -129,7 +130,7 @@ def _template(
         mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
     template.data = mesh
     restore(template)
-    world = obj.matrix_world.copy()
+    world = world_matrix(obj).copy()
     template.parent = None
     template.constraints.clear()
     template.animation_data_clear()
@@ -159,7 +160,7 @@ def _unsheared(template: bpy.types.Object, obj: bpy.types.Object) -> NDArray[np.
     The world matrix of an object may be sheared by its parents; that of one without a parent not.
     """
     there = np.array(template.matrix_basis, np.float64)[:3, :3]
-    found = np.linalg.solve(there, np.array(obj.matrix_world, np.float64)[:3, :3])
+    found = np.linalg.solve(there, np.array(world_matrix(obj), np.float64)[:3, :3])
     return np.eye(3) if np.abs(found - np.eye(3)).max() < _SHEARED else found
 
 

@@ -50,11 +50,12 @@ def _add_nodes(tree: bpy.types.NodeTree) -> None:
     palette = Geometry(build, outputs["Geometry"])
     of_any = _with_any_bones(build, palette, inputs)
     stretched = any_stretched(build, palette, inputs["Length"])
-    bones_are_read = inputs["Bones"] + inputs["Pairs"]
-    needed = stretched + inputs["Bendy"] + bones_are_read
-    build.node(
-        "NodeGroupOutput", build.choose(needed, _with_rigid_bones(build, palette, inputs), of_any)
-    )
+    # Nobody looks at the edges where it does not matter.
+    stretched = build.choose(inputs["Joints"], 0.0, stretched)
+    always = inputs["Bendy"] + inputs["Bones"] + inputs["Pairs"]
+    needed = build.choose(always, stretched, 1.0)
+    of_rigid = _with_rigid_bones(build, palette, inputs)
+    build.node("NodeGroupOutput", build.choose(needed, of_rigid, of_any))
 
 
 def _with_rigid_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:

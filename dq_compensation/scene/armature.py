@@ -8,6 +8,7 @@ from typing import cast
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.skeleton import Skeleton
@@ -19,6 +20,10 @@ HELPER_PROPERTY = "dq_compensation_helper"
 
 # Below this the matrix of an object counts as flattened: its inverse would be noise.
 _MIN_DETERMINANT = 1e-18
+
+_IDENTITY = Matrix.Identity(4)
+# The types of parents that an object follows as a whole.
+_WHOLE_PARENTS = ("OBJECT", "ARMATURE")
 
 
 def armature_of(obj: bpy.types.Object) -> bpy.types.Armature:
@@ -136,6 +141,25 @@ def matrices_of_poses(
     return columns.reshape(-1, len(order), 4, 4)[:, order].transpose(0, 1, 3, 2)
 
 
+def world_matrix(obj: bpy.types.Object) -> Matrix:
+    """The world matrix of an object, right after its file was opened, too.
+
+    Blender saves no world matrices. Those of objects that it does not evaluate, as in an excluded
+    collection, stay the identity. This one then comes from location, rotation, scale and parents;
+    constraints and parents other than objects are left out.
+
+    Args:
+        obj: original or evaluated.
+    """
+    found, parent = obj.matrix_world, obj.parent
+    if found != _IDENTITY or (parent is not None and obj.parent_type not in _WHOLE_PARENTS):
+        return found
+    if obj.is_evaluated and len(obj.constraints):
+        return found
+    placed = obj.matrix_basis
+    return placed if parent is None else world_matrix(parent) @ obj.matrix_parent_inverse @ placed
+
+
 def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDArray[np.float64]:
     """A^-1 O, which takes points from the object's space to the armature's.
 
@@ -151,7 +175,7 @@ def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDA
     """
     matrices = []
     for one in (obj, armature):
-        matrix = np.array(one.matrix_world, np.float64)
+        matrix = np.array(world_matrix(one), np.float64)
         if not is_invertible(matrix):
             raise BindingError(
                 f"{one.name} has a scale of zero on at least one axis. Give it a size again."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bpy.types import Context, Panel
 
-from ..bake.crowd_baking import made_for
+from ..bake.crowd_changes import made_for
 from ..scene.own_objects import CROWD_BAKE_PROPERTY
 from ..session.crowd_bakes import baked_crowd
 from ..session.crowd_figures import known_state
@@ -13,8 +13,8 @@ from .crowd_bake_operators import active_crowd
 from .help import WithHelp
 from .sentences import draw_sentence
 
-CHANGED = "The crowd has changed since it was baked."
 DRAWN = "Renders and files without this add-on show the Empty alone until it is baked."
+CHANGED = "The crowd has changed since it was baked."
 
 
 class VIEW3D_PT_dq_compensation_crowd_bake(WithHelp, Panel):

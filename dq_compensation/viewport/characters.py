@@ -16,7 +16,7 @@ from ..core.deform import Deformation
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
-from ..scene.armature import object_to_armature
+from ..scene.armature import object_to_armature, world_matrix
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.numpy_evaluator import shape_key_values
@@ -101,7 +101,7 @@ class Character:
         self, obj: bpy.types.Object, armature: bpy.types.Object
     ) -> NDArray[np.float64]:
         """A^-1 O; the same array as long as neither of the two moves."""
-        world = (obj.matrix_world.copy(), armature.matrix_world.copy())
+        world = (world_matrix(obj).copy(), world_matrix(armature).copy())
         if self._to_armature is None or world != self._world:
             self._world = world
             return object_to_armature(obj, armature)

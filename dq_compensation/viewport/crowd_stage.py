@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..analysis.program_bounds import ProgramBounds, SkinBalls
 from ..core.crowds import Program
+from ..scene.armature import world_matrix
 from ..scene.binding import Binding
 from ..scene.setup import rig_of
 from ..session.crowd_figures import CrowdState
@@ -67,8 +68,8 @@ class _Character:
 
     def to_character(self, obj: bpy.types.Object) -> NDArray[np.float64]:
         """From an object to the space of the character, whose origin is that of the armature."""
-        found = np.array(obj.matrix_world)
-        found[:3, 3] -= self.armature.matrix_world.translation
+        found = np.array(world_matrix(obj))
+        found[:3, 3] -= world_matrix(self.armature).translation
         return found
 
 
@@ -81,7 +82,8 @@ class CrowdStage:
         self._cast = Cast((), {}, {})
         self._sight = CrowdSight(self._cast)
         self._programs: dict[tuple[object, ...], Program] = {}
-        self._bounds: dict[Program, tuple[SkinBalls, ProgramBounds]] = {}
+        # Characters that are copies of each other play the same programs.
+        self._bounds: dict[tuple[GroupKey, Program], tuple[SkinBalls, ProgramBounds]] = {}
         self._balls: dict[GroupKey, tuple[tuple[SkinBalls, ...], SkinBalls]] = {}
         self._stretches: dict[GroupKey, tuple[NDArray[np.float64], float]] = {}
         self._meshes: dict[int, CrowdMesh] = {}
@@ -150,9 +152,10 @@ class CrowdStage:
         self._sight = CrowdSight(self._cast)
         self._placements = None
         groups = self._cast.groups
-        programs = {entry.program for group in groups for entry in group.entries}
+        played = {(group.key, entry.program) for group in groups for entry in group.entries}
+        programs = {program for _, program in played}
         self._programs = {key: each for key, each in self._programs.items() if each in programs}
-        self._bounds = {each: found for each, found in self._bounds.items() if each in programs}
+        self._bounds = {each: found for each, found in self._bounds.items() if each in played}
         wanted = {uid: binding for group in groups for uid, binding in group.bindings.items()}
         self._meshes = {
             uid: mesh for uid, mesh in self._meshes.items() if wanted.get(uid) is mesh.binding
@@ -218,10 +221,11 @@ class CrowdStage:
             known_matrix = self._stretches[character.group.key] = (matrix, stretch)
         found = []
         for entry in character.group.entries:
-            program = entry.program
-            known = self._bounds.get(program)
+            key = (character.group.key, entry.program)
+            known = self._bounds.get(key)
             if known is None or known[0] is not every:
-                known = self._bounds[program] = (every, ProgramBounds.of(program, heads, every))
+                bounds = ProgramBounds.of(entry.program, heads, every)
+                known = self._bounds[key] = (every, bounds)
             found.append(EntryBounds(known[1], *known_matrix))
         return found
 

@@ -11,7 +11,7 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..core.vectors import extent
-from ..scene.armature import object_to_armature
+from ..scene.armature import object_to_armature, world_matrix
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
@@ -82,7 +82,7 @@ class Places:
             BindingError: one of the two is scaled to nothing.
         """
         known = self._known.get(binding.object_uid)
-        world, above = obj.matrix_world, armature.matrix_world
+        world, above = world_matrix(obj), world_matrix(armature)
         if known is None or known[0] != world or known[1] != above:
             matrix = object_to_armature(obj, armature)
             steps = np.full((3, 4), _SAME_PLACE)

@@ -34,7 +34,7 @@ def _circles(time: float) -> NDArray[np.float64]:
 
 
 def _to_and_fro(time: float) -> NDArray[np.float64]:
-    return _circles(2.0 * np.sin(time))
+    return _circles(2.0 * float(np.sin(time)))
 
 
 def _jumping(time: float) -> NDArray[np.float64]:
@@ -52,7 +52,7 @@ def test_the_pose_that_is_shown_is_near_at_every_moment(
     table, rate = chosen.table(), chosen.rows_per_frame
     for time in np.random.default_rng(0).uniform(0.0, length, 1000).tolist():
         shown = chosen.times[table[int(time * rate)]]
-        assert apart(skin(time), skin(shown)) <= tolerance
+        assert apart(skin(time), skin(float(shown))) <= tolerance
 
 
 def test_there_are_hardly_more_poses_than_needed() -> None:

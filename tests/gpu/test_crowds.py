@@ -13,7 +13,7 @@ import bpy
 import gpu
 import numpy as np
 import pytest
-from mathutils import Matrix
+from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation.core.crowds import program_times
@@ -32,6 +32,7 @@ from dq_compensation.session.status import status_of
 from dq_compensation.viewport import (
     crowd_mesh,
     crowd_sight,
+    crowd_stage,
     draw_handler,
     instance_poses,
     instanced_mesh,
@@ -188,6 +189,26 @@ def test_figures_stand_where_the_armature_would(scene: Scene) -> None:
         np.testing.assert_allclose(found @ drawn.to_character, expected, atol=1e-5)
 
 
+def test_figures_of_a_character_that_blender_has_not_evaluated(scene: Scene) -> None:
+    """As in a file that was opened with the character in an excluded collection."""
+    excluded = bpy.data.collections.new("Excluded")
+    bpy.context.scene.collection.children.link(excluded)
+    for each in (scene.obj, scene.armature):
+        bpy.context.scene.collection.objects.unlink(each)
+        excluded.objects.link(each)
+    bpy.context.view_layer.layer_collection.children["Excluded"].exclude = True
+    bpy.context.view_layer.update()
+    placed = Vector((3.0, 1.0, 2.0)), Euler((1.57, 0.0, 0.5)), Vector((0.01, 0.01, 0.01))
+    armature = scene.armature
+    armature.location, armature.rotation_euler, armature.scale = placed
+    scene.obj.location = (0.0, 5.0, 0.0)
+    (drawn,) = scene.draw()
+    assert scene.obj.matrix_world == Matrix.Identity(4)
+    expected = Matrix.LocRotScale(*placed) @ Matrix.Translation(scene.obj.location)
+    expected.translation -= armature.location
+    np.testing.assert_allclose(drawn.to_character, np.array(expected), atol=1e-6)
+
+
 def test_one_playback_poses_all_crowds_and_characters(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +304,21 @@ def test_takes_are_played_again_only_when_they_change(
     assert [len(each) for each in made] == [1, 2, 0, 0]
     settings_of(scene.obj).factor = 0.2
     scene.assert_as_in_core(scene.draw())
+
+
+def test_characters_that_share_takes_are_bounded_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, rig = build_limb("Other")
+    other.dq_compensation.is_enabled = True
+    status_of(other).binding = bind(other)
+    settings_of(rig).takes.add().name = "Walk"
+    role = crowd_of(scene.empty).roles.add()
+    role.character, role.take = rig, "Walk"
+    calls = count_calls(monkeypatch, crowd_stage.ProgramBounds, "of")
+    for scene.frame in (1.0, 2.0, 3.0):
+        scene.draw()
+    assert len(calls) == 2
 
 
 def test_nothing_is_done_for_the_same_frame_again(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.setup_check import catalogue
-from dq_compensation.setup_check.fixing import is_fixed_unasked
+from dq_compensation.setup_check.fixing import fix_unasked
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
 from human_poses import apply_pose, named_poses
@@ -223,7 +223,7 @@ def test_what_is_planted_is_found_fixed_and_undone(
             bpy.ops.ed.undo()
             bpy.context.view_layer.update()
             assert state(names) == before
-    unasked = {issue.key for issue in new if is_fixed_unasked(issue)}
+    unasked = {issue.key for issue in new if fix_unasked(issue)}
     if unasked and not refused:
         bpy.ops.dqc.fix_all()
         assert not unasked & found_by(check, bpy.data.objects[name]).keys()
@@ -241,7 +241,7 @@ def test_fix_all_on_everything_at_once(posed: Human) -> None:
     bpy.ops.dqc.fix_all()
     for check in catalogue.CHECKS:
         left = found_by(check, posed.mesh_object).values()
-        assert not [issue.message for issue in left if is_fixed_unasked(issue)]
+        assert not [issue.message for issue in left if fix_unasked(issue)]
 
 
 @pytest.mark.parametrize("method", ["COMPENSATED", "SPHERICAL_JOINT"])
