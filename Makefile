@@ -6,6 +6,7 @@
 #              depend on the version, the installed zip; at most 6 minutes on two cores
 # make test-all    all tests on all three, and the demo
 # make release    test-all, then build
+# make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5" for others
 # make benchmark   how fast everything is, as ratios within one run
 # make benchmark-farm   what a file costs a worker of a farm, and what many files cost
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
@@ -19,7 +20,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports demo-crowd test test-all release benchmark benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-crowd test test-all soak release benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -46,6 +47,12 @@ test:
 
 test-all:
 	@$(PYTHON) scripts/run_tests.py --all
+
+soak:
+	@$(SETUP)
+	@failed=0; for version in 5.2 4.5 4.2; do \
+		.venv-$$version/bin/python scripts/soak.py $(SOAK) || failed=1; \
+	done; exit $$failed
 
 release:
 	@$(MAKE) --no-print-directory test-all

@@ -1,9 +1,15 @@
-"""Do what users do, at random, for a long time, and look after each action whether all is well.
+"""Do what users do, at random, and look after each action whether all is well, on one Blender.
 
-.venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1]
+    .venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1] [--log]
+
+The exit code is 1 when something was wrong. Run with `--log` what crashes: it prints each action
+before what it leaves is looked at.
 """
 
+from __future__ import annotations
+
 import argparse
+import faulthandler
 import os
 import resource
 import sys
@@ -21,32 +27,44 @@ from tests.soak.soak import SoakError, soak
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--actions", type=int, default=2000, help="in each run")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--actions", type=int, default=2000, help="of each run")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run, the next have more")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--log", action="store_true", help="print each action")
     options = parser.parse_args()
-    failed = 0
-    for seed in range(options.seed, options.seed + options.runs):
-        bpy.ops.wm.read_factory_settings(use_empty=True)
-        dq_compensation.register()
-        began = time.perf_counter()
-        try:
-            seen = soak(options.actions, seed, log_actions=options.log)
-        except SoakError as error:
-            failed += 1
-            print(error, flush=True)
-        else:
-            took = time.perf_counter() - began
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(
-                f"Seed {seed}: {options.actions} actions in {took:.0f} s, positions compared "
-                f"{seen.compared} times, a reason shown {seen.reported} times, {memory:.0f} MB",
-                flush=True,
-            )
-        finally:
-            dq_compensation.unregister()
-    return 1 if failed else 0
+    faulthandler.enable()
+    results = [
+        _run(options.actions, seed, options.log)
+        for seed in range(options.seed, options.seed + options.runs)
+    ]
+    return 0 if all(results) else 1
+
+
+def _run(actions: int, seed: int, log: bool) -> bool:
+    """Soak a new file and print the result; whether all was well."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    dq_compensation.register()
+    began = time.perf_counter()
+    name = f"Blender {bpy.app.version_string}, seed {seed}"
+    try:
+        seen = soak(actions, seed, tell=_print_at_once if log else None)
+    except SoakError as error:
+        print(f"{name}: {error}", flush=True)
+        return False
+    finally:
+        dq_compensation.unregister()
+    took = time.perf_counter() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{name}: {actions} actions in {took:.0f} s, positions compared {seen.compared} times, "
+        f"a reason shown {seen.reported} times, {memory:.0f} MB",
+        flush=True,
+    )
+    return True
+
+
+def _print_at_once(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

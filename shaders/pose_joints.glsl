@@ -36,6 +36,18 @@ float thickness(int joint)
 }
 #endif
 
+// The direction of a limb: of points on it, where bones are scaled; see `core.limb_joints`.
+vec3 posed_ray(int row, vec3 ray)
+{
+#ifdef SCALED
+  vec3 turned = scaled_vector(row, ray);
+  float long_ray = length(turned);
+  return long_ray >= SHORTEST_RAY ? turned / long_ray : vec3(0.0);
+#else
+  return rotate_vector(bone_rotation(row), ray);
+#endif
+}
+
 void main()
 {
   find_instance(int(gl_GlobalInvocationID.z));
@@ -61,7 +73,7 @@ void main()
   imageStore(joints, texel_of(place + 2), vec4(forth.xyz, straightness(bones.x)));
   imageStore(joints,
              texel_of(place + 3),
-             vec4(rotate_vector(bone_rotation(start), forth.xyz), 0.0));
+             vec4(posed_ray(start, forth.xyz), 0.0));
   imageStore(joints, texel_of(place + 4), vec4(back, straightness(bones.y)));
-  imageStore(joints, texel_of(place + 5), vec4(rotate_vector(bone_rotation(end), back), 0.0));
+  imageStore(joints, texel_of(place + 5), vec4(posed_ray(end, back), 0.0));
 }

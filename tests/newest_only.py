@@ -13,6 +13,8 @@ NEWEST_ONLY = (
     # Mathematics, and tests of the project itself.
     "tests/core/*",
     "tests/package/*",
+    # `make soak` runs it on every Blender, for longer.
+    "tests/blender/test_soak.py*",
     "tests/setup_check/test_rest_rotation.py*",
     "tests/gpu/test_demo*",
     "tests/blender/test_demo*",

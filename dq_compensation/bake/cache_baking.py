@@ -16,6 +16,7 @@ from .acting_keys import acting_keys_refusal
 from .alembic import write_alembic
 from .bake_reports import remember
 from .frames import frames_of_range
+from .object_files import object_files
 from .point_cache import CacheFormat, write_cache
 from .shape_key_bake import Progress, with_progress
 from .source import Source
@@ -86,11 +87,10 @@ def _write(
     for obj in objects:
         if (reason := acting_keys_refusal(obj, frames)) is not None:
             raise UserError(reason)
+    files = object_files(path, [obj.name for obj in objects])
     sources = [Source.of(obj, depsgraph) for obj in objects]
     reports: list[CacheReport] = []
-    for number, source in enumerate(sources):
-        name = bpy.path.clean_name(source.obj.name)
-        file = path if len(sources) == 1 else path.with_name(f"{path.stem} {name}{path.suffix}")
+    for number, (source, file) in enumerate(zip(sources, files, strict=True)):
         steps = write_cache(source, bpy.context.scene, frames, file, file_format)
         start, length = number / len(sources), 1.0 / len(sources)
         yield from with_progress(steps, f"Writing {file.name}", start, length)

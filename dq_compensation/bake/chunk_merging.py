@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import bpy
-
 from ..errors import UserError
 from .cache_baking import CacheReport
 from .frame_chunks import FrameChunk, joined, read_chunk, write_chunk
+from .object_files import object_files
 from .point_cache import CacheFormat, write_samples
 
 CACHE_FORMATS: Final[dict[str, CacheFormat]] = {".pc2": "PC2", ".mdd": "MDD"}
@@ -63,12 +62,9 @@ def write_frames(chunk: FrameChunk, output: Path) -> list[CacheReport]:
             f"{chunk.name} has offsets of shape keys, and {output.name} holds positions. "
             "Merge to .npz, and bake the frames from it."
         )
+    paths = object_files(output, chunk.object_names)
     reports: list[CacheReport] = []
-    for character in chunk.characters:
-        path = output
-        if len(chunk.characters) > 1:
-            name = bpy.path.clean_name(character.object_name)
-            path = output.with_name(f"{output.stem} {name}{output.suffix}")
+    for character, path in zip(chunk.characters, paths, strict=True):
         points = character.values.shape[1]
         for _ in write_samples(
             character.values, points, chunk.frames, chunk.frame_rate, path, CACHE_FORMATS[ending]

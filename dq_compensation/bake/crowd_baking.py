@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 from ..analysis.pose_choice import ChosenPoses, choose_poses
 from ..core.crowds import Figures
 from ..errors import UserError
-from ..scene.content import digest
-from ..scene.crowd_settings import roles_of
 from ..scene.mesh import mesh_of
-from ..scene.object_settings import Settings
 from ..scene.units import world_millimetres
 from ..session.crowd_bakes import baked_crowd, forget_bakes
-from ..session.crowd_figures import CrowdState, figures_of_crowd, role_objects
-from ..session.crowd_roles import Role, enabled_meshes
+from ..session.crowd_figures import figures_of_crowd, role_objects
+from ..session.crowd_roles import Role
 from ..wording import counted, listed
+from .crowd_changes import made_for
 from .crowd_motion import RoleMotion, role_motion
 from .crowd_posing import copied_bytes, left_out, modifiers_after
 from .crowd_writing import PosedRole, remove_baked, write_crowd
@@ -207,24 +205,6 @@ def bake_crowd(
         raise UserError(reason)
     baked = _write(source, roles, options)
     return [_report(source, baked, poses, options), *source.problems]
-
-
-def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene) -> str:
-    """A digest that differs where a bake would give another result; but for edited meshes."""
-    figures, parts = state.figures, []
-    meshes = enabled_meshes()
-    for role in state.roles:
-        own = meshes.get(role.armature_uid, ())
-        settings = [(obj.name, Settings.of(obj), len(mesh_of(obj).vertices)) for obj in own]
-        takes = [
-            digest(take.rotations, take.locations, take.keys.frames, take.fps)
-            for take in (role.first, role.second)
-            if take is not None
-        ]
-        parts.append((role.armature_name, settings, takes, role.fade_frames))
-    fps = scene.render.fps / scene.render.fps_base
-    arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
-    return digest(*arrays, parts, state.start_frame, fps, len(roles_of(crowd)))
 
 
 def size_of(count: float) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -42,17 +43,45 @@ def beside(path: Path) -> Generator[Path]:
     target = path.resolve()
     unfinished = target.with_name(f".{target.name}.{uuid4().hex[:8]}.part")
     try:
+        if (reason := read_only_refusal(path)) is not None:
+            raise reason
         yield unfinished
         if target.exists():
-            shutil.copymode(target, unfinished)
+            _take_over(target, unfinished)
         # Before the name: otherwise a crash of the machine can leave an empty file.
         _sync(unfinished)
         os.replace(unfinished, target)
-        _sync(target.parent)
+        # The file is there; some disks of networks cannot do this with folders.
+        with suppress(OSError):
+            _sync(target.parent)
     except OSError as error:
         raise FileError(cannot_write(path, error.strerror or str(error))) from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def read_only_refusal(path: Path) -> FileError | None:
+    """Why a file is not replaced, or None. Blender does not write read-only files, either."""
+    if path.exists() and not may_write(path):
+        return FileError(f"{path} cannot be written: it is read-only.")
+    return None
+
+
+def may_write(path: Path) -> bool:
+    """Whether the user of this process may write a file, or in a folder."""
+    effective = os.access in os.supports_effective_ids
+    return os.access(path.resolve(), os.W_OK, effective_ids=effective)
+
+
+def _take_over(old: Path, new: Path) -> None:
+    """Give a new file the permissions of the old one, and its owner and group where allowed."""
+    if sys.platform != "win32":
+        was = old.stat()
+        for owner in (was.st_uid, -1):
+            with suppress(OSError):
+                os.chown(new, owner, was.st_gid)
+                break
+    shutil.copymode(old, new)
 
 
 def cannot_write(path: Path, reason: str) -> str:

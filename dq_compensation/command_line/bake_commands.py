@@ -17,7 +17,6 @@ from .options import (
     add_frames_option,
     add_input_options,
     add_setting_options,
-    frame_numbers,
     setting_values,
 )
 from .outputs import input_files
@@ -94,7 +93,6 @@ def _add_frames_options(parser: ArgumentParser) -> None:
 def _bake_frames(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
     scene, arguments = bpy.context.scene, run.arguments
     first, last, step = arguments.frames or (scene.frame_start, scene.frame_end, 1)
-    frame_numbers((first, last, step))
     chunks = input_files(arguments.chunks)
     if missing := [str(chunk) for chunk in chunks if not chunk.is_file()]:
         raise FileError(f"There is no file {missing[0]}.")

@@ -34,7 +34,7 @@ def open_file(path: Path) -> list[str]:
     """
     beginning = _beginning(path)
     try:
-        bpy.ops.wm.open_mainfile(filepath=str(path.resolve()), load_ui=False)
+        bpy.ops.wm.open_mainfile(filepath=os.path.abspath(path), load_ui=False)
     except RuntimeError as error:
         raise FileError(_reading_failure(path, beginning, str(error))) from error
     warnings = [f"{path} links {each}, which is missing." for each in missing_libraries()]
@@ -107,7 +107,8 @@ def saved_to(target: Path, source: Path) -> Generator[None]:
                 filepath=str(unfinished),
                 check_existing=False,
                 copy=True,
-                relative_remap=True,
+                # In place, paths stay as they are: the file may be opened by a symbolic link.
+                relative_remap=target.resolve() != source.resolve(),
                 compress=compress,
             )
         except RuntimeError as error:
@@ -122,11 +123,11 @@ def _beginning(path: Path) -> bytes:
     Raises:
         FileError: it is missing, or cannot be read.
     """
-    if not path.exists():
-        raise FileError(f"There is no file {path}.")
-    if not path.is_file():
-        raise FileError(f"{path} is not a file.")
     try:
+        if not path.exists():
+            raise FileError(f"There is no file {path}.")
+        if not path.is_file():
+            raise FileError(f"{path} is not a file.")
         with path.open("rb") as file:
             return file.read(32)
     except OSError as error:

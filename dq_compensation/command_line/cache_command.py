@@ -8,9 +8,8 @@ import bpy
 
 from .. import api
 from .command import Command, ObjectFacts, OpenFile, Run, each_file, report_facts
-from .disk import is_done
-from .options import add_frames_option, add_input_options, add_output_options, frame_numbers
-from .outputs import input_files, object_targets, require_outputs, suffix_of
+from .options import add_frames_option, add_input_options, add_output_options
+from .outputs import file_target, input_files, require_outputs, suffix_of
 
 _SUFFIXES = (".pc2", ".mdd", ".abc")
 
@@ -38,18 +37,13 @@ def _run(run: Run) -> None:
     def work(file: OpenFile) -> list[ObjectFacts] | None:
         objects = file.objects(run)
         # Alembic has all objects in one file.
-        names = [""] if suffix == ".abc" else [obj.name for obj in objects]
-        targets = object_targets(arguments.output, file.path, names, suffix)
-        file.facts["output"] = [str(target) for target in targets]
-        if arguments.skip_done and is_done(targets, [file.path]):
-            run.console.say(f"{file.path}: nothing to do")
+        if run.object_outputs(file, objects, suffix, together=suffix == ".abc") is None:
             return None
         scene = bpy.context.scene
         first, last, step = arguments.frames or (scene.frame_start, scene.frame_end, 1)
-        frame_numbers((first, last, step))
-        together = object_targets(arguments.output, file.path, [""], suffix)[0]
+        target = file_target(arguments.output, file.path, suffix)
         reports = api.bake_cache(
-            objects, together.resolve(), first, last, step=step, progress=run.progress
+            objects, target.resolve(), first, last, step=step, progress=run.progress
         )
         for report in reports:
             run.console.say(report.sentence())

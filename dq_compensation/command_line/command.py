@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -11,13 +12,14 @@ from typing import Any
 
 import bpy
 
-from ..errors import UserError
+from ..bake.object_files import object_files
+from ..errors import FileError, UserError
 from .blend_files import open_file, require_writable_version, saved_to
 from .choosing import SKINNED, Kind, chosen_objects
-from .console import Console, complain
-from .disk import is_done
-from .exit_codes import ExitCode, UsageError, code_of
-from .outputs import blend_targets, input_files
+from .console import Console, complain, complain_of_bug
+from .disk import is_done, target_refusal
+from .exit_codes import ExitCode, StoppedError, UsageError, code_of
+from .outputs import blend_targets, file_target, input_files
 from .progress import Progress
 
 # The format of the JSON documents; it rises when what they had is not there any more.
@@ -33,6 +35,7 @@ class Run:
 
     Attributes:
         files: for JSON, what was done with each file.
+        written: the outputs for objects, and the input of each.
         code: the exit code so far.
     """
 
@@ -40,17 +43,55 @@ class Run:
     console: Console
     progress: Progress
     files: list[dict[str, Any]] = field(default_factory=list)
+    written: dict[str, Path] = field(default_factory=dict)
     code: ExitCode = ExitCode.FINE
 
     def part(self, number: int, count: int) -> Callable[[float, str], None]:
         """The progress of one of several equal parts."""
         return lambda share, doing: self.progress((number + share) / count, doing)
 
+    def object_outputs(
+        self, file: OpenFile, objects: Sequence[bpy.types.Object], suffix: str, *, together: bool
+    ) -> list[Path] | None:
+        """The files that are written for the objects of an input; None where all are done.
+
+        Args:
+            together: whether one file has all of the objects.
+
+        Raises:
+            UserError: two objects would have one file.
+            FileError: one cannot be written, or was written for another input.
+        """
+        target = file_target(self.arguments.output, file.path, suffix)
+        names = [""] if together else [obj.name for obj in objects]
+        targets = object_files(target, names)
+        for each in targets:
+            first = self.written.setdefault(os.path.normcase(each.resolve()), file.path)
+            if first != file.path:
+                raise FileError(
+                    f"{file.path} and {first} would both be written to {each}. Choose another "
+                    "folder for one of them."
+                )
+            if (reason := target_refusal(each)) is not None:
+                raise reason
+        file.facts["output"] = [str(each) for each in targets]
+        if self.arguments.skip_done and is_done(targets, [file.path]):
+            self.console.say(f"{file.path}: nothing to do")
+            return None
+        return targets
+
     def fail(self, error: UserError) -> None:
         """Tell why something failed; the first failure makes the exit code."""
         complain(str(error))
         if self.code <= ExitCode.FINDINGS:
             self.code = code_of(error)
+
+    def fail_by_bug(self, error: Exception) -> str:
+        """Tell of an error that nobody has thought of, with its traceback; returns its line."""
+        line = complain_of_bug(error)
+        if self.code <= ExitCode.FINDINGS:
+            self.code = ExitCode.BUG
+        return line
 
 
 @dataclass(frozen=True)
@@ -120,6 +161,10 @@ def each_file(
         except UserError as error:
             facts["error"] = {"code": int(code_of(error)), "message": str(error)}
             run.fail(error)
+        except StoppedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the next files have nothing to do with it
+            facts["error"] = {"code": int(ExitCode.BUG), "message": run.fail_by_bug(error)}
         facts["seconds"] = round(time.monotonic() - started, 3)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import traceback
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from . import (
     setting_commands,
 )
 from .command import JSON_FORMAT, Command, Run
-from .console import PROGRAM, Console, complain, own_output
+from .console import PROGRAM, UNREADABLE, Console, complain, complain_of_bug, own_output
 from .disk import target_refusal
 from .exit_codes import ExitCode, StoppedError, code_of
 from .options import OneLineParser, add_general_options
@@ -62,8 +61,12 @@ def main(argv: Sequence[str]) -> int:
     except SystemExit:
         # The help was shown.
         return ExitCode.FINE
-    with own_output(verbose=arguments.verbose) as output:
-        return _run(arguments, output)
+    try:
+        with own_output(verbose=arguments.verbose) as output:
+            return _run(arguments, output)
+    except Exception as error:  # noqa: BLE001 - Blender would return 1, which means findings
+        complain_of_bug(error)
+        return ExitCode.BUG
 
 
 def _run(arguments: Namespace, output: TextIO) -> ExitCode:
@@ -79,10 +82,8 @@ def _run(arguments: Namespace, output: TextIO) -> ExitCode:
     except (StoppedError, KeyboardInterrupt):
         complain("stopped")
         return ExitCode.INTERRUPTED
-    except Exception:  # noqa: BLE001 - Blender would return 1, which means findings
-        complain(f"this is a bug: {traceback.format_exc(limit=-1).splitlines()[-1]}")
-        traceback.print_exc()
-        return ExitCode.BUG
+    except Exception as error:  # noqa: BLE001 - Blender would return 1, which means findings
+        run.fail_by_bug(error)
     return run.code
 
 
@@ -114,7 +115,7 @@ def _report(run: Run) -> None:
         run.console.document(text)
         return
     with beside(Path(wanted)) as unfinished:
-        unfinished.write_text(f"{text}\n", encoding="utf-8")
+        unfinished.write_text(f"{text}\n", encoding="utf-8", errors=UNREADABLE)
 
 
 def _parsed(argv: Sequence[str]) -> Namespace:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import TextIO
 
+from .exit_codes import StoppedError
+
 PROGRAM = "dq_compensation"
+
+# For names of files that are no UTF-8; in JSON it is an escape.
+UNREADABLE = "backslashreplace"
 
 
 @dataclass(frozen=True)
@@ -31,15 +37,34 @@ class Console:
             self.document(text)
 
     def document(self, text: str) -> None:
-        """Print what was asked for, also with --quiet."""
-        self.output.write(f"{text}\n")
-        self.output.flush()
+        """Print what was asked for, also with --quiet.
+
+        Raises:
+            StoppedError: nobody reads it any more, as behind ``| head``.
+        """
+        try:
+            self.output.write(f"{text}\n")
+            self.output.flush()
+        except BrokenPipeError as error:
+            # What is not written yet goes nowhere; otherwise closing would fail, too.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.output.fileno())
+            os.close(nowhere)
+            raise StoppedError from error
 
 
 def complain(text: str) -> None:
     """Print one line to the standard error, whatever line breaks the text has."""
     sys.stderr.write(f"{PROGRAM}: {' '.join(text.split())}\n")
     sys.stderr.flush()
+
+
+def complain_of_bug(error: Exception) -> str:
+    """Print an error that nobody has thought of, with its traceback; returns its line."""
+    line = f"this is a bug: {traceback.format_exception_only(error)[-1].strip()}"
+    complain(line)
+    traceback.print_exception(error)
+    return line
 
 
 @contextmanager
@@ -54,7 +79,7 @@ def own_output(*, verbose: bool) -> Generator[TextIO]:
     os.dup2(elsewhere, 1)
     try:
         with (
-            os.fdopen(os.dup(ours), "w", encoding="utf-8") as output,
+            os.fdopen(os.dup(ours), "w", encoding="utf-8", errors=UNREADABLE) as output,
             os.fdopen(elsewhere, "w", encoding="utf-8", errors="replace") as others,
             redirect_stdout(others),
         ):

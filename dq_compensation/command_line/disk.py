@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..bake.whole_files import may_write, read_only_refusal
 from ..errors import FileError
 
 
@@ -17,10 +17,9 @@ def target_refusal(target: Path) -> FileError | None:
         return FileError(f"There is no folder {folder}. Make it first.")
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
         return FileError(f"{target} exists and is not a file.")
-    effective = os.access in os.supports_effective_ids
-    if not os.access(folder.resolve(), os.W_OK, effective_ids=effective):
+    if not may_write(folder):
         return FileError(f"{target} cannot be written: no permission to write in {folder}.")
-    return None
+    return read_only_refusal(target)
 
 
 def is_done(targets: Sequence[Path], sources: Sequence[Path]) -> bool:

@@ -17,7 +17,6 @@ from ..errors import UserError
 from ..scene.animation_curves import animated_paths
 from ..wording import counted
 from .command import Command, ObjectFacts, OpenFile, Run, each_file
-from .disk import is_done
 from .exit_codes import UsageError
 from .options import (
     add_deformation_options,
@@ -26,7 +25,7 @@ from .options import (
     add_output_options,
     frame_numbers,
 )
-from .outputs import input_files, object_targets, require_outputs, suffix_of
+from .outputs import file_target, input_files, require_outputs, suffix_of
 
 # Of files that have all objects; the others have one object each.
 _OF_ALL = ".npz"
@@ -66,15 +65,11 @@ def _run(run: Run) -> None:
 
     def work(file: OpenFile) -> list[ObjectFacts] | None:
         objects = file.objects(run)
-        names = [""] if suffix == _OF_ALL else [obj.name for obj in objects]
-        targets = object_targets(arguments.output, file.path, names, suffix)
-        file.facts["output"] = [str(target) for target in targets]
-        if arguments.skip_done and is_done(targets, [file.path]):
-            run.console.say(f"{file.path}: nothing to do")
+        targets = run.object_outputs(file, objects, suffix, together=suffix == _OF_ALL)
+        if targets is None:
             return None
         if suffix != ".npy":
-            together = object_targets(arguments.output, file.path, [""], suffix)[0]
-            return _write_chunk(run, objects, together)
+            return _write_chunk(run, objects, file_target(arguments.output, file.path, suffix))
         return [_evaluate(run, obj, target) for obj, target in zip(objects, targets, strict=True)]
 
     each_file(run, sources, work)

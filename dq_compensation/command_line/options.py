@@ -40,8 +40,9 @@ def add_general_options(parser: ArgumentParser) -> None:
         "--json",
         nargs="?",
         const="-",
+        type=json_file,
         metavar="FILE",
-        help="write what was done as JSON, to a file or to the standard output",
+        help="write what was done as JSON, to a .json file or to the standard output",
     )
     group.add_argument("--quiet", action="store_true", help="print errors only")
     group.add_argument(
@@ -127,16 +128,10 @@ def setting_values(arguments: argparse.Namespace) -> api.SettingValues:
 
 
 def frame_numbers(chosen: tuple[int, int, int] | None) -> list[int]:
-    """All numbers of ``1-250x5``, the last one always; none without the option.
-
-    Raises:
-        UsageError: the range is empty.
-    """
+    """All numbers of ``1-250x5``, the last one always; none without the option."""
     if chosen is None:
         return []
     first, last, step = chosen
-    if last < first:
-        raise UsageError(f"--frames {first}-{last} ends before it begins.")
     found = list(range(first, last + 1, step))
     return found if found[-1] == last else [*found, last]
 
@@ -147,7 +142,16 @@ def frames(text: str) -> tuple[int, int, int]:
     if found is None:
         raise argparse.ArgumentTypeError(f"'{text}' is not like 12, 1-250 or 1-250x5")
     first, last, step = found.groups()
+    if last is not None and int(last) < int(first):
+        raise argparse.ArgumentTypeError(f"'{text}' ends before it begins")
     return int(first), int(last or first), int(step or 1)
+
+
+def json_file(text: str) -> str:
+    """A file for the document. Any other ending may be that of an input behind ``--json``."""
+    if text != "-" and not text.lower().endswith(".json"):
+        raise argparse.ArgumentTypeError(f"'{text}' does not end with .json")
+    return text
 
 
 def factor(text: str) -> float:

@@ -7,8 +7,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import bpy
-
 from ..errors import FileError
 from ..wording import listed
 from .disk import target_refusal
@@ -109,28 +107,12 @@ def require_outputs(output: str, sources: Sequence[Path], suffix: str) -> None:
         UsageError: two inputs would have one output.
         FileError: nothing can be written there.
     """
-    targets = [_file_target(output, source, suffix) for source in sources]
+    targets = [file_target(output, source, suffix) for source in sources]
     require_targets(targets, sources)
 
 
-def object_targets(output: str, source: Path, names: Sequence[str], suffix: str) -> list[Path]:
-    """A file for each object of an input: several have the object's name added.
-
-    Raises:
-        FileError: one of them cannot be written.
-    """
-    target = _file_target(output, source, suffix)
-    if len(names) == 1:
-        return [target]
-    targets = [
-        target.with_name(f"{target.stem} {bpy.path.clean_name(name)}{target.suffix}")
-        for name in names
-    ]
-    require_targets(targets, [Path(name) for name in names])
-    return targets
-
-
-def _file_target(output: str, source: Path, suffix: str) -> Path:
+def file_target(output: str, source: Path, suffix: str) -> Path:
+    """The output of an input; several objects of it have their names added."""
     if is_folder(output):
         return Path(output) / f"{source.stem}{suffix}"
     return Path(output)

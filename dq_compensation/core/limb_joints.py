@@ -19,6 +19,9 @@ from .vectors import dots, extent, smooth_step, unit_or
 # Cosines of the angle at which one limb continues the other at rest: below the first it is another
 # part of the body (a thigh at a pelvis, an eyelid at a head), above the second a limb.
 _ANOTHER_PART, _SAME_LIMB = 0.3, 0.7
+# A limb that is scaled to less than this along its length has no direction: what is left of it is
+# rounding in float32.
+SHORTEST_RAY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +130,8 @@ class LimbJoints:
         )
         straight = limb_straightness(self.skeleton, pose)
         straight = np.stack((straight[self.children], straight[self.parents]), axis=1)
-        return PosedJoints(heads, unit_or(rays, 0.0), straight, sizes, np.sqrt(dots(apart, apart)))
+        rays = unit_or(rays, 0.0, SHORTEST_RAY)
+        return PosedJoints(heads, rays, straight, sizes, np.sqrt(dots(apart, apart)))
 
     def sides(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.intp]:
         """Shape (m,): 0 where the bone is the child of the joint, 1 where it is the parent."""

@@ -5,6 +5,7 @@ Where limbs leave the body it goes along chords: `core.swing_joints`.
 
 from __future__ import annotations
 
+from ..core.limb_joints import SHORTEST_RAY
 from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
@@ -80,7 +81,8 @@ def with_limbs(
     (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
-    posed_ray = bones.at("matrix", limb).transform_direction(ray).normalized()
+    turned = bones.at("matrix", limb).transform_direction(ray)
+    posed_ray = turned.normalized() * (turned.length() > SHORTEST_RAY)
     gap = posed_head.distance(of_parent.transform_point(head))
     known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
     gap = known.fields["gap"]

@@ -71,7 +71,8 @@ def crowds_of_layer(view_layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
     Cheap enough for every frame, however many objects there are.
     """
     global _named_at
-    if _named_at != _change:
+    # Scripts rename objects without an update.
+    if _named_at != _change or any(_is_renamed(uid, name) for uid, name in _crowds.items()):
         _crowds.update((obj.session_uid, obj.name) for obj in all_crowds())
         _named_at = _change
     objects = view_layer.objects
@@ -82,6 +83,11 @@ def crowds_of_layer(view_layer: bpy.types.ViewLayer) -> list[bpy.types.Object]:
         crowds = [obj for obj in objects if obj.session_uid in _crowds]
     shown = (obj for obj in crowds if obj.visible_get(view_layer=view_layer))
     return [obj for obj in shown if not is_shown_baked(obj, view_layer)]
+
+
+def _is_renamed(uid: int, name: str) -> bool:
+    found = bpy.data.objects.get(name)
+    return found is None or found.session_uid != uid
 
 
 def is_in_crowd(armature: bpy.types.Object | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bpy.types import Context, Panel
 
-from ..bake.crowd_baking import made_for
+from ..bake.crowd_changes import made_for
 from ..scene.own_objects import CROWD_BAKE_PROPERTY
 from ..session.crowd_bakes import baked_crowd
 from ..session.crowd_figures import known_state

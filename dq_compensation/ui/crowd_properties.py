@@ -221,6 +221,7 @@ class DQCompensationCrowd(PropertyGroup):
         name="Far Figures",
         description="How figures that are far are deformed",
         items=FAR_FIGURES,
+        default="HALF_RATE",
         **_OF_CROWDS,
     )
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.scene.compensation_weights import MIRROR_TOLERANCE, is_painted
 from dq_compensation.scene.mesh import read_weights
+from dq_compensation.scene.weights_writing import write_group
 from dq_compensation.session.status import status_of
 from human_model import RIGS, Rig
 from human_poses import apply_pose, named_poses
@@ -372,6 +373,13 @@ def test_a_straight_joint_has_an_outer_side_all_around(enabled_tube: bpy.types.O
     inside = np.sign(body.parent.pose.bones["Lower"].tail.y) * rest[:, 1]
     assert (bent[at_joint & (inside < 0.01)] > 0.999).all()
     assert (bent[at_joint & (inside > 0.09)] < 0.001).all()
+
+
+def test_a_mesh_without_vertices_gets_an_empty_group(enabled_tube: bpy.types.Object) -> None:
+    enabled_tube.data.clear_geometry()
+    write_group(enabled_tube, "Compensation", np.empty(0))
+    assert "Compensation" in enabled_tube.vertex_groups
+    assert not len(_weights(enabled_tube))
 
 
 def test_filling_from_joints_keeps_painted_weights_that_it_multiplies(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import bpy
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.bake import crowd_baking
-from dq_compensation.bake.crowd_baking import made_for, read_crowd
+from dq_compensation.bake.crowd_baking import read_crowd
+from dq_compensation.bake.crowd_changes import made_for
 from dq_compensation.bake.crowd_writing import parts_of
 from dq_compensation.scene.crowd_settings import crowd_of
 from dq_compensation.scene.object_settings import settings_of
@@ -384,15 +386,28 @@ def test_changes_since_the_bake_are_noticed(
         (crowd_of(crowd), "seed", 9),
         (crowd_of(crowd).roles[2], "fade_frames", 1.0),
         (limb[0].dq_compensation, "factor", 0.5),
+        (limb[1], "rotation_euler", (0.0, 0.0, 0.1)),
+        (limb[1], "scale", (1.1, 1.1, 1.1)),
         (bpy.context.scene.render, "fps", 30),
     ):
         before = getattr(owner, name)
+        before = before.copy() if hasattr(before, "copy") else before
         setattr(owner, name, value)
         bpy.context.view_layer.update()
         assert has_changed()
         setattr(owner, name, before)
         bpy.context.view_layer.update()
         assert not has_changed()
+
+
+def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: bpy.types.Object) -> None:
+    state = figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
+    role = state.roles[0]
+    scaled = replace(role.first, scales=np.full_like(role.first.locations, 1.5))
+    other = replace(state, roles=(replace(role, first=scaled), *state.roles[1:]))
+    scene = bpy.context.scene
+    assert made_for(crowd, state, scene) == made_for(crowd, state, scene)
+    assert made_for(crowd, other, scene) != made_for(crowd, state, scene)
 
 
 def test_a_crowd_is_drawn_unless_its_bake_is_shown(crowd: bpy.types.Object) -> None:

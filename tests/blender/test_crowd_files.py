@@ -91,6 +91,13 @@ def test_adding_and_settings_are_undone_and_redone() -> None:
     assert len(state_of(the_crowd()).figures) == 50
 
 
+def test_a_crowd_that_a_script_renames_is_still_drawn(crowd: bpy.types.Object) -> None:
+    layer = bpy.context.view_layer
+    assert crowds_of_layer(layer) == [crowd]
+    crowd.name = "Parade"
+    assert crowds_of_layer(layer) == [crowd]
+
+
 def test_a_saved_crowd_is_opened(crowd: bpy.types.Object, tmp_path: Path) -> None:
     figures = state_of(crowd).figures
     path = str(tmp_path / "street.blend")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import bpy
 
+from dq_compensation.scene.crowd_settings import is_crowd
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.own_objects import is_hidden
 from dq_compensation.scene.setup import find_rig
@@ -96,11 +97,21 @@ def _on_rig(act: Callable[[Random, bpy.types.Object], str | None]) -> Action:
     return done
 
 
-def operator(name: str, **choices: Any) -> Action:
-    """An operator of ours on a random character; each option is one of its choices."""
+def _character(rng: Random) -> bpy.types.Object | None:
+    return _mesh(rng) if rng.random() < 0.8 else _rig(rng)
+
+
+def _crowd(rng: Random) -> bpy.types.Object | None:
+    return _among(rng, [o for o in bpy.context.view_layer.objects if is_crowd(o)])
+
+
+def operator(
+    name: str, of: Callable[[Random], bpy.types.Object | None] = _character, **choices: Any
+) -> Action:
+    """An operator of ours on a random object; each option is one of its choices."""
 
     def done(rng: Random) -> str | None:
-        obj = _mesh(rng) if rng.random() < 0.8 else _rig(rng)
+        obj = of(rng)
         if obj is None:
             return None
         _object_mode()
@@ -114,6 +125,20 @@ def operator(name: str, **choices: Any) -> Action:
         return what
 
     return done
+
+
+def take_copy(rng: Random) -> str | None:
+    """Copy the takes of one armature to another."""
+    source, target = _rig(rng), _rig(rng)
+    if source is None or target is None:
+        return None
+    _object_mode()
+    select(target, source)
+    if not bpy.ops.dqc.take_copy.poll():
+        return None
+    what = f"dqc.take_copy from {source.name} to {target.name}"
+    bpy.ops.dqc.take_copy()
+    return what
 
 
 # --- settings
@@ -240,35 +265,41 @@ def _shape_key(rng: Random, obj: bpy.types.Object) -> None:
             point.co.z += 0.05
         key.value = rng.random()
     elif rng.random() < 0.3:
-        obj.shape_key_remove(rng.choice(list(keys.key_blocks)))
+        # Object.shape_key_remove would leave a driver of the key, with which Blender 5.2 crashes.
+        obj.active_shape_key_index = rng.randrange(len(keys.key_blocks))
+        bpy.ops.object.shape_key_remove()
     else:
         rng.choice(list(keys.key_blocks)).value = rng.random()
 
 
-def _modifier(rng: Random, obj: bpy.types.Object) -> str:
-    if rng.random() < 0.6 or len(obj.modifiers) < 2:
-        kind = rng.choice(("MIRROR", "SUBSURF", "SOLIDIFY", "DISPLACE", "ARMATURE"))
-        if len(obj.modifiers) < 5:
-            added = obj.modifiers.new(kind.title(), kind)
-            if kind == "SUBSURF":
-                added.levels = added.render_levels = 1
-            if kind == "ARMATURE":
-                added.object = _rig(rng)
-            if rng.random() < 0.4:
-                obj.modifiers.move(len(obj.modifiers) - 1, 0)
-        return f"add {kind}"
-    chosen = rng.choice(list(obj.modifiers))
+def _add_modifier(rng: Random, obj: bpy.types.Object) -> str:
+    kind = rng.choice(("MIRROR", "SUBSURF", "SOLIDIFY", "DISPLACE", "ARMATURE"))
+    if len(obj.modifiers) < 5:
+        added = obj.modifiers.new(kind.title(), kind)
+        if kind == "SUBSURF":
+            added.levels = added.render_levels = 1
+        if kind == "ARMATURE":
+            added.object = _rig(rng)
+        if rng.random() < 0.4:
+            obj.modifiers.move(len(obj.modifiers) - 1, 0)
+    return kind
+
+
+def _change_modifier(rng: Random, obj: bpy.types.Object) -> str:
+    chosen = _among(rng, obj.modifiers)
+    if chosen is None:
+        return ""
     name, what = chosen.name, rng.choice(("remove", "move", "hide", "rename", "apply"))
     if what == "remove":
         obj.modifiers.remove(chosen)
     elif what == "move":
-        obj.modifiers.move(obj.modifiers.find(chosen.name), rng.randrange(len(obj.modifiers)))
+        obj.modifiers.move(obj.modifiers.find(name), rng.randrange(len(obj.modifiers)))
     elif what == "hide":
         chosen.show_viewport = not chosen.show_viewport
     elif what == "rename":
         chosen.name = "DQ Compensation"
     elif obj.data.shape_keys is None and obj.data.users == 1 and chosen.show_viewport:
-        bpy.ops.object.modifier_apply(modifier=chosen.name)
+        bpy.ops.object.modifier_apply(modifier=name)
     return f"{what} {name}"
 
 
@@ -415,8 +446,15 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (2, operator("bake_pose", onto=("THIS", "COPY"))),
     (1, operator("bake_range", first=(1,), last=(3,), onto=("THIS", "COPY"))),
     (1, operator("bake_correctives", bones=("ALL",), angles=("60",), onto=("THIS", "COPY"))),
-    (1, operator("take_cache", first=(1,), last=(4,))),
+    (3, operator("take_cache", first=(1,), last=(4,))),
+    (1, operator("take_refresh")),
     (1, operator("take_remove")),
+    (1, take_copy),
+    (3, operator("crowd_add", count=(0, 4), seed=(0, 1))),
+    (1, operator("crowd_role_add", of=_crowd)),
+    (1, operator("crowd_role_remove", of=_crowd)),
+    (3, operator("bake_crowd", of=_crowd, tolerance=(200.0,))),
+    (1, operator("crowd_bake_remove", of=_crowd)),
     (2, operator("example_add", bone=("Lower", "Hand"), mode=("NONE",))),
     (2, operator("example_apply", outside=("LEAVE", "WIDEN"))),
     (1, operator("example_cancel")),
@@ -432,7 +470,8 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (4, _on_mesh(_move_vertices)),
     (3, _on_mesh(_edit_mesh)),
     (4, _on_mesh(_shape_key)),
-    (5, _on_mesh(_modifier)),
+    (3, _on_mesh(_add_modifier)),
+    (3, _on_mesh(_change_modifier)),
     (3, _on_mesh(_armature_option)),
     (3, _on_mesh(_place)),
     (2, _on_rig(_place)),

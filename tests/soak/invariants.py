@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
@@ -14,6 +15,7 @@ from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.stack import our_modifier, our_modifiers
 from dq_compensation.scene.mesh import mesh_of
+from dq_compensation.scene.modifiers_before import modifiers_before
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.own_objects import is_palette
 from dq_compensation.scene.setup import armature_modifier, find_rig
@@ -71,8 +73,7 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     if obj.mode != "OBJECT" or bpy.context.view_layer.objects.get(obj.name) != obj:
         return []
     evaluated = evaluated_positions(obj)
-    rig = find_rig(obj)
-    if rig is not None and not np.isfinite(evaluated).all():
+    if find_rig(obj) is not None and not np.isfinite(evaluated).all():
         return [f"{obj.name}: positions are not finite"]
     if enabling.problem_of(obj) or enabling.notes_of(obj):
         seen.reported += 1
@@ -80,16 +81,23 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     ours = our_modifiers(obj)
     if len(ours) != 1:
         return [f"{obj.name}: {len(ours)} modifiers of ours, and no word of it"]
-    after = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
-    if any(modifier.show_viewport for modifier in after) or not obj.visible_get():
+    # NumPy knows neither what deforms before the Armature modifier nor what comes after ours.
+    others = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
+    others += [each for each in modifiers_before(obj) if each.type == "DISPLACE"]
+    if any(modifier.show_viewport for modifier in others) or not obj.visible_get():
         return []
+    seen.compared += 1
+    return _differences(obj, evaluated)
+
+
+def _differences(obj: bpy.types.Object, evaluated: NDArray[np.floating]) -> list[str]:
+    """Where Blender's positions are not those of NumPy."""
     try:
         expected = api.evaluate(obj)
     except UserError as error:
         return [f"{obj.name}: no problem is shown, but {error}"]
     if len(expected) != len(evaluated):
         return [f"{obj.name}: {len(evaluated)} vertices, NumPy has {len(expected)}"]
-    seen.compared += 1
     if not len(expected):
         return []
     size = max(float(np.ptp(expected, axis=0).max()), 1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from random import Random
 
 import bpy
@@ -30,7 +31,11 @@ class _Errors(logging.Handler):
 
 
 def soak(
-    count: int, seed: int, *, skipped: frozenset[int] = frozenset(), log_actions: bool = False
+    count: int,
+    seed: int,
+    *,
+    skipped: frozenset[int] = frozenset(),
+    tell: Callable[[str], None] | None = None,
 ) -> Seen:
     """Do random actions in an empty file. The add-on is registered.
 
@@ -38,7 +43,7 @@ def soak(
         count: of the actions.
         seed: each action has random numbers of its own, by this and its number.
         skipped: the numbers of actions that are left out; the others stay the same.
-        log_actions: print each action before what it leaves is looked at.
+        tell: is called with each action, before what it leaves is looked at: a crash says nothing.
 
     Raises:
         SoakError: something is wrong after an action.
@@ -66,8 +71,8 @@ def soak(
             if what is None:
                 continue
             done.append(f"{number} {what}")
-            if log_actions:
-                print(done[-1], flush=True)
+            if tell is not None:
+                tell(done[-1])
             # As in a window: the step is kept when the operator ends, then the scene is evaluated.
             if not what.startswith(("undo", "save", "new file")):
                 bpy.ops.ed.undo_push(message=what)

@@ -1,0 +1,47 @@
+"""Whether a crowd has changed since it was baked."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+
+from ..core.takes import Take
+from ..scene.armature import world_matrix
+from ..scene.content import digest
+from ..scene.crowd_settings import roles_of
+from ..scene.mesh import mesh_of
+from ..scene.object_settings import Settings
+from ..scene.setup import find_rig
+from ..session.crowd_figures import CrowdState
+from ..session.crowd_roles import enabled_meshes
+
+
+def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene) -> str:
+    """A digest that differs where a bake would give another result; but for edited meshes."""
+    figures, parts = state.figures, []
+    meshes = enabled_meshes()
+    for role in state.roles:
+        own = meshes.get(role.armature_uid, ())
+        settings = [(obj.name, Settings.of(obj), len(mesh_of(obj).vertices)) for obj in own]
+        takes = [_digest_of_take(take) for take in (role.first, role.second) if take is not None]
+        settings += [_stance(obj) for obj in own]
+        parts.append((role.armature_name, settings, takes, role.fade_frames))
+    fps = scene.render.fps / scene.render.fps_base
+    arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
+    return digest(*arrays, parts, state.start_frame, fps, len(roles_of(crowd)))
+
+
+def _digest_of_take(take: Take) -> str:
+    keys, values = take.keys, take.values
+    of_values = (values.names, values.keys.frames, values.values)
+    return digest(take.rotations, take.locations, take.scales, keys.frames, take.fps, *of_values)
+
+
+def _stance(obj: bpy.types.Object) -> str:
+    """The turn, the scale and the place of a mesh as seen from the origin of its armature."""
+    found = np.array(world_matrix(obj), np.float64)
+    rig = find_rig(obj)
+    if rig is not None:
+        found[:3, 3] -= np.array(world_matrix(rig).translation, np.float64)
+    # Without the rounding of float32; adding 0 makes 0 of -0.
+    return digest(np.round(found, 6) + 0.0)
