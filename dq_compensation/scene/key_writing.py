@@ -85,10 +85,15 @@ def write_key(
 
 
 def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
-    """Remove shape keys, and keep the one active that was."""
+    """Remove shape keys with their drivers, and keep the one active that was.
+
+    Blender 4.5 and 5.2 crash when a driver of a removed key is evaluated.
+    """
     key = mesh_of(obj).shape_keys
     if key is None:
         return
+    names = list(names)
+    _remove_drivers(key, names)
     active = obj.active_shape_key.name if obj.active_shape_key is not None else ""
     for name in names:
         block = key.key_blocks.get(name)
@@ -96,6 +101,16 @@ def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
             obj.shape_key_remove(block)
     place = key.key_blocks.find(active)
     obj.active_shape_key_index = max(place, 0)
+
+
+def _remove_drivers(key: bpy.types.Key, names: list[str]) -> None:
+    """Remove all drivers of shape keys."""
+    if key.animation_data is None:
+        return
+    drivers = key.animation_data.drivers
+    owners = tuple(f'key_blocks["{bpy.utils.escape_identifier(name)}"].' for name in names)
+    for curve in [each for each in drivers if each.data_path.startswith(owners)]:
+        drivers.remove(curve)
 
 
 def clear_keys(obj: bpy.types.Object) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dq_compensation.errors import BindingError
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
+from dq_compensation.scene.key_writing import remove_keys
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,
@@ -178,3 +179,19 @@ def test_a_mesh_without_keys_has_none() -> None:
     skin(obj, add_armature())
     assert bind(obj).shape_keys is None
     np.testing.assert_array_equal(bind(obj).shape(None), bind(obj).rest)
+
+
+def test_keys_are_removed_with_their_drivers(empty_file: None) -> None:
+    """Blender 4.5 and 5.2 crash when they evaluate the driver of a key that is gone."""
+    obj = add_grid()
+    for name in ("Basis", 'One "more"', "Other"):
+        obj.shape_key_add(name=name)
+    key = obj.data.shape_keys
+    for block in key.key_blocks[1:]:
+        for setting in ("value", "slider_max", "mute"):
+            block.driver_add(setting)
+    remove_keys(obj, ['One "more"'])
+    assert [curve.data_path for curve in key.animation_data.drivers] == [
+        f'key_blocks["Other"].{setting}' for setting in ("value", "slider_max", "mute")
+    ]
+    assert key.key_blocks.keys() == ["Basis", "Other"]
