@@ -181,17 +181,22 @@ def test_a_mesh_without_keys_has_none() -> None:
     np.testing.assert_array_equal(bind(obj).shape(None), bind(obj).rest)
 
 
-def test_keys_are_removed_with_their_drivers(empty_file: None) -> None:
-    """Blender 4.5 and 5.2 crash when they evaluate the driver of a key that is gone."""
+def test_keys_are_removed_with_their_drivers(
+    empty_file: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Blender 4.5 and 5.2 would evaluate the driver of a key that is gone: a crash, or a report."""
     obj = add_grid()
     for name in ("Basis", 'One "more"', "Other"):
         obj.shape_key_add(name=name)
     key = obj.data.shape_keys
     for block in key.key_blocks[1:]:
-        for setting in ("value", "slider_max", "mute"):
-            block.driver_add(setting)
+        block.driver_add("value")
+    bpy.context.view_layer.update()
     remove_keys(obj, ['One "more"'])
+    for frame in range(3):
+        bpy.context.scene.frame_set(frame)
+    assert capfd.readouterr().err == ""
     assert [curve.data_path for curve in key.animation_data.drivers] == [
-        f'key_blocks["Other"].{setting}' for setting in ("value", "slider_max", "mute")
+        'key_blocks["Other"].value'
     ]
     assert key.key_blocks.keys() == ["Basis", "Other"]
