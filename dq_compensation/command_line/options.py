@@ -156,10 +156,7 @@ def json_file(text: str) -> str:
 
 def factor(text: str) -> float:
     """A number from 0 to 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
+    value = _number(text)
     if not 0.0 <= value <= 1.0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
     return value
@@ -167,10 +164,15 @@ def factor(text: str) -> float:
 
 def tolerance(text: str) -> float:
     """A distance that is not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
+    value = _number(text)
     if not 0.0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"'{text}' is not a distance in millimetres")
     return value
+
+
+def _number(text: str) -> float:
+    """The number of a text; one that is none is not in any range."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -91,12 +91,9 @@ def show_methods(methods: dict[str, ChosenMethod]) -> None:
 
 def shortcut(operator: str) -> str:
     """The key of an operator as menus show it, as `Shift Alt D`; empty without one."""
-    configuration: Any = bpy.context.window_manager.keyconfigs.user
     for keys, item in _keys:
-        # As the user has changed it.
-        chosen = configuration.keymaps.get(keys.name) if configuration is not None else None
-        found = chosen.keymap_items.find_from_operator(operator) if chosen is not None else None
-        shown = found or item
+        chosen = _as_chosen(keys, item)
+        shown = item if chosen is None else chosen[1]
         if item.idname == operator and shown.active:
             return shown.to_string()
     return ""
@@ -104,12 +101,18 @@ def shortcut(operator: str) -> str:
 
 def draw_shortcuts(layout: UILayout, context: Context) -> None:
     """Draw the keys as the preferences list them, to be changed there."""
-    configuration: Any = context.window_manager.keyconfigs.user
+    configuration = context.window_manager.keyconfigs.user
     for keys, item in _keys:
-        chosen = configuration.keymaps.get(keys.name) if configuration is not None else None
-        found = chosen.keymap_items.find_from_operator(item.idname) if chosen is not None else None
-        if found is not None:
-            rna_keymap_ui.draw_kmi([], configuration, chosen, found, layout.column(), 0)
+        if chosen := _as_chosen(keys, item):
+            rna_keymap_ui.draw_kmi([], configuration, *chosen, layout.column(), 0)
+
+
+def _as_chosen(keys: KeyMap, item: KeyMapItem) -> tuple[KeyMap, KeyMapItem] | None:
+    """A shortcut as the user has changed it; None where the user's keymap does not have it."""
+    configuration: Any = bpy.context.window_manager.keyconfigs.user
+    chosen: Any = configuration and configuration.keymaps.get(keys.name)
+    found: Any = chosen and chosen.keymap_items.find_from_operator(item.idname)
+    return (chosen, found) if found else None
 
 
 def _enabled(context: Context) -> list[Object]:
