@@ -7,6 +7,8 @@
 # make test-all    all tests on all three, and the demo
 # make release    test-all, then build
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5" for others
+# make test-gui   BLENDER=/path/to/blender: a user's work in its window, clicked and judged by
+#              pictures; GUI="--backend vulkan --only enable paint" for less
 # make benchmark   how fast everything is, as ratios within one run
 # make benchmark-farm   what a file costs a worker of a farm, and what many files cost
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
@@ -20,7 +22,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports demo-crowd test test-all soak release benchmark benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-crowd test test-all soak test-gui release benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -53,6 +55,10 @@ soak:
 	@failed=0; for version in 5.2 4.5 4.2; do \
 		.venv-$$version/bin/python scripts/soak.py $(SOAK) || failed=1; \
 	done; exit $$failed
+
+test-gui:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) tests/gui/run.py $(GUI)
 
 release:
 	@$(MAKE) --no-print-directory test-all
