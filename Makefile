@@ -6,7 +6,7 @@
 # make test    before a commit: lint, types, all tests on Blender 5.2, on 4.5 and 4.2 those that
 #              depend on the version, the installed zip; at most 6 minutes on two cores
 # make test-all    all tests on all three, and the demo
-# make release    test-all, then build
+# make release    the zip, tested, and the text and pictures of its listing: build/release
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5" for others
 # make benchmark   how fast everything is, as ratios within one run
 # make benchmark-farm   what a file costs a worker of a farm, and what many files cost
@@ -60,8 +60,8 @@ soak:
 	done; exit $$failed
 
 release:
-	@$(MAKE) --no-print-directory test-all
-	@$(MAKE) --no-print-directory build
+	@$(SETUP)
+	@$(PYTHON_5_2) scripts/release.py
 
 benchmark:
 	@$(PYTHON) scripts/benchmark.py
