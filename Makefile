@@ -1,6 +1,7 @@
 # make demo    a picture of the methods side by side on a real human: build/demo/comparison.png
 # make demo-by-example   a filmstrip of an arm with and without example poses, beside it
 # make demo-exports   glTF files of a human, as it is and after Bake to Bones, beside it
+# make demo-methods   the guide's picture of each method: docs/method_*.jpg
 # make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.png
 # make test    before a commit: lint, types, all tests on Blender 5.2, on 4.5 and 4.2 those that
 #              depend on the version, the installed zip; at most 6 minutes on two cores
@@ -20,7 +21,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports demo-crowd test test-all soak release benchmark benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-methods demo-crowd test test-all soak release benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -37,6 +38,10 @@ demo-by-example:
 demo-exports:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/demo_exports.py
+
+demo-methods:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/demo_methods.py
 
 demo-crowd:
 	@$(SETUP) 5.2
