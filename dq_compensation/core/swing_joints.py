@@ -34,12 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .body_tree import Paths, body_parents
-from .dual_quaternion import rotate_vectors
 from .influences import Influences
-from .limb_joints import LimbJoints, hinge_confidence
+from .limb_joints import SHORTEST_RAY, LimbJoints, hinge_confidence
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
-from .vectors import cross, dots, extent, smooth_step
+from .vectors import cross, dots, extent, smooth_step, unit_or
 
 # The joints that swing a vertex, at most.
 SWINGS = 3
@@ -48,7 +47,7 @@ MOST_SWUNG = 0.25
 # Distances from the joint, in lengths of everything behind it, between which it fades: skin as far
 # as a limb's end (lids about eyes, the chin about the jaw's joint) stays on the arc.
 _NEAR, _FAR = 0.5, 1.0
-# 1 + cos of the swing below which it fades to nothing at 180 degrees, where it has no axis.
+# 1 + cos of the swing from which on it fades to nothing at 180 degrees, where it has no axis.
 SWUNG_BACK = 0.13
 # From this product of confidences two bones are of one limb: elbows are bent a little at rest.
 _CERTAIN = 0.95
@@ -129,19 +128,21 @@ class SwingJoints:
         """The joints in a pose and their swings, both (S, 3), armature space.
 
         With p the child's limb as the parent has turned it, and q as the child itself has,
-        s = p x q / sqrt(2 (1 + p . q)): the axis of the shortest turn from p to q, times the sine
-        of half its angle.
+        s = p x q / sqrt(2 max(1 + p . q, SWUNG_BACK)): the axis of the shortest turn from p to q,
+        times the sine of half its angle, and from 150 degrees on less than that.
         """
         starts = self.skeleton.start_rows[self.children]
         ends = self.skeleton.end_rows[self.parents]
         matrices = pose.matrices[starts, :3]
         heads = np.einsum("sij,sj->si", matrices[:, :, :3], self.heads) + matrices[:, :, 3]
-        before = rotate_vectors(pose.rotations[ends], self.axes)
-        after = rotate_vectors(pose.rotations[starts], self.axes)
-        ahead = np.maximum(1.0 + dots(before, after), 0.0)
-        fade = smooth_step(ahead, 0.0, SWUNG_BACK)
-        scale = fade / np.sqrt(2.0 * np.maximum(ahead, 1e-12))
-        return heads, scale[:, None] * cross(before, after)
+        before, after = (
+            unit_or(
+                np.einsum("sij,sj->si", pose.matrices[rows, :3, :3], self.axes), 0.0, SHORTEST_RAY
+            )
+            for rows in (ends, starts)
+        )
+        ahead = np.maximum(1.0 + dots(before, after), SWUNG_BACK)
+        return heads, cross(before, after) / np.sqrt(2.0 * ahead)[:, None]
 
     def displacements(
         self, deformed: NDArray[np.floating], pose: Pose, amounts: NDArray[np.floating]
