@@ -53,8 +53,8 @@ SWUNG_BACK = 0.13
 _CERTAIN = 0.95
 # What reaches less far, in sizes of the skeleton, is no limb: features of a face.
 _SMALLEST = 0.07
-# Below this share of the chord nothing is to be seen.
-_LEAST = 1e-4
+# Amounts fade to nothing here: at 90 degrees that is 0.4 % of the distance from the joint.
+_LEAST = 0.004
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,8 @@ class SwingJoints:
         axes: shape (S, 3), unit, along the child's limb: turning about it is twist.
         joints: shape (n, SWINGS), int32, rows of the above; 0 in unused places.
         amounts: shape (n, SWINGS), k of each, 0 to 1/4, of the dtype of the positions, falling from
-            left to right. Where more joints swing a vertex, the strongest left out is c, and the
-            others are k - c^4 / k^3: 0 where two change places.
+            left to right. With c the strongest k that is left out, at least `_LEAST`, they are
+            k - c^4 / k^3: 0 where two change places.
         hinged: shape (n,), 0 to 1, the share of pairs of bones that are of one limb: the sum of
             w_i w_j (1 - c_ij), over that of w_i w_j.
     """
@@ -242,7 +242,7 @@ def _strongest(
     vertices, joints, amounts = vertices[order], joints[order], amounts[order]
     counts = np.bincount(vertices, minlength=count)
     place = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
-    left_out = np.zeros(count)
+    left_out = np.full(count, _LEAST)
     next_one = place == SWINGS
     left_out[vertices[next_one]] = amounts[next_one]
     taken = place < SWINGS
