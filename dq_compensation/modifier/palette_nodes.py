@@ -22,7 +22,7 @@ from .bone_nodes import (
     with_bones,
     with_straightness,
 )
-from .measured_nodes import with_limbs, with_rigid_limbs, with_rigid_swings, with_swings
+from .measured_nodes import with_limbs, with_rigid_limbs, with_swings
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Scalar
@@ -72,7 +72,9 @@ def _add_nodes(tree: bpy.types.NodeTree) -> None:
     always = inputs["Bendy"] + inputs["Bones"]
     needed = build.choose(always, stretched + scaled, 1.0)
     of_rigid = _with_rigid_bones(build, palette, turned, inputs)
-    build.node("NodeGroupOutput", build.choose(needed, of_rigid, of_any))
+    shown = build.choose(needed, of_rigid, of_any)
+    swings = grouped(build, "DQ Compensation swings", with_swings, shown)
+    build.node("NodeGroupOutput", build.choose(inputs["Swings"], shown, swings))
 
 
 def _with_rigid_bones(
@@ -93,15 +95,6 @@ def _with_rigid_bones(
         inputs["Bone Rows"],
     )
     shown = build.choose(inputs["Joints"], shown, joints)
-    swings = grouped(
-        build,
-        "DQ Compensation rigid swings",
-        with_rigid_swings,
-        palette,
-        shown,
-        inputs["Bone Rows"],
-    )
-    shown = build.choose(inputs["Swings"], shown, swings)
     offset = grouped(build, "DQ Compensation rigid pairs", pair_offset, palette, turned)
     return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))
 
@@ -136,10 +129,6 @@ def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Sca
         inputs["Length"],
     )
     shown = build.choose(inputs["Joints"], shown, joints)
-    swings = grouped(
-        build, "DQ Compensation swings", with_swings, palette, Cloud(shown, bones.fields)
-    )
-    shown = build.choose(inputs["Swings"], shown, swings)
     turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
     straight = build.choose(bendy, 1.0, bones.fields["straight"])
     turned = Cloud(turned.geometry, {**turned.fields, "straight": straight})
