@@ -7,6 +7,7 @@
 # make test-all    all tests on all three, and the demo
 # make release    test-all, then build
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5" for others
+# make quality    how good each method is, beside Blender's and published ones: build/quality/quality.md
 # make benchmark   how fast everything is, as ratios within one run
 # make benchmark-farm   what a file costs a worker of a farm, and what many files cost
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
@@ -20,7 +21,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports demo-crowd test test-all soak release benchmark benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-crowd test test-all soak release quality benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -57,6 +58,10 @@ soak:
 release:
 	@$(MAKE) --no-print-directory test-all
 	@$(MAKE) --no-print-directory build
+
+quality:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/quality.py
 
 benchmark:
 	@$(PYTHON) scripts/benchmark.py
