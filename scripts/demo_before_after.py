@@ -32,8 +32,9 @@ from human_poses import NamedPose, apply_pose, named_poses, rotation
 PROJECT = Path(__file__).resolve().parent.parent
 PICTURE = PROJECT / "build" / "demo" / "before_after.jpg"
 
-CELL_WIDTH, CELL_HEIGHT = 304, 270
-GAP, BETWEEN, HEADER = 8, 28, 66
+# The whole is 1280 x 720.
+CELL_WIDTH, CELL_HEIGHT = 304, 319
+GAP, BETWEEN, HEADER = 8, 32, 66
 SAMPLES = 24
 PAGE, CELL, TEXT, ACCENT = (255, 255, 255), (236, 233, 228), (70, 66, 62), (0, 122, 90)
 HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation", ACCENT))

@@ -13,6 +13,7 @@ NEWEST_ONLY = (
     # Mathematics, and tests of the project itself.
     "tests/core/*",
     "tests/package/*",
+    "tests/blender/test_ui_texts.py*",
     # `make soak` runs it on every Blender, for longer.
     "tests/blender/test_soak.py*",
     "tests/setup_check/test_rest_rotation.py*",

@@ -33,8 +33,9 @@ from ..scene.setup import armature_modifier, deformation_refusal, rig_of
 REACHED = 1e-4
 
 REFUSAL_BEFORE = (
-    "The modifier {modifier} of {obj} acts before {armature}, and a shape key before both. Apply "
-    "{modifier}, or turn it off in the viewport."
+    "The modifier {modifier} of {obj} acts before {armature}, where no shape key can follow it. "
+    "Apply "
+    "{modifier}, turn it off in the viewport, or move {armature} above it."
 )
 REFUSAL_PINNED = (
     "{obj} shows one shape key alone. Turn off Show Only Shape Key (the pin below the list)."

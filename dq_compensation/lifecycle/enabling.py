@@ -19,6 +19,7 @@ from ..session.status import forget_status, status_of
 from ..viewport.capability import drawing_refusal
 from .following import flush, reconcile_now
 from .native_display import restore
+from .new_characters import coming_display, settings_of_the_preferences
 from .reconcile import State, look, reconcile
 from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier
 
@@ -36,7 +37,7 @@ def linked_refusal(obj: bpy.types.Object) -> str | None:
 def refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot be enabled with its present settings, or None; cheap."""
     reason = deformation_refusal(obj)
-    if reason is None and settings_of(obj).display == "MODIFIER" and not is_fixed(obj):
+    if reason is None and coming_display(obj) == "MODIFIER" and not is_fixed(obj):
         reason = installation_refusal(obj)
     return reason
 
@@ -78,6 +79,8 @@ def enable_all(
 ) -> tuple[list[bpy.types.Object], list[str]]:
     """Deform objects from now on; Blender evaluates them once, after the last.
 
+    New ones get the settings that the preferences have for them.
+
     Returns:
         those that are enabled now, and why the others cannot be deformed.
     """
@@ -85,7 +88,8 @@ def enable_all(
     refused: list[str] = []
     for obj in objects:
         try:
-            _begin(obj, depsgraph)
+            with settings_of_the_preferences(obj):
+                _begin(obj, depsgraph)
         except BindingError as error:
             refused.append(str(error))
         else:

@@ -16,7 +16,7 @@ import bpy
 
 from .attribute_names import PALETTE_LENGTH, POSED_PAIR
 from .bone_nodes import any_stretched, bone_matrices, with_bones, with_straightness
-from .measured_nodes import with_limbs, with_rigid_limbs, with_rigid_swings, with_swings
+from .measured_nodes import with_limbs, with_rigid_limbs, with_swings
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Scalar
@@ -56,7 +56,9 @@ def _add_nodes(tree: bpy.types.NodeTree) -> None:
     always = inputs["Bendy"] + inputs["Bones"] + inputs["Pairs"]
     needed = build.choose(always, stretched, 1.0)
     of_rigid = _with_rigid_bones(build, palette, inputs)
-    build.node("NodeGroupOutput", build.choose(needed, of_rigid, of_any))
+    shown = build.choose(needed, of_rigid, of_any)
+    swings = grouped(build, "DQ Compensation swings", with_swings, shown)
+    build.node("NodeGroupOutput", build.choose(inputs["Swings"], shown, swings))
 
 
 def _with_rigid_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
@@ -70,16 +72,7 @@ def _with_rigid_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, S
         shown,
         inputs["Bone Rows"],
     )
-    shown = build.choose(inputs["Joints"], shown, joints)
-    swings = grouped(
-        build,
-        "DQ Compensation rigid swings",
-        with_rigid_swings,
-        palette,
-        shown,
-        inputs["Bone Rows"],
-    )
-    return build.choose(inputs["Swings"], shown, swings)
+    return build.choose(inputs["Joints"], shown, joints)
 
 
 def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
@@ -112,9 +105,5 @@ def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Sca
         inputs["Length"],
     )
     shown = build.choose(inputs["Joints"], shown, joints)
-    swings = grouped(
-        build, "DQ Compensation swings", with_swings, palette, Cloud(shown, bones.fields)
-    )
-    shown = build.choose(inputs["Swings"], shown, swings)
     offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, bones, bendy)
     return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))

@@ -144,6 +144,16 @@ def test_amounts_change_little_with_weights_where_other_joints_come_in() -> None
     assert np.abs(np.diff(amounts, axis=0)).max() < 1.5e-3
 
 
+def test_amounts_fade_where_they_are_left_out() -> None:
+    shares = np.linspace(0.0, 0.02, 401)
+    rows = [{0: 1.0 - share, 2: share} for share in shares]
+    amounts = SwingJoints.of(np.tile(SHOULDER + 0.1, (401, 1)), _influences(*rows), _body()).amounts
+    assert not amounts[shares < 0.003, 0].any()
+    np.testing.assert_allclose(amounts[-1, 0], 0.02 * 0.98, rtol=0.01)
+    # A step of the share is 0.00005; amounts rise at most four times as fast, from 0.
+    assert np.abs(np.diff(amounts[:, 0])).max() < 2.5e-4
+
+
 def test_the_swing_has_no_jump_at_180_degrees() -> None:
     skeleton, point = _body(), SHOULDER[None] + [0.1, 0.1, -0.2]
     swings = SwingJoints.of(point, _influences({0: 0.5, 2: 0.5}), skeleton)
