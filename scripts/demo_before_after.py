@@ -27,19 +27,19 @@ from demo_drawing import font
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.bind import bind
 from human_model import build_human
-from human_poses import NamedPose, apply_pose, named_poses, rotation
+from human_poses import NamedPose, apply_pose, named_poses, rotation, twist_about_parent
 
 PROJECT = Path(__file__).resolve().parent.parent
 PICTURE = PROJECT / "build" / "demo" / "before_after.jpg"
 
 # The whole is 1280 x 720.
-CELL_WIDTH, CELL_HEIGHT = 304, 319
-GAP, BETWEEN, HEADER = 8, 32, 66
+CELL_WIDTH, CELL_HEIGHT, LABEL_HEIGHT = 304, 296, 30
+GAP, BETWEEN, HEADER = 8, 32, 68
 SAMPLES = 24
 PAGE, CELL, TEXT, ACCENT = (255, 255, 255), (236, 233, 228), (70, 66, 62), (0, 122, 90)
 HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation", ACCENT))
 # In the camera's axes: from where two soft suns shine, how strong, how wide in degrees.
-SUNS = (((-0.7, 0.8, 0.8), 2.6, 30.0), ((0.9, 0.3, -0.4), 1.6, 40.0))
+SUNS = (((-0.8, 0.9, 0.6), 4.2, 20.0), ((0.9, 0.2, -0.5), 2.0, 30.0))
 # From the camera to the joint, metres.
 AWAY = 2.0
 
@@ -48,9 +48,11 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     """The label, the pose and the framing of each close-up; those of the contact sheet, nearly."""
     poses = named_poses("default")
     arm = replace(poses["shoulder"], rotations={"upperarm01.L": rotation(0.0, 90.0, 20.0)})
+    twist = twist_about_parent("default", "wrist.L", "lowerarm02.L", 110.0)
+    hand = replace(poses["wrist"], rotations={"wrist.L": twist})
     return [
         ("Elbow bent", poses["elbow"], replace(FRAMINGS["elbow"], half_height=0.085)),
-        ("Hand twisted", poses["wrist"], replace(FRAMINGS["wrist"], half_height=0.085)),
+        ("Hand twisted", hand, replace(FRAMINGS["wrist"], half_height=0.085, shift=(0.0, 0.3))),
         ("Knee bent", poses["knee"], FRAMINGS["knee"]),
         ("Arm twisted", arm, replace(FRAMINGS["shoulder"], half_height=0.17)),
     ]
@@ -95,7 +97,7 @@ def _clay() -> bpy.types.Material:
     if material.node_tree is None:  # before Blender 5
         material.use_nodes = True
     shader = cast("Any", material.node_tree).nodes["Principled BSDF"]
-    shader.inputs["Base Color"].default_value = (0.72, 0.47, 0.36, 1.0)
+    shader.inputs["Base Color"].default_value = (0.62, 0.30, 0.19, 1.0)
     shader.inputs["Roughness"].default_value = 0.55
     return material
 
@@ -107,7 +109,7 @@ def _sky(scene: bpy.types.Scene) -> None:
         world.use_nodes = True
     background = cast("Any", world.node_tree).nodes["Background"]
     background.inputs["Color"].default_value = (0.93, 0.95, 1.0, 1.0)
-    background.inputs["Strength"].default_value = 0.45
+    background.inputs["Strength"].default_value = 0.3
 
 
 def look(pose: NamedPose, framing: Framing, rig: bpy.types.Object, skeleton: Skeleton) -> None:
@@ -140,7 +142,7 @@ def render(folder: Path) -> Image.Image:
 def sheet(labels: list[str], halves: list[list[Image.Image]]) -> Image.Image:
     """Before on the left, after on the right, each in two rows of two pictures."""
     half = 2 * CELL_WIDTH + GAP
-    height = HEADER + 2 * (CELL_HEIGHT + GAP)
+    height = HEADER + 2 * (CELL_HEIGHT + LABEL_HEIGHT)
     page = Image.new("RGB", (2 * (GAP + half) + BETWEEN, height), PAGE)
     pen = ImageDraw.Draw(page)
     for number, (pictures, (heading, colour)) in enumerate(zip(halves, HEADINGS, strict=True)):
@@ -148,9 +150,11 @@ def sheet(labels: list[str], halves: list[list[Image.Image]]) -> Image.Image:
         pen.text((left + half // 2, HEADER // 2), heading, colour, font(34), anchor="mm")
         for place, (label, picture) in enumerate(zip(labels, pictures, strict=True)):
             row, column = divmod(place, 2)
-            x, y = left + column * (CELL_WIDTH + GAP), HEADER + row * (CELL_HEIGHT + GAP)
+            x = left + column * (CELL_WIDTH + GAP)
+            y = HEADER + row * (CELL_HEIGHT + LABEL_HEIGHT)
             page.paste(picture, (x, y))
-            pen.text((x + 12, y + CELL_HEIGHT - 10), label, TEXT, font(20), anchor="ls")
+            below = (x + CELL_WIDTH // 2, y + CELL_HEIGHT + LABEL_HEIGHT // 2)
+            pen.text(below, label, TEXT, font(20), anchor="mm")
     return page
 
 

@@ -107,14 +107,14 @@ def _bulges(pyplot: Any, rows: Sequence[Row]) -> Any:
         for method, (title, colour) in _STYLES.items():
             found = [_bend(rows, method, width, angle) for angle in DEGREES]
             # Ours and [KH14] are 0: one line lies on the other.
-            width_of_line = {"BALL_JOINTS": 5.0, "KH14": 1.5}.get(method, 2.2)
-            style: dict[str, Any] = {"color": colour, "linewidth": width_of_line}
+            line, order = {"BALL_JOINTS": (6.0, 3), "KH14": (2.2, 4)}.get(method, (2.2, 2))
+            style: dict[str, Any] = {"color": colour, "linewidth": line, "zorder": order}
             bulge = [row.figures.bulge for row in found]
             dent = [-row.figures.dent for row in found]
             axis.plot(DEGREES, bulge, label=title, **style)
             if min(dent) < -1.0:
                 axis.plot(DEGREES, dent, linestyle=(0, (3, 1.5)), **style)
-        axis.axhline(0.0, color=_QUIET, linewidth=0.8)
+        axis.axhline(0.0, color=_QUIET, linewidth=0.8, zorder=1)
         axis.set_title(f"weights {width:g} radii wide", fontsize=13)
         axis.set(xticks=DEGREES, xticklabels=[f"{angle:.0f}°" for angle in DEGREES])
     axes[0].set_ylabel("too thin  ←  % of the radius  →  too thick")
