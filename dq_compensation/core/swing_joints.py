@@ -91,14 +91,16 @@ class SwingJoints:
         skeleton: Skeleton,
         limb_axis: LimbAxis = "AUTO",
         mesh_parents: NDArray[np.int32] | None = None,
+        sides: NDArray[np.integer] | None = None,
     ) -> SwingJoints:
         """Find the joints.
 
         Args:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
+            sides: of `body_parents`.
         """
-        parents = body_parents(skeleton, influences, mesh_parents)
+        parents = body_parents(skeleton, influences, mesh_parents, sides)
         limbs = LimbJoints.by_parents(skeleton, limb_axis, parents)
         axes, confidence = _swung_limbs(limbs, parents, limb_axis)
         vertices, joints, amounts, hinged = _shares(influences, parents, confidence)

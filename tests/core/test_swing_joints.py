@@ -178,6 +178,16 @@ def test_limbs_that_hang_on_controls_are_joined_to_the_trunk_by_their_skin() -> 
     np.testing.assert_array_equal(body_parents(skeleton, influences), [-1, -1, -1, 1, 3])
 
 
+def test_left_and_right_are_never_joined() -> None:
+    # Thighs on controls: they share more skin with each other than with the trunk.
+    skeleton = _body((-1, -1, -1, -1))
+    influences = _influences({0: 1.0}, {0: 0.7, 1: 0.3}, {0: 0.8, 2: 0.2}, {1: 0.5, 2: 0.5})
+    sides = np.array([0, -1, 1, 0])
+    np.testing.assert_array_equal(body_parents(skeleton, influences), [-1, 0, 1, -1])
+    found = body_parents(skeleton, influences, None, sides)
+    np.testing.assert_array_equal(found, [-1, 0, 0, -1])
+
+
 def test_bones_that_share_no_skin_stay_apart() -> None:
     parents = np.array([-1, -1, 0, 1], np.int32)
     skeleton = _body((-1, -1, 0, 1))
