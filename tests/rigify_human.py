@@ -1,8 +1,8 @@
 """The human on the rig of Blender's bundled Rigify, without head and feet, and poses of its limbs.
 
 73 deforming bones, 52 of them bendy: ten segments in each half of a limb, eight in the spine. The
-metarig stands in the body as the rig `default` does, and has no face, for which Rigify takes most of
-its time; the weights are Blender's automatic ones.
+metarig stands in the body as the rig `default` does, and has no face: Rigify takes most of its time
+for one. The weights are Blender's automatic ones.
 """
 
 from __future__ import annotations
