@@ -22,8 +22,8 @@ REFUSAL_LIBRARY = (
     "{obj} or its mesh is linked from another file. Enable it there, or make it local."
 )
 REFUSAL_OTHER_VERTICES = (
-    "{obj} gets another number of vertices from {names} than when they were read, so {armature} "
-    "alone deforms it. Press Refresh to read them again."
+    "{obj} gets another number of vertices from {names} than before, so {armature} alone deforms "
+    "it. Press Refresh to read them again."
 )
 
 
