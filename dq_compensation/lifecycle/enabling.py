@@ -25,13 +25,19 @@ from .replacement import is_fixed, put_armature_modifier_back, replace_armature_
 
 
 def linked_refusal(obj: bpy.types.Object) -> str | None:
-    """Why the settings of an object cannot be changed in this file, or None."""
-    if obj.library is not None:
+    """Why an object cannot be enabled or changed in this file, or None."""
+    if obj.library is None:
+        return None
+    if settings_of(obj).is_enabled:
         return (
-            f"{obj.name} is linked from another file. "
-            "Make a library override of it (Object, Library Override, Make)."
+            f"{obj.name} is linked from another file. Make a library override of it and of its "
+            "armature (Object, Library Override, Make)."
         )
-    return None
+    # An override would not help: its mesh is still linked.
+    return (
+        f"{obj.name} is linked from another file. Enable it in that file, or make it and its "
+        "armature local (Object, Relations, Make Local, Selected Objects and Data)."
+    )
 
 
 def refusal(obj: bpy.types.Object) -> str | None:
@@ -39,6 +45,8 @@ def refusal(obj: bpy.types.Object) -> str | None:
     reason = deformation_refusal(obj)
     if reason is None and coming_display(obj) == "MODIFIER" and not is_fixed(obj):
         reason = installation_refusal(obj)
+        if reason is not None:
+            reason = f"{reason} Or choose the display GPU."
     return reason
 
 
