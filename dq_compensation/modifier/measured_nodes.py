@@ -6,7 +6,7 @@ Where limbs leave the body it goes along chords: `core.swing_joints`.
 from __future__ import annotations
 
 from ..core.limb_joints import SHORTEST_RAY
-from ..core.swing_joints import SWINGS, SWUNG_BACK
+from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
@@ -27,9 +27,10 @@ def with_rigid_limbs(
 
 
 def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
-    """Points with SWING: the axis of a joint's swing, times the sine of half its angle.
+    """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
 
     It is on the first one of the two rows that a swing has; on those of limbs it means nothing.
+    One matrix, since every mesh fetches it.
 
     Args:
         points: `with_limbs` or `with_rigid_limbs`.
@@ -37,7 +38,13 @@ def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
     before: Vector = build.attribute(stored.POSED_RAY, Vector)
     after = points.sample(before, build.index() + 1.0)
     ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
-    return points.store(stored.SWING, before.cross(after) * ahead.inverse_square_root())
+    swing = before.cross(after) * ahead.inverse_square_root()
+    (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
+    across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
+    from_joint = build.attribute(stored.POSED_HEAD, Vector).cross(swing).components()
+    once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
+    about_joint = build.matrix((*across, (*from_joint, 1.0)))
+    return points.store(stored.SWING, once @ about_joint)
 
 
 def with_limbs(
@@ -96,21 +103,23 @@ def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
     return (long + wide + root).square_root()
 
 
-def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: Vector) -> Vector:
+def onto_chords(
+    build: TreeBuilder, palette: Geometry, slots: int, strength: Scalar, moved: Vector
+) -> Vector:
     """How far vertices are to go from arcs to chords, where limbs leave the body.
 
     Args:
+        slots: how many joints swing a vertex, at most.
         palette: evaluated, `with_swings`.
         strength: painted weight and factor of the vertex.
         moved: the vertex after skinning and `back_to_limb`.
     """
     offset: Vector | None = None
-    for slot in range(SWINGS):
+    for slot in range(slots):
         row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
         amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
-        swing: Vector = palette.sample(build.attribute(stored.SWING, Vector), row)
-        head: Vector = palette.sample(build.attribute(stored.POSED_HEAD, Vector), row)
-        part = swing.cross(swing.cross(moved - head)) * amount
+        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
+        part = swing.transform_point(moved) * amount
         offset = part if offset is None else offset + part
     assert offset is not None
     return offset * strength

@@ -271,14 +271,17 @@ class _Assembly:
             moved = moved + back_to_limb(build, self.palette, share, rest, moved)
             if not self._swings_within:
                 return moved
-            return moved + onto_chords(build, self.palette, self._strength(), moved)
+            return moved + self._onto_chords(self._strength(), moved)
 
         return bring_back
 
     @property
     def _swings_within(self) -> bool:
         """Whether swings are computed with the rest: what comes out is blended or masked."""
-        return self.kind.swung and (self.kind.masked or self.kind.blended)
+        return bool(self.kind.swung) and (self.kind.masked or self.kind.blended)
+
+    def _onto_chords(self, strength: Scalar, moved: Vector) -> Vector:
+        return onto_chords(self.b, self.palette, self.kind.swung, strength, moved)
 
     def _swung(self, deformed: Geometry) -> Geometry:
         """Let the vertices that joints swing go on to their chords; only they are computed."""
@@ -289,7 +292,7 @@ class _Assembly:
             strength = strength * self._mask_weight()
         together = self._placed_together
         moved = build.choose(together, self.in_armature_space, build.position())
-        offset = onto_chords(build, self.palette, strength, moved)
+        offset = self._onto_chords(strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
         strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
