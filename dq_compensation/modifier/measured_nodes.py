@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..core.limb_joints import SHORTEST_RAY
 from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
+from .bone_nodes import with_places, with_state
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 
@@ -19,8 +20,9 @@ def with_rigid_limbs(
     build: TreeBuilder, palette: Geometry, points: Geometry, bone_rows: Scalar
 ) -> Geometry:
     """`with_limbs` where no bone is scaled, bendy or away from its joint: of `palette_joints`."""
+    places = with_places(build, palette)
     head, near, far = (
-        palette.sample(build.position(), build.index().times_plus(4.0, bone_rows * 4.0 + corner))
+        places.at("place", build.index().times_plus(4.0, bone_rows * 4.0 + corner))
         for corner in (0.0, 2.0, 3.0)
     )
     return points.store(stored.POSED_HEAD, head).store(stored.POSED_RAY, (far - near).normalized())
@@ -65,7 +67,7 @@ def with_limbs(
         palette: with the rows, as its Armature modifier leaves it.
         bones: `bone_nodes.with_straightness`, with a point for each row.
         any_scaled, bendy: whether any bone is scaled; whether there are bendy bones.
-        length: of the skeleton, as `bone_nodes.palette_length`.
+        length: of the skeleton, as `bone_nodes.palette_state`.
     """
     row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
@@ -86,8 +88,9 @@ def with_limbs(
     )
     size = build.choose(any_scaled, 1.0, size)
     straight = build.choose(bendy, 1.0, bones.at("straight", limb))
-    with_state = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
-    return build.choose(any_scaled + bendy + apart, posed, with_state)
+    states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
+    states = with_state(build, states, length, 1.0)
+    return build.choose(any_scaled + bendy + apart, posed, states)
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
@@ -128,6 +131,7 @@ def onto_chords(
 def back_to_limb(
     build: TreeBuilder,
     palette: Geometry,
+    limb_states: Scalar,
     share: Scalar,
     rest: Vector | None,
     moved: Vector,
@@ -136,6 +140,7 @@ def back_to_limb(
 
     Args:
         palette: evaluated, `with_limbs`.
+        limb_states: whether there is LIMB_STATE.
         share: amount, painted weight and factor of the vertex.
         rest: the vertex before skinning, where shape keys change it; else its distances at rest
             are in attributes.
@@ -156,10 +161,9 @@ def back_to_limb(
 
     state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), row)
     size, gap, straight = state.components()
-    told: Scalar = palette.sample(build.exists(stored.LIMB_STATE, Vector), build.constant(0))
-    rest_distance = build.choose(told, rest_distance, size.times_plus(rest_distance, gap))
-    max_correction = build.choose(told, max_correction, size * max_correction)
-    share = build.choose(told, share, share * straight)
+    rest_distance = build.choose(limb_states, rest_distance, size.times_plus(rest_distance, gap))
+    max_correction = build.choose(limb_states, max_correction, size * max_correction)
+    share = build.choose(limb_states, share, share * straight)
     too_far = (distance - rest_distance).clamped(0.0, max_correction)
     # Blender divides by 0 without harm.
     return back * (share * too_far / distance)
