@@ -1,25 +1,26 @@
 """Build `dist/dq_compensation-<version>.zip` and validate it, with Blender's own command.
 
-The zip holds files of the project and, in `manual/`, the user's pages of `docs/` as HTML, which
-Help opens without a network. Blender's command is `blender_ext.py`, which the bpy wheel brings: no
-Blender program is needed. Run it with an environment that has bpy:
+The manifest says which files of the project the zip holds. Beside them it has, in `manual/`, the
+user's pages of `docs/` as HTML, which Help opens without a network. Blender's command is
+`blender_ext.py`, which the bpy wheel brings: no Blender program is needed. Run it with the
+environment of the newest Blender:
 
     .venv-5.2/bin/python scripts/build.py
 """
 
 import argparse
-import importlib.util
-import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
+import zipfile
 from pathlib import Path
+from typing import Any
 
-from environments import PROJECT
+from environments import ENVIRONMENTS, PROJECT
 from manual_pages import ManualError, write_manual
 
-SHIPPED = ("blender_manifest.toml", "__init__.py", "LICENSE", "dq_compensation", "shaders")
+NEWEST = "5.2"
 
 
 class BuildError(RuntimeError):
@@ -44,45 +45,44 @@ def build(output: Path) -> Path:
     Raises BuildError when Blender's command finds fault with the manifest or the archive, and
     ManualError when a page of the manual cannot be made.
     """
-    manifest = tomllib.loads((PROJECT / "blender_manifest.toml").read_text(encoding="utf-8"))
-    archive = output / f"{manifest['id']}-{manifest['version']}.zip"
+    facts = manifest()
+    archive = output / f"{facts['id']}-{facts['version']}.zip"
     output.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "source"
-        gather(source)
-        _extension_command("validate", str(source))
-        _extension_command("build", "--source-dir", str(source), "--output-filepath", str(archive))
-    _extension_command("validate", str(archive))
+    source = ("--source-dir", str(PROJECT), "--output-filepath", str(archive))
+    _extension_command(NEWEST, "build", *source)
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive, "a") as opened:
+        for page in sorted(set(write_manual(Path(folder) / "manual"))):
+            opened.write(page, f"manual/{page.name}", zipfile.ZIP_DEFLATED)
+    validate(archive, NEWEST)
     return archive
 
 
-def gather(folder: Path) -> None:
-    """Put what ships into a new folder: files of the project, and the manual."""
-    folder.mkdir()
-    for name in SHIPPED:
-        if (PROJECT / name).is_dir():
-            caches = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(PROJECT / name, folder / name, ignore=caches)
-        else:
-            shutil.copyfile(PROJECT / name, folder / name)
-    write_manual(folder / "manual")
+def manifest() -> dict[str, Any]:
+    """What `blender_manifest.toml` says."""
+    return tomllib.loads((PROJECT / "blender_manifest.toml").read_text(encoding="utf-8"))
 
 
-def extension_command_path() -> Path:
-    """Return the path of `blender_ext.py` inside the installed bpy, without importing bpy."""
-    spec = importlib.util.find_spec("bpy")
-    if spec is None or not spec.submodule_search_locations:
-        raise BuildError(f"{sys.executable} has no bpy; run `make setup`, then use .venv-5.2")
-    package = Path(spec.submodule_search_locations[0])
-    found = sorted(package.glob("*/scripts/addons_core/bl_pkg/cli/blender_ext.py"))
-    if not found:
-        raise BuildError(f"no blender_ext.py inside {package}")
-    return found[-1]
+def validate(archive: Path, version: str) -> None:
+    """Let a Blender look at a zip.
+
+    Args:
+        archive: the zip.
+        version: of the Blender, as `4.2`; its environment must be there.
+
+    Raises:
+        BuildError: it finds fault with the zip.
+    """
+    _extension_command(version, "validate", str(archive))
 
 
-def _extension_command(*arguments: str) -> None:
+def _extension_command(version: str, *arguments: str) -> None:
+    environment = ENVIRONMENTS[version]
+    program = f"bpy/{version}/scripts/addons_core/bl_pkg/cli/blender_ext.py"
+    found = next(environment.folder.glob(f"[Ll]ib/**/site-packages/{program}"), None)
+    if found is None:
+        raise BuildError(f"{environment.folder} has no bpy: run `make setup`")
     run = subprocess.run(
-        [sys.executable, str(extension_command_path()), *arguments],
+        [environment.interpreter, found, *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -90,7 +90,8 @@ def _extension_command(*arguments: str) -> None:
     )
     # It says "FATAL_ERROR" on its standard output in places.
     if run.returncode or "FATAL_ERROR" in run.stdout:
-        raise BuildError(f"blender_ext {' '.join(arguments)}\n{run.stdout}{run.stderr}".rstrip())
+        command = f"Blender {version}: extension {' '.join(arguments)}"
+        raise BuildError(f"{command}\n{run.stdout}{run.stderr}".rstrip())
 
 
 if __name__ == "__main__":

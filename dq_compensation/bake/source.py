@@ -33,11 +33,13 @@ from ..scene.setup import armature_modifier, deformation_refusal, rig_of
 REACHED = 1e-4
 
 REFUSAL_BEFORE = (
-    "The modifier {modifier} of {obj} acts before {armature}, and a shape key before both. Apply "
-    "{modifier}, or turn it off in the viewport."
+    "The modifier {modifier} of {obj} acts before {armature}, where no shape key can follow it. "
+    "Apply "
+    "{modifier}, turn it off in the viewport, or move {armature} above it."
 )
 REFUSAL_PINNED = (
-    "{obj} shows one shape key alone. Turn off Show Only Shape Key (the pin below the list)."
+    "{obj} shows one shape key alone. Turn off Solo Active Shape Key below the list of shape keys "
+    "(in Blender 4.2: Shape Key Lock)."
 )
 REFUSAL_REST = "{armature} is in Rest Position. Switch it to Pose Position to bake its poses."
 REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."

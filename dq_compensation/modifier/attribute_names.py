@@ -19,9 +19,9 @@ MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint;
 REST_HEAD = f"{PREFIX}joint"
 REST_RAY = f"{PREFIX}limb"
 AMOUNT = f"{PREFIX}amount"  # `amounts` of its `core.compensation.Compensation`
-# The joints whose swing takes it along chords, three rows of the palette's table of joints, and
-SWING_JOINTS = f"{PREFIX}swing_joints"
-SWING_AMOUNTS = f"{PREFIX}swing_amounts"  # twice their `amounts`.
+# The joints whose swing takes it along chords, rows of the palette's table of joints, and
+SWING_JOINT = f"{PREFIX}swing_joint"
+SWING_AMOUNT = f"{PREFIX}swing_amount"  # twice their `amounts`, one attribute each.
 
 # Tables, written from the first vertex on: a mesh has never more sets than vertices.
 SET_BONE = f"{PREFIX}set_bone"  # palette rows, one attribute per slot
@@ -64,6 +64,8 @@ PAIR_ROWS = f"{PREFIX}pair_rows"
 # and `set_nodes.pair_offset`.
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
+# of the first row: the length of the skeleton, and 1 where there is LIMB_STATE, else 0;
+PALETTE_STATE = f"{PREFIX}palette_state"
 POSED_HEAD = f"{PREFIX}posed_head"
 POSED_RAY = f"{PREFIX}posed_ray"
 SWING = f"{PREFIX}swing"
@@ -80,7 +82,7 @@ OF_PALETTE = frozenset(
         JOINT_ROWS,
         PAIR_ROWS,
     )
-    + (BONE, BONE_MATRIX, POSED_HEAD, POSED_RAY, SWING, LIMB_STATE, POSED_PAIR)
+    + (BONE, BONE_MATRIX, PALETTE_STATE, POSED_HEAD, POSED_RAY, SWING, LIMB_STATE, POSED_PAIR)
 )
 
 

@@ -274,4 +274,5 @@ def _differs_from_others(obj: bpy.types.Object, settings: Settings, base: Base) 
 def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:
     """What of an object's Armature modifier decides which bones move a vertex of its mesh."""
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    return armature.object, armature.use_vertex_groups, armature.use_bone_envelopes
+    mask = (armature.vertex_group, armature.invert_vertex_group)
+    return armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask

@@ -49,6 +49,9 @@ VERSION = "version of the add-on"
 def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
     """Remember the state that the modifier of an object has just been made for."""
     forget(obj)
+    mesh = attribute_mesh(obj)
+    if _record(mesh, CONTENT_PROPERTY) != binding.content:
+        mesh[CONTENT_PROPERTY] = json.dumps(binding.content)
     record: dict[str, object] = dict(_state(obj, settings))
     if settings.compensates:
         record["measured by"] = _measuring_of(settings)
@@ -61,9 +64,6 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
                 use_ball_joints=settings.use_ball_joints,
             ).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
-    mesh = attribute_mesh(obj)
-    if _record(mesh, CONTENT_PROPERTY) != binding.content:
-        mesh[CONTENT_PROPERTY] = json.dumps(binding.content)
 
 
 def forget(obj: bpy.types.Object) -> None:
@@ -169,12 +169,14 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
     intact = palette is not None and is_intact(palette, rig)
     mesh = mesh_of(hidden or obj)
     attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
+    # An object that shares the mesh may have written them anew: another number of sets, perhaps.
+    weights = _record(mesh, CONTENT_PROPERTY).get("weights")
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
-        "attributes": digest(sorted(attributes), len(mesh.vertices)),
+        "attributes": digest(sorted(attributes), len(mesh.vertices), weights),
         BASE: digest(*_base(obj, modifier, armature)),
         VERSION: digest(TREE_VERSION),
     }

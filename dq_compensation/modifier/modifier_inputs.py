@@ -28,13 +28,17 @@ def has_input(modifier: bpy.types.NodesModifier, name: str) -> bool:
 
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
     """Write one input, if it has another value."""
-    identifier = identifier_of(_tree_of(modifier), name)
+    tree = _tree_of(modifier)
+    identifier = identifier_of(tree, name)
     if get_input(modifier, name) == value:
         return
     if _has_typed_inputs(modifier):
         _typed(modifier, identifier).value = value
     else:
         modifier[identifier] = value
+    if isinstance(value, bpy.types.ID):
+        # Blender notes that the modifier depends on it when the tree is set, not when an input is.
+        modifier.node_group = tree
 
 
 def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:

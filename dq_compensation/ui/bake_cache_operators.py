@@ -35,10 +35,19 @@ caches. The characters stay as they are"""
     bl_label = "Bake to Mesh Cache"
     bl_options = {"REGISTER"}
 
-    filepath: StringProperty(subtype="FILE_PATH", options={"SKIP_SAVE"})
+    filepath: StringProperty(
+        name="File Path",
+        description="The file to write. Each of several characters gets a file of its own",
+        subtype="FILE_PATH",
+        options={"SKIP_SAVE"},
+    )
     filter_glob: StringProperty(default="*.pc2;*.mdd;*.abc", options={"HIDDEN"})
-    cache_format: EnumProperty(name="Format", description="Of the file", items=CACHE_FORMATS)
-    step: IntProperty(name="Step", description="Frames from one to the next", default=1, min=1)
+    cache_format: EnumProperty(
+        name="Format", description="The format of the file", items=CACHE_FORMATS
+    )
+    step: IntProperty(
+        name="Step", description="1 writes every frame, 2 every second frame", default=1, min=1
+    )
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True

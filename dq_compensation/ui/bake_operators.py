@@ -40,7 +40,7 @@ _TARGETS = (
     (
         "DUAL_QUATERNION",
         "Armature, Preserve Volume",
-        "For Blender: the Armature modifier with Preserve Volume, which needs smaller keys",
+        "For Blender: the Armature modifier with Preserve Volume. The keys are smaller",
     ),
 )
 _ONTO = (
@@ -85,12 +85,14 @@ class BakesKeys:
     KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
 
     target: EnumProperty(
-        name="Deformed By", description="The deformation where the keys are used", items=_TARGETS
+        name="Deformed By",
+        description="What deforms the mesh in the program that uses the keys",
+        items=_TARGETS,
     )
     onto: EnumProperty(name="Onto", description="The object that gets the keys", items=_ONTO)
     tolerance: FloatProperty(
         name="Tolerance (mm)",
-        description="Leave out keys that move no vertex by more than this",
+        description="Leave out keys that move no vertex by more than this, in millimetres",
         default=0.1,
         min=0.0,
         soft_max=10.0,
@@ -98,14 +100,14 @@ class BakesKeys:
     )
     name_pattern: StringProperty(
         name="Key Names",
-        description="The names of the shape keys: {bone} becomes the name of the bone, {angle} the "
-        "angle or the pose",
+        description="The names of the shape keys. {bone} stands for the name of the bone, {angle} "
+        "for the angle or the pose",
         default="{bone} {angle}",
         maxlen=63,
     )
     overwrite: BoolProperty(
         name="Replace Earlier Bake",
-        description="First remove the correctives that these bones have from an earlier bake",
+        description="First remove the correctives of these bones from an earlier bake",
         default=True,
     )
     much_memory: BoolProperty(
@@ -125,10 +127,10 @@ class BakesKeys:
         """Says in a dialog of `DIALOG_WIDTH` what happens to the character."""
         state = "on" if self.target == "DUAL_QUATERNION" else "off"
         text = (
-            "Afterwards the character is hidden, and the copy stands at its place."
+            "After the bake, the character is hidden, and the copy stands at its place."
             if self.onto == "COPY"
-            else "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its "
-            f"Armature modifier is turned {state}."
+            else "After the bake, DQ Compensation is disabled on the character, and Preserve "
+            f"Volume of its Armature modifier is turned {state}."
         )
         draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), "INFO")
 
@@ -137,10 +139,14 @@ class BakesFrames:
     """The range of the operators that bake frames."""
 
     first: IntProperty(
-        name="First Frame", description="Without it the scene's first frame", options={"SKIP_SAVE"}
+        name="First Frame",
+        description="The first frame. If it is not set: the scene's first frame",
+        options={"SKIP_SAVE"},
     )
     last: IntProperty(
-        name="Last Frame", description="Without it the scene's last frame", options={"SKIP_SAVE"}
+        name="Last Frame",
+        description="The last frame. If it is not set: the scene's last frame",
+        options={"SKIP_SAVE"},
     )
 
     def range(self, context: Context) -> tuple[int, int]:
@@ -159,10 +165,12 @@ as DQ Compensation does"""
     bl_label = "Bake Pose"
     bl_options = {"REGISTER", "UNDO"}
 
-    key_name: StringProperty(name="Name", description="Of the shape key", default="Pose", maxlen=63)
+    key_name: StringProperty(
+        name="Name", description="The name of the shape key", default="Pose", maxlen=63
+    )
     overwrite: BoolProperty(
         name="Overwrite",
-        description="Give a key of this name the new shape. Otherwise a new one is added",
+        description="Give a key of this name the new shape. Off: add another key",
         default=False,
     )
 
@@ -195,14 +203,14 @@ deformation without DQ Compensation. Esc stops"""
 
     step: IntProperty(
         name="Step",
-        description="Frames from one key to the next. The last frame always gets one",
+        description="1 bakes every frame, 2 every second frame. The last frame always gets a key",
         default=1,
         min=1,
     )
     tolerance: FloatProperty(
         name="Tolerance (mm)",
-        description="Leave out frames that interpolation between other keys gives to within this "
-        "distance, mm. 0 keeps all frames",
+        description="Leave out a frame if the keys around it give the same shape within this "
+        "distance, in millimetres. 0 keeps all frames",
         default=0.0,
         min=0.0,
         soft_max=10.0,
@@ -210,14 +218,14 @@ deformation without DQ Compensation. Esc stops"""
     )
     name_pattern: StringProperty(
         name="Key Names",
-        description="The names of the shape keys: {frame} becomes the number of the frame, "
-        "{frame:04d} the same with four digits",
+        description="The names of the shape keys. {frame} stands for the frame number, {frame:04d} "
+        "for the number with four digits",
         default="Frame {frame:04d}",
         maxlen=63,
     )
     overwrite: BoolProperty(
         name="Replace Earlier Bake",
-        description="First remove the keys of any frame that have such names, with their animation",
+        description="First remove the shape keys that have such names, with their animation",
         default=True,
     )
 

@@ -20,7 +20,7 @@ _POSES = (
     (
         "RANGE",
         "Range of Motion",
-        "Random poses in which all of the joints bend and twist at once",
+        "Random poses: all joints bend and twist at the same time",
     ),
     ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
     ("FRAMES", "Whole Action", "All frames of the armature's action"),
@@ -52,40 +52,39 @@ deforms the character like DQ Compensation. Esc stops"""
     bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
     helpers: IntProperty(
         name="Helpers",
-        description="Helper bones for each joint; 0: as few as the tolerance needs",
+        description="Helper bones for each joint. 0: as few as the tolerance needs",
         default=0,
         min=0,
         max=4,
     )
     influences: IntProperty(
         name="Influences",
-        description="How many bones a vertex follows at most: 4 or 8 for most engines; 0: any "
-        "number",
+        description="The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
         default=4,
         min=0,
         soft_max=8,
     )
     tolerance: FloatProperty(
         name="Tolerance (mm)",
-        description="A joint that is nearer to the deformation than this gets no more helper bones",
+        description="Give a joint more helper bones until its error is below this, in millimetres",
         default=0.5,
         min=0.001,
         soft_max=10.0,
         precision=3,
     )
     poses: EnumProperty(
-        name="Poses", description="The poses that the result is fitted to", items=_POSES
+        name="Poses", description="The poses in which the result has to fit", items=_POSES
     )
     bend: FloatProperty(
-        name="Bend",
-        description="How far the joints bend, degrees",
+        name="Bend (°)",
+        description="How far the joints bend, in degrees",
         default=90.0,
         min=1.0,
         max=170.0,
     )
     twist: FloatProperty(
-        name="Twist",
-        description="How far the bones twist both ways, degrees",
+        name="Twist (°)",
+        description="How far the bones twist to either side, in degrees",
         default=60.0,
         min=0.0,
         max=170.0,
@@ -99,26 +98,25 @@ deforms the character like DQ Compensation. Esc stops"""
     )
     key_every_frame: BoolProperty(
         name="All Frames",
-        description="Key every frame. Otherwise only those that interpolation does not give to "
-        "within the tolerance",
+        description="Key every frame. Off: key only the frames that the tolerance needs",
         default=True,
     )
     with_correctives: BoolProperty(
         name="With Correctives",
-        description="Bake what the bones leave off to shape keys that follow the bones, by drivers",
+        description="Add shape keys with drivers for the error that the helper bones leave",
         default=False,
     )
     bone_limit: IntProperty(
         name="Bone Limit",
-        description="The largest number of deforming bones that the engine takes; 0: any number",
+        description="The most deforming bones that the engine allows. 0: no limit",
         default=0,
         min=0,
         soft_max=1024,
     )
     overwrite: BoolProperty(
         name="Replace Earlier Bake",
-        description="First remove the helper bones of an earlier bake, and give the mesh the "
-        "weights back that it had before",
+        description="First remove the helper bones of an earlier bake and give the mesh its former "
+        "weights back",
         default=True,
     )
 
@@ -136,10 +134,11 @@ deforms the character like DQ Compensation. Esc stops"""
         row.prop(self, "key_every_frame")
         self.draw_bone_count(context, column)
         text = (
-            "Afterwards the character is hidden, and the copy stands at its place."
+            "After the bake, the character is hidden, and the copy stands at its place."
             if self.onto == "COPY"
-            else "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its "
-            "Armature modifier is turned off. The weights are kept in the mesh."
+            else "After the bake, DQ Compensation is disabled on the character, and Preserve "
+            "Volume of its Armature modifier is turned off. The mesh keeps its former weights for "
+            "Replace Earlier Bake."
         )
         draw_lines(column, broken_lines(text, DIALOG_WIDTH - 60), "INFO")
 

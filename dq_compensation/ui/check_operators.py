@@ -70,8 +70,12 @@ class _OfIssue:
     object_name: StringProperty(
         name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
     )
-    check: StringProperty(name="Check", description="Its name", options={"HIDDEN", "SKIP_SAVE"})
-    key: StringProperty(name="Key", description="Its key", options={"HIDDEN", "SKIP_SAVE"})
+    check: StringProperty(
+        name="Check", description="The name of the check", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    key: StringProperty(
+        name="Key", description="The key of the problem", options={"HIDDEN", "SKIP_SAVE"}
+    )
 
 
 class DQC_OT_fix(_OfIssue, Operator):

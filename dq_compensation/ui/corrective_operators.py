@@ -21,8 +21,8 @@ DIRECTIONS = (
     (
         "LIMBS",
         "As the Limb Bends",
-        "For hinges, like elbows and knees: about the normal of the plane in which the limb is "
-        "bent at rest, or the bone's X axis where it is straight",
+        "For hinges, like elbows and knees. The limb goes on bending as it is bent at rest. A "
+        "straight limb bends about the X axis of the bone",
     ),
     ("X", "X Axis", "For hinges that bend about the bone's X axis"),
     ("Z", "Z Axis", "For hinges that bend about the bone's Z axis"),
@@ -35,7 +35,7 @@ DIRECTIONS = (
     (
         "ACTION",
         "Poses of the Action",
-        "Every keyed frame of the armature's action is a pose: each bone as it is turned there",
+        "Each keyed frame of the armature's action is a pose",
     ),
 )
 
@@ -53,23 +53,23 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         name="Bend", description="The axes that the bones bend about", items=DIRECTIONS
     )
     angles: StringProperty(
-        name="Angles",
-        description="Degrees from rest, separated by commas. Each becomes a shape key",
+        name="Angles (°)",
+        description="The angles in degrees, separated by commas. Each becomes a shape key",
         default="45, 90",
     )
     both_ways: BoolProperty(
         name="Both Ways",
-        description="Bend hinges backwards as well. A limb that is bent at rest goes back to "
-        "straight and no further",
+        description="Bend hinges backwards, too. A limb that is bent at rest becomes straight and "
+        "goes no further",
         default=True,
     )
     twist: BoolProperty(
-        name="Twist", description="Twist the bones about themselves as well", default=False
+        name="Twist", description="Twist the bones about themselves, too", default=False
     )
     twist_angles: StringProperty(
-        name="Twist Angles",
-        description="Degrees, separated by commas. Each becomes two shape keys, one for each "
-        "direction",
+        name="Twist Angles (°)",
+        description="The angles in degrees, separated by commas. Each becomes two shape keys, one "
+        "for each direction",
         default="60, 90",
     )
 

@@ -49,8 +49,8 @@ class _OfCrowd(Refusing, Operator):
 
 
 class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
-    """Make posed meshes of the crowd and an object that picks from them in every frame, for \
-renders and for files without this add-on. An earlier bake is replaced. Esc stops"""
+    """Make the crowd real geometry, for renders and for files without this add-on: posed \
+meshes, and an object that shows them in the right frames. An earlier bake is replaced. Esc stops"""
 
     bl_idname = "dqc.bake_crowd"
     bl_label = "Bake Crowd"
@@ -58,8 +58,8 @@ renders and for files without this add-on. An earlier bake is replaced. Esc stop
 
     tolerance: FloatProperty(
         name="Tolerance (mm)",
-        description="No vertex is farther than this from where it is drawn: the smaller, the more "
-        "meshes",
+        description="The largest distance of a vertex from where the crowd is drawn, in "
+        "millimetres. A smaller tolerance makes more meshes",
         default=10.0,
         min=0.01,
         soft_min=0.5,
@@ -68,7 +68,7 @@ renders and for files without this add-on. An earlier bake is replaced. Esc stop
     )
     motion_blur: BoolProperty(
         name="Motion Blur",
-        description="Give the posed meshes velocities, by which Cycles blurs what moves",
+        description="Give the posed meshes velocities, so that Cycles blurs what moves",
         default=True,
     )
     modifiers: BoolProperty(

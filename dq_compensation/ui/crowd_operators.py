@@ -42,7 +42,7 @@ def characters(context: Context) -> dict[Object, list[Object]]:
 
 
 class DQC_OT_crowd_add(Refusing, Operator):
-    """Add an Empty that stands for a crowd of the selected characters, playing their takes"""
+    """Add a crowd of the selected characters, which play their takes. An Empty stands for it"""
 
     bl_idname = "dqc.crowd_add"
     bl_label = "Add Crowd"

@@ -51,7 +51,7 @@ class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
     bl_region_type = "UI"
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 45
-    help_page = "guide"
+    help_page = "crowds"
     help_section = "crowds"
 
     @classmethod

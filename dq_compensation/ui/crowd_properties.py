@@ -30,7 +30,7 @@ LAYOUTS = (
 FAR_FIGURES = (
     ("SAME", "As the Others", "Like figures that are near"),
     ("HALF_RATE", "Half Rate", "Posed in every second frame"),
-    ("LINEAR", "Linear", "By the method Linear, which is faster"),
+    ("LINEAR", "Linear", "Deformed by the method Linear, which is faster"),
 )
 
 # Library overrides can change them. They cannot be animated: figures are arranged once, not in
@@ -79,8 +79,8 @@ class DQCompensationCrowdRole(PropertyGroup):
     )
     fade_frames: FloatProperty(
         name="Fade",
-        description="The frames of the take over which the next one takes over, before the first "
-        "one ends",
+        description="How many frames before its end the first take begins to blend into the next "
+        "one",
         default=10.0,
         min=0.0,
         soft_max=50.0,
@@ -97,7 +97,7 @@ class DQCompensationCrowd(PropertyGroup):
     )
     count: IntProperty(
         name="Figures",
-        description="How many figures there are. On points: at most",
+        description="How many figures there are. With the layout Points: how many at most",
         default=32,
         min=0,
         max=1_000_000,
@@ -113,7 +113,11 @@ class DQCompensationCrowd(PropertyGroup):
     roles: CollectionProperty(
         type=DQCompensationCrowdRole, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
-    active_role: IntProperty(name="Active Role", override={"LIBRARY_OVERRIDABLE"})
+    active_role: IntProperty(
+        name="Active Role",
+        description="The role that is chosen in the list",
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     layout: EnumProperty(
         name="Layout", description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
     )
@@ -134,7 +138,7 @@ class DQCompensationCrowd(PropertyGroup):
     )
     columns: IntProperty(
         name="Columns",
-        description="The figures in a row. 0: as many as make the grid square",
+        description="How many figures stand in a row. 0: as many as make the grid square",
         min=0,
         soft_max=100,
         **_OF_CROWDS,
@@ -149,7 +153,8 @@ class DQCompensationCrowd(PropertyGroup):
     )
     phase_spread: FloatProperty(
         name="Phase Spread",
-        description="The part of the take over which figures begin: with 0, all move alike",
+        description="How much the figures differ in time. 0: all move alike. 1: they are spread "
+        "over the whole take",
         default=1.0,
         min=0.0,
         max=1.0,
@@ -206,20 +211,20 @@ class DQCompensationCrowd(PropertyGroup):
     )
     start_frame: IntProperty(
         name="Start Frame",
-        description="The frame of the scene at which each figure is at its phase",
+        description="The frame of the scene in which the takes begin, each figure at its phase",
         default=1,
         **_OF_CROWDS,
     )
     far_distance: FloatProperty(
         name="Far From",
-        description="Figures farther from the view than this are far. 0: none is",
+        description="Figures farther than this from the view are far. 0: no figure is far",
         min=0.0,
         subtype="DISTANCE",
         **_OF_CROWDS,
     )
     far_figures: EnumProperty(
         name="Far Figures",
-        description="How figures that are far are deformed",
+        description="What is simplified for figures that are far",
         items=FAR_FIGURES,
         default="HALF_RATE",
         **_OF_CROWDS,

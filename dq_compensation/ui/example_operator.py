@@ -74,7 +74,10 @@ class OnOneExample(ExampleOperator):
     """An operator on one of the example poses."""
 
     index: IntProperty(
-        name="Index", description="-1: the active one", default=-1, options={"HIDDEN"}
+        name="Index",
+        description="The example pose in the list. -1: the active one",
+        default=-1,
+        options={"HIDDEN"},
     )
 
     def chosen(self, obj: Object) -> int:

@@ -121,7 +121,7 @@ class _OnSupport(ExampleOperator):
 
     bone: StringProperty(
         name="Bone",
-        description="Whose support; empty: the bone of the panel, or the active one",
+        description="The bone of the support. Empty: the bone of the panel, or the active one",
         options={"SKIP_SAVE"},
     )
 

@@ -42,8 +42,12 @@ the mode applies the shape"""
     bone: StringProperty(
         name="Bone", description="The bone to pose. Empty: the bone of the panel, or the active one"
     )
-    name: StringProperty(name="Name", description="Of the pose. Empty: the bone and a number")
-    mode: EnumProperty(name="Shape In", description="Which mode to go to", items=_MODES_OR_NONE)
+    name: StringProperty(
+        name="Name", description="The name of the pose. Empty: the bone and a number"
+    )
+    mode: EnumProperty(
+        name="Shape In", description="The mode in which you shape it", items=_MODES_OR_NONE
+    )
 
     @classmethod
     def description(cls, context: Context, properties: OperatorProperties) -> str:
@@ -98,7 +102,7 @@ class DQC_OT_example_edit(OnOneExample, Operator):
     bl_idname = "dqc.example_edit"
     bl_label = "Edit"
 
-    mode: EnumProperty(name="Shape In", description="Which mode to go to", items=MODES)
+    mode: EnumProperty(name="Shape In", description="The mode in which you shape it", items=MODES)
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:

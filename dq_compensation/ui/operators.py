@@ -24,7 +24,7 @@ def _names(objects: list[Object]) -> str:
 
 class DQC_OT_enable(Refusing, Operator):
     """Deform the selected characters with DQ Compensation. Their Armature modifiers stay in the \
-stack, turned off"""
+stack, and Disable restores every setting"""
 
     bl_idname = "dqc.enable"
     bl_label = "Enable"
@@ -60,7 +60,8 @@ def _warnings_of(obj: Object) -> tuple[str | None, str | None]:
 
 
 class DQC_OT_disable(Refusing, Operator):
-    """Deform the selected characters by their Armature modifiers again. Restores every setting"""
+    """Deform the selected characters by their Armature modifiers again, with every setting \
+as it was before"""
 
     bl_idname = "dqc.disable"
     bl_label = "Disable"
@@ -91,7 +92,7 @@ class DQC_OT_disable(Refusing, Operator):
 
 
 class DQC_OT_refresh(Refusing, Operator):
-    """Read the mesh, its weights and its armature again, and retry what failed"""
+    """Read the mesh, its weights and its armature again, and try again what has failed"""
 
     bl_idname = "dqc.refresh"
     bl_label = "Refresh"

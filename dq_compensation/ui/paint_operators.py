@@ -181,7 +181,12 @@ class DQC_OT_weights_smooth(_WeightsOperator, Operator):
         subtype="FACTOR",
     )
     iterations: IntProperty(
-        name="Iterations", description="How many times", default=4, min=1, max=200, soft_max=50
+        name="Iterations",
+        description="How often the weights are smoothed",
+        default=4,
+        min=1,
+        max=200,
+        soft_max=50,
     )
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:

@@ -27,7 +27,7 @@ class VIEW3D_PT_dq_compensation_play(WithHelp, Panel):
     bl_region_type = "UI"
     bl_parent_id = "VIEW3D_PT_dq_compensation_playback"
     bl_options = {"DEFAULT_CLOSED"}
-    help_page = "guide"
+    help_page = "crowds"
     help_section = "takes"
 
     @classmethod

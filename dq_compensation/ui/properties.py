@@ -28,29 +28,32 @@ METHODS = (
     (
         "COMPENSATED",
         "Compensated",
-        "Dual quaternions without their bulge: twisted joints keep their volume as with Preserve "
-        "Volume, and bent joints do not bulge",
+        "Joints keep their volume when they twist and do not bulge when they bend. Right for most "
+        "characters",
     ),
     (
         "DUAL_QUATERNION",
         "Dual Quaternion",
-        "The same as the Armature modifier's Preserve Volume: no collapse, but joints bulge",
+        "The same as Preserve Volume of the Armature modifier: joints keep their volume when they "
+        "twist, but bulge when they bend",
     ),
     (
         "SPHERICAL_JOINT",
         "Spherical Joint",
-        "Blends rotations about the joint that a vertex's bones share",
+        "Turns each vertex about the joint that its bones share. Joints bulge much as with Dual "
+        "Quaternion. The base of By Example",
     ),
     (
         "SPHERICAL_JOINT_BY_EXAMPLE",
         "By Example",
-        "Shows the shapes that you sculpted for example poses, such as a raised shoulder or a "
-        "flexed biceps, and blends between them",
+        "Blends between shapes that you have sculpted for some poses, such as a raised shoulder or "
+        "a flexed biceps",
     ),
     (
         "LINEAR",
         "Linear",
-        "The same as the plain Armature modifier: elbows collapse, wrists wring like a wet cloth",
+        "The same as the Armature modifier without Preserve Volume: bent elbows become thin, and "
+        "twisted wrists collapse",
     ),
 )
 
@@ -73,12 +76,13 @@ CURVES = (
     (
         "MEASURED",
         "Measured",
-        "Keeps the skin at its rest distance from the limbs. Right for most characters",
+        "Keeps the skin at the distance from the limbs that it has at rest. Right for most "
+        "characters",
     ),
     ("FITTED", "Fitted", "The published curve. For weights that are half and half at the joint"),
     ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones have the same weight"),
-    ("MODELLED", "Modelled", "Like Fitted, for weights that were made by smoothing over the joint"),
-    ("SLIDES", "Strong", "Acts further away from the joint. For wide, soft weights"),
+    ("MODELLED", "Modelled", "Like Fitted, for weights that were smoothed over the joint"),
+    ("SLIDES", "Strong", "Like Fitted, but acts farther from the joint. For wide, soft weights"),
 )
 
 EXAMPLE_BASES = (
@@ -179,7 +183,8 @@ class DQCompensationSettings(PropertyGroup):
     )
     factor: FloatProperty(
         name="Factor",
-        description="How much of the compensation acts: 0 is the method Dual Quaternion, 1 all",
+        description="How much of the compensation acts: 0 gives the method Dual Quaternion, 1 all "
+        "of it",
         default=1.0,
         min=0.0,
         max=1.0,
@@ -188,7 +193,7 @@ class DQCompensationSettings(PropertyGroup):
     )
     curve: EnumProperty(
         name="Curve",
-        description="How the compensation changes over a joint",
+        description="The formula of the compensation",
         items=CURVES,
         default="MEASURED",
         **_ACTING,
@@ -206,38 +211,44 @@ class DQCompensationSettings(PropertyGroup):
     )
     limb_axis: EnumProperty(
         name="Limb Axis",
-        description="The axis of the bones that points along the limb. Try the axes in turn if "
-        "the joints of an imported rig bulge more instead of less",
+        description="The axis of the bones that points along the limb. If a joint of an imported "
+        "rig bulges more instead of less, try the axes in turn",
         items=LIMB_AXES,
         default="AUTO",
         **_ACTING,
     )
     use_mesh_joints: BoolProperty(
         name="Mesh Joints",
-        description="Compensate between bones that continue one another on the mesh although "
-        "neither is above the other in the hierarchy, as in flat skeletons and control rigs",
+        description="Also compensate between two bones that share skin although neither is above "
+        "the other in the hierarchy, as in flat skeletons and control rigs",
         default=True,
         **_ACTING,
     )
     use_ball_joints: BoolProperty(
         name="Ball Joints",
         description="Take the bulge away at shoulders, hips and feet, too, where limbs swing to "
-        "all sides. Posed frames take a third longer in the modifier display",
+        "all sides. Posed frames take a fifth to a third longer in the modifier display",
         default=False,
         **_ACTING,
     )
     examples: CollectionProperty(type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"})
     example_bones: CollectionProperty(type=DQCompensationExampleBone)
-    active_example: IntProperty(name="Active Example", options={"SKIP_SAVE"})
+    active_example: IntProperty(
+        name="Active Example",
+        description="The example pose that is chosen in the list",
+        options={"SKIP_SAVE"},
+    )
     example_bone: StringProperty(
         name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
     )
     support_bone: StringProperty(
-        name="Support Of", description="The bone whose support the overlay shows", **_ACTING
+        name="Support Of",
+        description="The bone whose support the overlay shows",
+        **_ACTING,
     )
     example_base: EnumProperty(
         name="Base",
-        description="The method that the example poses correct",
+        description="The method that the examples correct",
         items=EXAMPLE_BASES,
         default="SPHERICAL_JOINT",
         **_ACTING,
@@ -264,7 +275,11 @@ class DQCompensationSettings(PropertyGroup):
     takes: CollectionProperty(
         type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
-    active_take: IntProperty(name="Active Take", override={"LIBRARY_OVERRIDABLE"})
+    active_take: IntProperty(
+        name="Active Take",
+        description="The take that is chosen in the list",
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     playback: PointerProperty(type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"})
     # Of an Empty.
     crowd: PointerProperty(type=DQCompensationCrowd, override={"LIBRARY_OVERRIDABLE"})

@@ -47,8 +47,8 @@ def _source(context: Context) -> Object | None:
 
 
 class DQC_OT_settings_copy(Refusing, Operator):
-    """Give method, factor, curve, axis and groups of the active character to the other selected \
-ones. It enables nothing"""
+    """Give the method and all its settings of the active character to the other selected ones. It \
+enables nothing"""
 
     bl_idname = "dqc.settings_copy"
     bl_label = "Copy Settings to Selected"
@@ -108,7 +108,7 @@ class DQC_MT_presets(Menu):
 
 
 class DQC_OT_preset_add(AddPresetBase, Operator):
-    """Add or remove a preset: method, factor, curve, limb axis and mesh joints"""
+    """Add or remove a preset of the method and its settings, without vertex groups"""
 
     bl_idname = "dqc.preset_add"
     bl_label = "Add Preset"

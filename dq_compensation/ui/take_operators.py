@@ -66,14 +66,14 @@ and shape keys. The take plays without the armature. Esc stops"""
 
     take_name: StringProperty(
         name="Name",
-        description="The name of the take. One of this name is replaced. Empty: the action's name",
+        description="The name of the take. A take with this name is replaced. Empty: the name of "
+        "the action",
         maxlen=63,
         options={"SKIP_SAVE"},
     )
     tolerance: FloatProperty(
         name="Tolerance (mm)",
-        description="Leave out keys without which the skin moves by no more than this. 0 keeps "
-        "every frame",
+        description="How far the skin may be off between keys, in millimetres. 0 keeps every frame",
         default=0.5,
         min=0.0,
         soft_max=10.0,

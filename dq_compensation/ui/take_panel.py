@@ -54,7 +54,7 @@ class VIEW3D_PT_dq_compensation_playback(WithHelp, Panel):
     bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 40
-    help_page = "guide"
+    help_page = "crowds"
     help_section = "takes"
 
     @classmethod

@@ -108,17 +108,17 @@ class DQCompensationPlayback(PropertyGroup):
 
     playing: BoolProperty(
         name="Play Take",
-        description="The GPU display plays the take. Blender need not evaluate the armature",
+        description="Play the take in the GPU display, in the place of the pose of the armature",
         **_PLAYED,
     )
     take: StringProperty(name="Take", description="The take that plays", **_PLAYED)
     loop: BoolProperty(
         name="Loop",
-        description="Begin again after the last frame. The last frame is played as the first",
+        description="Begin again after the last frame, which counts as the first one",
         default=True,
         **_PLAYED,
     )
-    phase: FloatProperty(name="Phase", description="Frames that the take is ahead", **_PLAYED)
+    phase: FloatProperty(name="Phase", description="How many frames the take is ahead", **_PLAYED)
     speed: FloatProperty(
         name="Speed",
         description="1 is the speed of the take; negative values play it backwards",
@@ -132,12 +132,12 @@ class DQCompensationPlayback(PropertyGroup):
     )
     fade_start: FloatProperty(
         name="Fade Start",
-        description="The frame of the scene in which the second take begins to take over",
+        description="The frame of the scene in which the change to the second take begins",
         **_PLAYED,
     )
     fade_frames: FloatProperty(
         name="Fade Frames",
-        description="The frames over which the second take takes over",
+        description="How many frames the change to the second take lasts",
         default=10.0,
         min=0.0,
         **_PLAYED,

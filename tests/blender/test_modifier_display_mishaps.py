@@ -28,7 +28,9 @@ from tests.blender.scene_builders import (
     pose_at_random,
     skin,
 )
+from tests.limb import build_limb, pose_limb
 
+# In parts of the size: node trees compute in float32.
 TOLERANCE = 1e-4
 
 
@@ -154,6 +156,39 @@ def test_objects_that_share_a_mesh_may_be_bound_otherwise(
     pose_at_random(armature, seed=4)
     assert error(obj) <= TOLERANCE
     assert error(twin) <= TOLERANCE
+
+
+def test_weights_of_a_shared_mesh_are_followed_by_all_who_share_it() -> None:
+    obj, armature = build_limb()
+    obj.dq_compensation.method = "SPHERICAL_JOINT"  # type: ignore[attr-defined]
+    enable(obj)
+    twin = obj.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    check()
+    pose_at_random(armature, seed=4)
+    # A set of bones that no vertex had: the tree is told how many sets there are.
+    obj.vertex_groups["Hand"].add(range(0, 800, 7), 0.3, "REPLACE")
+    obj.data.update()
+    check()
+    assert error(obj) <= TOLERANCE
+    assert error(twin) <= TOLERANCE
+
+
+def test_another_armature_is_followed_though_nobody_else_needs_its_palette() -> None:
+    obj, _ = build_limb("Arm")
+    enable(obj)
+    sleeve = obj.copy()
+    sleeve.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(sleeve)
+    other, rig = build_limb("Other")
+    enable(other)
+    # What is in no scene is not evaluated, nor is the palette for it alone.
+    bpy.context.scene.collection.objects.unlink(other)
+    check()
+    obj.modifiers["Armature"].object = rig
+    check()
+    pose_limb(rig)
+    assert error(obj) <= TOLERANCE
 
 
 def test_a_pose_that_is_no_number_is_reported_with_the_bones_name() -> None:

@@ -1,0 +1,77 @@
+"""Draws the pictures of the guide: each method at an elbow, a wrist and a shoulder of a human.
+
+make demo-methods        or        .venv-5.2/bin/python scripts/demo_methods.py
+
+It writes `docs/method_<method>.jpg`: look at them before they are committed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import bpy
+from PIL import Image, ImageDraw
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import dq_compensation
+from demo import PROJECT, DemoError, start_gpu
+from demo_closeups import FRAMINGS, METHODS, Row, Studio
+from demo_drawing import font
+from demo_sheet import PAGE, TEXT, picture
+from dq_compensation.core.deform import Method
+from human_model import build_human
+from human_poses import named_poses
+
+FOLDER = PROJECT / "docs"
+JOINTS = ("elbow", "wrist", "shoulder")
+WIDTH, HEIGHT, GAP, CAPTION_HEIGHT = 300, 240, 8, 30
+# Of a JPEG: small files without visible blocks.
+QUALITY = 88
+
+
+def pictures() -> dict[Method, Image.Image]:
+    """The picture of each method, on the GPU."""
+    poses = named_poses("default")
+    studio = Studio(*build_human("default"))
+    rows = [studio.close_up(key, poses[key], FRAMINGS[key], (WIDTH, HEIGHT)) for key in JOINTS]
+    return {method: strip(rows, method) for method in METHODS}
+
+
+def strip(rows: Sequence[Row], method: Method) -> Image.Image:
+    """One method in all poses, with the outline of DUAL_QUATERNION, and what was done below."""
+    width = len(rows) * (WIDTH + GAP) - GAP
+    page = Image.new("RGB", (width, HEIGHT + CAPTION_HEIGHT), PAGE)
+    pen = ImageDraw.Draw(page)
+    for number, row in enumerate(rows):
+        x = number * (WIDTH + GAP)
+        drawn = picture(row.of(method), row.of("DUAL_QUATERNION"))
+        page.paste(Image.fromarray(drawn), (x, 0))
+        middle = (x + WIDTH // 2, HEIGHT + CAPTION_HEIGHT // 2)
+        pen.text(middle, row.title, TEXT, font(15), anchor="mm")
+    return page
+
+
+def main() -> int:
+    try:
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        start_gpu()
+    except DemoError as error:
+        print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
+        return 1
+    dq_compensation.register()
+    for method, image in pictures().items():
+        path = FOLDER / f"method_{method.lower()}.jpg"
+        image.save(path, quality=QUALITY, optimize=True)
+        print(f"{path.relative_to(PROJECT)}: {path.stat().st_size / 1000:.0f} kB", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    sys.stdout.flush()
+    # Blender's own clean-up can hang without a window.
+    os._exit(exit_code)
