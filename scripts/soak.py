@@ -60,6 +60,8 @@ def _run(actions: int, seed: int, log: bool) -> bool:
         f"a reason shown {seen.reported} times, {memory:.0f} MB",
         flush=True,
     )
+    if log:
+        print(", ".join(f"{what} {count}" for what, count in sorted(seen.done.items())))
     return True
 
 
@@ -68,6 +70,9 @@ def _print_at_once(line: str) -> None:
 
 
 if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # Sets have the same order in every run.
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"PYTHONHASHSEED": "0"})
     status = main()
     sys.stdout.flush()
     # Blender's own clean-up is of no interest here.
