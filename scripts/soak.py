@@ -1,9 +1,11 @@
 """Do what users do, at random, and look after each action whether all is well, on one Blender.
 
     .venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1] [--log]
+    .venv-5.2/bin/python scripts/soak.py --frames 10000
 
-The exit code is 1 when something was wrong. Run with `--log` what crashes: it prints each action
-before what it leaves is looked at.
+With `--frames` it plays so many frames instead, and measures what has grown. The exit code is 1
+when something was wrong. Run with `--log` what crashes: it prints each action before what it leaves
+is looked at.
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ sys.path.insert(0, str(PROJECT))
 import bpy
 
 import dq_compensation
+from tests.soak.growth import grown, play
 from tests.soak.soak import SoakError, soak
+
+# Frames until caches and allocators have what they need.
+WARM_UP = 1000
 
 
 def main() -> int:
@@ -30,9 +36,12 @@ def main() -> int:
     parser.add_argument("--actions", type=int, default=2000, help="of each run")
     parser.add_argument("--seed", type=int, default=1, help="of the first run, the next have more")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--frames", type=int, help="play so many frames instead")
     parser.add_argument("--log", action="store_true", help="print each action")
     options = parser.parse_args()
     faulthandler.enable()
+    if options.frames:
+        return 0 if _play(options.frames) else 1
     results = [
         _run(options.actions, seed, options.log)
         for seed in range(options.seed, options.seed + options.runs)
@@ -63,6 +72,23 @@ def _run(actions: int, seed: int, log: bool) -> bool:
     if log:
         print(", ".join(f"{what} {count}" for what, count in sorted(seen.done.items())))
     return True
+
+
+def _play(frames: int) -> bool:
+    """Play frames and print what has grown; whether nothing has."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    dq_compensation.register()
+    began = time.perf_counter()
+    before, after = play(frames, WARM_UP)
+    took = time.perf_counter() - began
+    print(
+        f"Blender {bpy.app.version_string}: {frames} frames in {took:.0f} s, "
+        f"{after.process / 1e6:.1f} MB ({(after.process - before.process) / 1e3:+.0f} KB), "
+        f"Python objects {after.objects - before.objects:+}, "
+        f"data-blocks {after.data - before.data:+}, handlers {after.handlers - before.handlers:+}",
+        flush=True,
+    )
+    return not grown(before, after)
 
 
 def _print_at_once(line: str) -> None:

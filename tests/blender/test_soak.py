@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -20,6 +21,7 @@ from tests.blender.enabled_scenes import disable, ours
 from tests.soak import invariants
 from tests.soak.addon_actions import EXCUSED, OPERATORS
 from tests.soak.file_actions import start
+from tests.soak.growth import grown, play
 from tests.soak.invariants import Seen, disable_everything, faults, leftovers
 from tests.soak.soak import SoakError, soak
 
@@ -139,4 +141,13 @@ def test_what_is_left_is_found() -> None:
         f"Arm has {CONTENT_PROPERTY}",
         f"Arm has {STATE_PROPERTY}",
         "Arm has a driver of ours",
+    ]
+
+
+def test_nothing_grows_from_frame_to_frame() -> None:
+    before, after = play(frames=60, warm_up=40)
+    assert not grown(before, after)
+    assert grown(after, replace(after, data=after.data + 1, objects=after.objects + 600)) == [
+        "objects",
+        "data",
     ]

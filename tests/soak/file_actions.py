@@ -21,17 +21,23 @@ NO_STEP = ("undo", "save", "new file")
 
 
 def start() -> None:
-    """Two enabled characters: one moves, one has bendy bones."""
+    """Two enabled characters that move: one has a take, one has bendy bones."""
     _, rig = build_limb("Arm")
-    for frame_number, bend in ((1, 0.2), (6, 1.2)):
-        pose_limb(rig, bend)
-        for bone in rig.pose.bones:
-            bone.keyframe_insert("rotation_euler", frame=frame_number)
+    _move(rig)
     bpy.ops.dqc.enable()
+    bpy.ops.dqc.take_cache(first=1, last=4, tolerance=5.0)
     _, bendy = build_bendy_limb(3)
     bendy.location.y = 1.0
+    _move(bendy)
     bpy.ops.dqc.enable()
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 6
+
+
+def _move(rig: bpy.types.Object) -> None:
+    for number, bend in ((1, 0.2), (6, 1.2)):
+        pose_limb(rig, bend)
+        for bone in rig.pose.bones:
+            bone.keyframe_insert("rotation_euler", frame=number)
 
 
 def frame(rng: Random) -> str:
@@ -60,7 +66,8 @@ def new_character(rng: Random) -> str | None:
     if is_crowded():
         return None
     object_mode()
-    build_limb("More")
+    _, rig = build_limb("More")
+    _move(rig)
     return "new character"
 
 
