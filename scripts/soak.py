@@ -2,10 +2,11 @@
 
     .venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1] [--log]
     .venv-5.2/bin/python scripts/soak.py --frames 10000
+    .venv-5.2/bin/python scripts/soak.py --fuzz 300 [--seed 1]
 
-With `--frames` it plays so many frames instead, and measures what has grown. The exit code is 1
-when something was wrong. Run with `--log` what crashes: it prints each action before what it leaves
-is looked at.
+With `--fuzz` it opens and uses so many damaged files instead. With `--frames` it plays so many
+frames, and measures what has grown. The exit code is 1 when something was wrong. Run with `--log`
+what crashes: it prints each action before what it leaves is looked at.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ sys.path.insert(0, str(PROJECT))
 import bpy
 
 import dq_compensation
+from tests.soak.fuzz import fuzz
 from tests.soak.growth import grown, play
 from tests.soak.soak import SoakError, soak
 
@@ -37,11 +39,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first run, the next have more")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--frames", type=int, help="play so many frames instead")
+    parser.add_argument("--fuzz", type=int, help="damage so many files instead")
+    parser.add_argument("--first", type=int, default=0, help="the first case of --fuzz")
     parser.add_argument("--log", action="store_true", help="print each action")
     options = parser.parse_args()
     faulthandler.enable()
     if options.frames:
         return 0 if _play(options.frames) else 1
+    if options.fuzz:
+        return 0 if _fuzz(options.fuzz, options.seed, options.first, options.log) else 1
     results = [
         _run(options.actions, seed, options.log)
         for seed in range(options.seed, options.seed + options.runs)
@@ -89,6 +95,18 @@ def _play(frames: int) -> bool:
         flush=True,
     )
     return not grown(before, after)
+
+
+def _fuzz(count: int, seed: int, first: int, log: bool) -> bool:
+    """Damage files and print the result; whether all was well."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    dq_compensation.register()
+    began, name = time.perf_counter(), f"Blender {bpy.app.version_string}"
+    found = fuzz(count, seed, first=first, tell=_print_at_once if log else None)
+    took = time.perf_counter() - began
+    print(*found, sep="\n")
+    print(f"{name}: {count} damaged files in {took:.0f} s, {len(found)} faults", flush=True)
+    return not found
 
 
 def _print_at_once(line: str) -> None:

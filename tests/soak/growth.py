@@ -74,6 +74,7 @@ def play(frames: int, warm_up: int) -> tuple[Measured, Measured]:
         show = _scene()
         for number in range(warm_up):
             show(number)
+        Measured.now()  # what measuring itself takes
         before = Measured.now()
         for number in range(frames):
             show(number)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import logging
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
 from random import Random
 
 import bpy
@@ -49,6 +49,18 @@ class _Printed(io.StringIO):
         return self._shown.write(text)
 
 
+@contextmanager
+def errors_of_the_addon() -> Iterator[_Errors]:
+    """Collects what the add-on logs as an error, and tracebacks of handlers."""
+    errors, log = _Errors(), logging.getLogger("dq_compensation")
+    log.addHandler(errors)
+    try:
+        with redirect_stderr(_Printed(errors)):
+            yield errors
+    finally:
+        log.removeHandler(errors)
+
+
 def soak(
     count: int,
     seed: int,
@@ -70,33 +82,27 @@ def soak(
     done = list[str]()
     weights, actions = zip(*ACTIONS, strict=True)
     start()
-    errors, seen = _Errors(), Seen()
-    log = logging.getLogger("dq_compensation")
-    log.addHandler(errors)
+    seen = Seen()
     bpy.ops.ed.undo_push(message="start")
-    try:
-        with redirect_stderr(_Printed(errors)):
-            for number in range(count):
-                if number in skipped:
-                    continue
-                rng = Random(f"{seed} {number}")
-                (action,) = rng.choices(actions, weights)
-                what = _done(action, rng, errors)
-                if what is None:
-                    continue
-                done.append(f"{number} {what}")
-                seen.done[what.split()[0]] += 1
-                if tell is not None:
-                    tell(done[-1])
-                # As in a window: the step is kept when the operator ends, then the scene is
-                # evaluated.
-                if not what.startswith(NO_STEP):
-                    bpy.ops.ed.undo_push(message=what)
-                _require_none([*errors.found, *faults(seen)], seed, done)
-            disable_everything()
-            _require_none([*errors.found, *leftovers()], seed, [*done, "disable everything"])
-    finally:
-        log.removeHandler(errors)
+    with errors_of_the_addon() as errors:
+        for number in range(count):
+            if number in skipped:
+                continue
+            rng = Random(f"{seed} {number}")
+            (action,) = rng.choices(actions, weights)
+            what = _done(action, rng, errors)
+            if what is None:
+                continue
+            done.append(f"{number} {what}")
+            seen.done[what.split()[0]] += 1
+            if tell is not None:
+                tell(done[-1])
+            # As in a window: the step is kept when the operator ends, then the scene is evaluated.
+            if not what.startswith(NO_STEP):
+                bpy.ops.ed.undo_push(message=what)
+            _require_none([*errors.found, *faults(seen)], seed, done)
+        disable_everything()
+        _require_none([*errors.found, *leftovers()], seed, [*done, "disable everything"])
     return seen
 
 
