@@ -1,4 +1,5 @@
-# make demo    a picture of the methods side by side on a real human: build/demo/comparison.png
+# make demo    a real human, before and after: build/demo/before_after.jpg, and the methods side by
+#              side: build/demo/comparison.png
 # make demo-by-example   a filmstrip of an arm with and without example poses, beside it
 # make demo-exports   glTF files of a human, as it is and after Bake to Bones, beside it
 # make demo-methods   the guide's picture of each method: docs/method_*.jpg
@@ -8,6 +9,7 @@
 # make test-all    all tests on all three, and the demo
 # make release    the zip, tested, and the text and pictures of its listing: build/release
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5" for others
+# make quality    how good each method is, beside Blender's and published ones: build/quality/quality.md
 # make benchmark   how fast everything is, as ratios within one run
 # make benchmark-farm   what a file costs a worker of a farm, and what many files cost
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
@@ -21,7 +23,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports demo-methods demo-crowd test test-all soak release benchmark benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-methods demo-crowd test test-all soak release quality benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -30,6 +32,7 @@ help:
 demo:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/demo.py
+	@$(PYTHON_5_2) scripts/demo_before_after.py
 
 demo-by-example:
 	@$(SETUP) 5.2
@@ -62,6 +65,10 @@ soak:
 release:
 	@$(SETUP)
 	@$(PYTHON_5_2) scripts/release.py
+
+quality:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/quality.py
 
 benchmark:
 	@$(PYTHON) scripts/benchmark.py

@@ -46,19 +46,20 @@ from human_model import build_human
 from human_poses import random_pose
 
 PLAIN, PRESERVE_VOLUME = "Armature", "Preserve Volume"
-FITTED, MEASURED = "FITTED", "MEASURED"
+FITTED, MEASURED, BALL_JOINTS = "FITTED", "MEASURED", "MEASURED, Ball Joints"
 MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE = "MEASURED by example", "SPHERICAL_JOINT by example"
 BY_EXAMPLE = "SPHERICAL_JOINT_BY_EXAMPLE"
 # The settings of each way, besides the curve MEASURED.
-WAYS: dict[str, dict[str, str]] = {
+WAYS: dict[str, dict[str, str | bool]] = {
     "LINEAR": {"method": "LINEAR"},
     "DUAL_QUATERNION": {"method": "DUAL_QUATERNION"},
     FITTED: {"method": "COMPENSATED", "curve": "FITTED"},
     MEASURED: {"method": "COMPENSATED"},
+    BALL_JOINTS: {"method": "COMPENSATED", "use_ball_joints": True},
     MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
     JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},
 }
-COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED)
+COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED, BALL_JOINTS)
 EXAMPLE_BONES = (16, 32, 48, 64)
 
 Prototype = tuple[bpy.types.Object, list[bpy.types.Object]]

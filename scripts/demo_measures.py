@@ -145,7 +145,9 @@ def _outer_side(away: Array, axes: LimbAxes, before: Array, after: Array) -> NDA
     return away @ inwards < 0.0
 
 
-def closed_volume(positions: Array, faces: NDArray[np.int32]) -> float:
+def closed_volume(
+    positions: Array, faces: NDArray[np.int32], loops: list[NDArray[np.int32]] | None = None
+) -> float:
     """The volume inside a piece of a closed mesh, its openings closed by fans around their centres.
 
     By the divergence theorem, each face split from its first corner.
@@ -153,9 +155,10 @@ def closed_volume(positions: Array, faces: NDArray[np.int32]) -> float:
     Args:
         positions: shape (n, 3).
         faces: shape (f, 4), quads that wind the same way.
+        loops: their `openings`, where these are known.
     """
     triangles = [positions[faces[:, [0, 1, 2]]], positions[faces[:, [0, 2, 3]]]]
-    for loop in _openings(faces):
+    for loop in openings(faces) if loops is None else loops:
         ends = positions[loop]
         centre = np.broadcast_to(ends.mean(axis=(0, 1)), (len(loop), 3))
         # The other way round than the face beside it.
@@ -164,7 +167,7 @@ def closed_volume(positions: Array, faces: NDArray[np.int32]) -> float:
     return float(np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6.0)
 
 
-def _openings(faces: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+def openings(faces: NDArray[np.int32]) -> list[NDArray[np.int32]]:
     """The boundary's loops: arrays of directed edges, shape (k, 2), as the faces run along them."""
     edges = np.concatenate([faces[:, [i, (i + 1) % 4]] for i in range(4)])
     known = set(map(tuple, edges.tolist()))

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from human_model import HumanArrays, Rig, load_human_arrays
+from human_model import Rig, load_human_arrays
 from human_poses import Quaternion, Rotations, rotation
+from quality_body import Body
 
 
 @dataclass(frozen=True, eq=False)
-class Human:
+class Human(Body):
     """The body with one rig, as `core` wants it."""
-
-    arrays: HumanArrays
-    skeleton: Skeleton
-    influences: Influences
 
     @classmethod
     def with_rig(cls, rig: Rig) -> Human:
@@ -40,12 +35,7 @@ class Human:
         influences = Influences.from_triples(
             arrays.weight_vertex, arrays.weight_bone, arrays.weight, len(arrays.vertices)
         )
-        return cls(arrays, skeleton, influences)
-
-    @cached_property
-    def rest(self) -> NDArray[np.float64]:
-        """Shape (n, 3)."""
-        return self.arrays.vertices.astype(np.float64)
+        return cls(arrays.vertices.astype(np.float64), arrays.faces, influences, skeleton)
 
     def pose(self, rotations: Mapping[str, Quaternion]) -> Pose:
         """Turn bones in their own rest axes; the others follow their parents."""
@@ -62,13 +52,6 @@ class Human:
                 turn[:3, :3] = matrices_from_quaternions(np.array(rotations[name]))
                 matrices[bone] = matrices[bone] @ rest @ turn @ np.linalg.inv(rest)
         return Pose.from_matrices(matrices, skeleton)
-
-    def shares_behind(self, bone: str) -> NDArray[np.float64]:
-        """Shape (n,), the weight of a bone and all bones below it."""
-        ancestry, index = self.skeleton.ancestry, self.skeleton.names.index(bone)
-        enter = ancestry.enter[self.influences.bones]
-        below = (enter >= ancestry.enter[index]) & (enter < ancestry.leave[index])
-        return np.where(below, self.influences.weights, 0.0).sum(axis=1, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -87,7 +70,7 @@ class JointPose:
 
 
 # Of the left side: arm, thigh, foot, forearm, shin, hand, a finger, and what lifts the shoulder.
-_BONES: dict[Rig, tuple[str, ...]] = {
+BONES: dict[Rig, tuple[str, ...]] = {
     "default": ("upperarm01.L", "upperleg01.L", "foot.L", "lowerarm01.L", "lowerleg01.L", "wrist.L",
                 "finger2-2.L", "clavicle.L"),
     "game_engine": ("upperarm_l", "thigh_l", "foot_l", "lowerarm_l", "calf_l", "hand_l",
@@ -99,7 +82,7 @@ _BONES: dict[Rig, tuple[str, ...]] = {
 
 def broad_poses(rig: Rig) -> list[JointPose]:
     """Shoulders, hips and feet, where one limb does not continue the other, away from rest."""
-    arm, thigh, foot = _BONES[rig][:3]
+    arm, thigh, foot = BONES[rig][:3]
     turned = (
         ("arm raised 60", arm, (0.0, 0.0, 60.0)),
         ("arm raised 100", arm, (0.0, 0.0, 100.0)),
@@ -114,13 +97,13 @@ def broad_poses(rig: Rig) -> list[JointPose]:
 
 def twisted_arm(rig: Rig, degrees: float = 90.0) -> JointPose:
     """The arm turned about itself."""
-    arm = _BONES[rig][0]
+    arm = BONES[rig][0]
     return JointPose(f"arm twisted {degrees:.0f}", arm, {arm: rotation(0.0, degrees, 0.0)})
 
 
 def mixed_poses(rig: Rig) -> list[JointPose]:
     """Several joints, swing with twist, and a foot that hardly stretches the skin."""
-    arm, thigh, foot, *_, collar = _BONES[rig]
+    arm, thigh, foot, *_, collar = BONES[rig]
     lifted = {collar: rotation(0.0, 0.0, 20.0), arm: rotation(0.0, 0.0, 80.0)}
     raised = {arm: rotation(0.0, 60.0, 80.0)}
     squat = {thigh: rotation(-90.0, 0.0, -30.0)}
@@ -134,7 +117,7 @@ def mixed_poses(rig: Rig) -> list[JointPose]:
 
 def hinge_poses(rig: Rig) -> list[JointPose]:
     """Elbow, knee, wrist and a finger."""
-    _, _, _, forearm, shin, hand, finger, _ = _BONES[rig]
+    _, _, _, forearm, shin, hand, finger, _ = BONES[rig]
     turned = (
         ("elbow 80", forearm, (80.0, 0.0, 0.0)),
         ("knee 110", shin, (110.0, 0.0, 0.0)),

@@ -60,7 +60,7 @@ class Figures:
         """A line of the table, and whether COMPENSATED stays within the limits."""
         human = self.human
         shares = human.shares_behind(joint_pose.bone)
-        region = SurfaceRegion.of_joint(human.rest, human.arrays.faces, shares)
+        region = SurfaceRegion.of_joint(human.rest, human.faces, shares)
         linear, dual, found = (region.measure(each) for each in self.deformed(joint_pose))
         most = linear.stretch + (dual.stretch - linear.stretch) / 3.0
         most_jump = max(linear.jump, dual.jump) + MOST_JUMP

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from quality_body import triangles_of
 
 Array = NDArray[np.float64]
 
@@ -29,6 +32,26 @@ class SurfaceMeasures:
     shortest: float
     jump: float
     roughness: float
+
+
+@dataclass(frozen=True)
+class Figures(SurfaceMeasures):
+    """Of one region in one pose by one method; nan where a figure does not apply.
+
+    Attributes:
+        bulge: how much farther from the nearer limb the skin is than at rest, at the worst place,
+            % of the limb's radius.
+        dent: how much nearer.
+        rms: the root mean square of both.
+        volume: of a cylinder, or of the region, % of that at rest.
+        twist_radius: the smallest distance from the axis of a twist, % of that at rest.
+    """
+
+    bulge: float = math.nan
+    dent: float = math.nan
+    rms: float = math.nan
+    volume: float = math.nan
+    twist_radius: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +77,7 @@ class SurfaceRegion:
             faces: shape (f, 4), quads; each is split from its first corner.
             shares: shape (n,), the weight of the bones behind the joint.
         """
-        triangles = np.concatenate((faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]))
+        triangles = triangles_of(faces)
         corners = shares[triangles]
         both = (corners.max(axis=1) > _NO_SHARE) & (corners.min(axis=1) < 1.0 - _NO_SHARE)
         return cls(np.asarray(rest, np.float64), triangles[both])

@@ -23,6 +23,20 @@ vec3 posed_joint(int row, vec3 head)
 #endif
 }
 
+// A direction of a bone's limb in the pose; see `core.limb_joints`.
+vec3 posed_axis(int row, vec3 axis)
+{
+#ifdef PALETTE_MATRIX
+  int place = row * PALETTE_STRIDE + PALETTE_MATRIX;
+  vec3 turned = transform_by_rows(
+      palette_texel(place), palette_texel(place + 1), palette_texel(place + 2), vec4(axis, 0.0));
+  float size = length(turned);
+  return size >= SHORTEST_RAY ? turned / size : vec3(0.0);
+#else
+  return rotate_vector(bone_rotation(row), axis);
+#endif
+}
+
 // How far a vertex goes on, to be multiplied by the factor. moved: after dual quaternion skinning and
 // measured_displacement, in armature space.
 vec3 onto_chords(ivec2 texel, vec3 moved)
@@ -37,11 +51,10 @@ vec3 onto_chords(ivec2 texel, vec3 moved)
     int place = 2 * influence_bone(places[slot]);
     vec4 head = swing_joint(place);
     vec4 axis = swing_joint(place + 1);
-    vec3 before = rotate_vector(bone_rotation(int(axis.w)), axis.xyz);
-    vec3 after = rotate_vector(bone_rotation(int(head.w)), axis.xyz);
-    float ahead = max(1.0 + dot(before, after), 1e-12);
-    float fade = smoothstep(0.0, SWUNG_BACK, ahead);
-    vec3 swing = cross(before, after) * (fade * inversesqrt(2.0 * ahead));
+    vec3 before = posed_axis(int(axis.w), axis.xyz);
+    vec3 after = posed_axis(int(head.w), axis.xyz);
+    float ahead = max(1.0 + dot(before, after), SWUNG_BACK);
+    vec3 swing = cross(before, after) * inversesqrt(2.0 * ahead);
     vec3 away = moved - posed_joint(int(head.w), head.xyz);
     offset += float(amount) * cross(swing, cross(swing, away));
   }

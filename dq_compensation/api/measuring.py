@@ -11,6 +11,7 @@ import numpy as np
 from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
 from ..core.pose import Pose
+from ..core.supports import limb_pieces
 from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.character_report import Bend, CharacterReport, JointQuality
@@ -18,6 +19,7 @@ from ..lifecycle.frame_times import measure_frames
 from ..lifecycle.slow_parts import slow_parts
 from ..scene.bind import bind
 from ..scene.binding import Binding
+from ..scene.bone_names import flipped_name
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import rig_of
 from ..scene.units import object_millimetres
@@ -41,7 +43,8 @@ def report(
 
     Args:
         degrees: by which each joint is bent, one at a time, in the plane of its limbs.
-        bones: behind the joints to measure; by default all joints.
+        bones: behind the joints to measure; by default all joints, without those between the
+            pieces of an arm or leg, such as twist bones: they do not bend.
         speed: measure milliseconds, which takes a second or more; without it nothing of the scene
             is touched.
         progress: called after each joint.
@@ -106,7 +109,7 @@ def _joints(
     bends = [
         bend
         for bend in joint_bends(rest, measured, binding.skeleton, degrees)
-        if not wanted or names[children[bend.joint]] in wanted
+        if (names[children[bend.joint]] in wanted if wanted else not _is_twist_joint(bend))
     ]
     unit = object_millimetres(rig_of(obj), bpy.context.scene)
     ways = [
@@ -135,3 +138,16 @@ def _joints(
         if progress is not None:
             progress(number / len(bends), f"Bending the joints of {obj.name}")
     return tuple(results)
+
+
+def _is_twist_joint(bend: JointBend) -> bool:
+    """Whether a joint is between two pieces of an arm or a leg, behind which the limb goes on.
+
+    The joints of fingers are alike, but nothing follows the last piece; a spine has no side.
+    """
+    skeleton, child = bend.limbs.skeleton, int(bend.limbs.children[bend.joint])
+    pieces, name = limb_pieces(child, skeleton), skeleton.names[child]
+    if int(bend.limbs.parents[bend.joint]) not in pieces or flipped_name(name) == name:
+        return False
+    below = np.flatnonzero(np.isin(skeleton.parents, list(pieces)))
+    return not pieces.issuperset(below.tolist())

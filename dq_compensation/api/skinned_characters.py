@@ -43,6 +43,8 @@ def skinned_meshes(scene: bpy.types.Scene | None = None) -> list[bpy.types.Objec
 def enable(obj: bpy.types.Object, **settings: Unpack[SettingValues]) -> None:
     """Deform an object from now on, as the operator *Enable* does; harmless when it is enabled.
 
+    The preferences for new characters do not act: a script does the same on every computer.
+
     Args:
         settings: of the object, by their names; see `CharacterSettings`.
 

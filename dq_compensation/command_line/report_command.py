@@ -22,7 +22,8 @@ def _add_options(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="bones behind the joints to measure; without it all joints",
+        help="bones behind the joints to measure; without it all joints that bend, so those of "
+        "twist bones are left out",
     )
     parser.add_argument(
         "--bend",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction
 from dataclasses import asdict
 from typing import Any
 
@@ -28,11 +28,20 @@ def _add_enable_options(parser: ArgumentParser) -> None:
             "type": str.upper,
         },
         "limb_axis": {"choices": ("AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"), "type": str.upper},
+        "use_mesh_joints": {
+            "action": BooleanOptionalAction,
+            "help": "compensate between bones that share skin but not the hierarchy, too",
+        },
+        "use_ball_joints": {
+            "action": BooleanOptionalAction,
+            "help": "compensate at shoulders, hips and feet, too",
+        },
         "vertex_group": {"metavar": "NAME", "help": "scales the compensation"},
         "blend_group": {"metavar": "NAME", "help": "blends from linear skinning to the method"},
     }
     for name, options in described.items():
-        group.add_argument(f"--{name.replace('_', '-')}", default=SUPPRESS, **options)
+        option = f"--{name.removeprefix('use_').replace('_', '-')}"
+        group.add_argument(option, dest=name, default=SUPPRESS, **options)
     add_blend_output_options(parser)
 
 

@@ -12,17 +12,22 @@ from .skeleton import Skeleton, depths
 
 
 def body_parents(
-    skeleton: Skeleton, influences: Influences, mesh_parents: NDArray[np.int32] | None = None
+    skeleton: Skeleton,
+    influences: Influences,
+    mesh_parents: NDArray[np.int32] | None = None,
+    sides: NDArray[np.integer] | None = None,
 ) -> NDArray[np.int32]:
     """The bone that each bone hangs on, among those that move the mesh.
 
     It is the nearest ancestor that moves vertices, where the mesh shows joints by these. Limbs of
     rigs whose deforming bones have controls for parents (Rigify: thighs, arms) have no such
     ancestor: they hang on the bone with which their first bone shares most skin, one limb after the
-    other from the trunk out. The trunk has the fewest bones above it, and of these most skin.
+    other from the trunk out; never on a bone of the other side: thighs share skin, too. The trunk
+    has the fewest bones above it, and of these most skin.
 
     Args:
         mesh_parents: shape (B,), the bone that each bone continues on the mesh; -1 for none.
+        sides: shape (B,), -1 left, 1 right, 0 the middle; None: all in the middle.
 
     Returns:
         shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
@@ -37,7 +42,8 @@ def body_parents(
     while (skipped := (parents >= 0) & ~moves[parents]).any():
         parents = np.where(skipped, above[parents], parents)
     if np.count_nonzero(moves & (parents < 0)) > 1:
-        _join_limbs(parents, moves, influences, depths(above))
+        sides = np.zeros(len(parents), np.int8) if sides is None else sides
+        _join_limbs(parents, moves, influences, depths(above), sides)
     return parents.astype(np.int32)
 
 
@@ -46,6 +52,7 @@ def _join_limbs(
     moves: NDArray[np.bool_],
     influences: Influences,
     depth: NDArray[np.int64],
+    sides: NDArray[np.integer],
 ) -> None:
     """Give the first bones of limbs parents, as `body_parents` says."""
     count = len(parents)
@@ -69,6 +76,7 @@ def _join_limbs(
             products = weights[starts, one] * weights[starts, other]
             shared += np.bincount(pairs, products, len(shared))
     shared = shared.reshape(len(first), count)
+    shared[sides[first][:, None] * sides[None] < 0] = 0.0
     trunk = np.lexsort((-skin, depth[first]))[0]
     joined = limb == trunk
     waiting = np.arange(len(first)) != trunk

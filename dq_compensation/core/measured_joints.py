@@ -80,6 +80,7 @@ class MeasuredJoints:
         mesh_parents: NDArray[np.int32] | None = None,
         *,
         ball_joints: bool = False,
+        sides: NDArray[np.integer] | None = None,
     ) -> MeasuredJoints:
         """Find the joints.
 
@@ -87,6 +88,7 @@ class MeasuredJoints:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
             ball_joints: whether it acts where limbs leave the body, too.
+            sides: for these, shape (B,), of the bones: `body_tree.body_parents`.
         """
         count = len(positions)
         limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
@@ -94,7 +96,8 @@ class MeasuredJoints:
         amounts = np.zeros(count, positions.dtype)
         swings = None
         if ball_joints:
-            swings = SwingJoints.of(positions, influences, skeleton, limb_axis, mesh_parents)
+            of = (positions, influences, skeleton, limb_axis, mesh_parents)
+            swings = SwingJoints.of(*of, sides)
         measured = cls(limbs, joints, bones, amounts, swings)
         if influences.width < 2 or not count:
             return measured

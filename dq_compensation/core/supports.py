@@ -41,9 +41,9 @@ def joint_support(
     Returns:
         shape (n,), 0 to 1.
     """
-    limb = _limb(bone, skeleton)
+    limb = limb_pieces(bone, skeleton)
     parent = _next_above(bone, skeleton, _moving_bones(influences, skeleton))
-    bones = limb if parent < 0 else limb | _limb(parent, skeleton)
+    bones = limb if parent < 0 else limb | limb_pieces(parent, skeleton)
     weights = np.where(np.isin(influences.bones, list(bones)), influences.weights, 0.0)
     inside = weights.sum(axis=1) >= _FOLLOWS
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
@@ -80,7 +80,7 @@ def support(bone: int, influences: Influences, skeleton: Skeleton) -> NDArray[np
     return found
 
 
-def _limb(bone: int, skeleton: Skeleton) -> set[int]:
+def limb_pieces(bone: int, skeleton: Skeleton) -> set[int]:
     """A bone and the bones that are pieces of the same limb, twist bones among them."""
     stems = [_PIECE.sub("", name.lower()) for name in skeleton.names]
     alike = [other for other, stem in enumerate(stems) if stem == stems[bone]]

@@ -34,12 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .body_tree import Paths, body_parents
-from .dual_quaternion import rotate_vectors
 from .influences import Influences
-from .limb_joints import LimbJoints, hinge_confidence
+from .limb_joints import SHORTEST_RAY, LimbJoints, hinge_confidence
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
-from .vectors import cross, dots, extent, smooth_step
+from .vectors import cross, dots, extent, smooth_step, unit_or
 
 # The joints that swing a vertex, at most.
 SWINGS = 3
@@ -48,14 +47,14 @@ MOST_SWUNG = 0.25
 # Distances from the joint, in lengths of everything behind it, between which it fades: skin as far
 # as a limb's end (lids about eyes, the chin about the jaw's joint) stays on the arc.
 _NEAR, _FAR = 0.5, 1.0
-# 1 + cos of the swing below which it fades to nothing at 180 degrees, where it has no axis.
+# 1 + cos of the swing from which on it fades to nothing at 180 degrees, where it has no axis.
 SWUNG_BACK = 0.13
 # From this product of confidences two bones are of one limb: elbows are bent a little at rest.
 _CERTAIN = 0.95
 # What reaches less far, in sizes of the skeleton, is no limb: features of a face.
 _SMALLEST = 0.07
-# Below this share of the chord nothing is to be seen.
-_LEAST = 1e-4
+# Amounts fade to nothing here: at 90 degrees that is 0.4 % of the distance from the joint.
+_LEAST = 0.004
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +68,8 @@ class SwingJoints:
         axes: shape (S, 3), unit, along the child's limb: turning about it is twist.
         joints: shape (n, SWINGS), int32, rows of the above; 0 in unused places.
         amounts: shape (n, SWINGS), k of each, 0 to 1/4, of the dtype of the positions, falling from
-            left to right. Where more joints swing a vertex, the strongest left out is c, and the
-            others are k - c^4 / k^3: 0 where two change places.
+            left to right. With c the strongest k that is left out, at least `_LEAST`, they are
+            k - c^4 / k^3: 0 where two change places.
         hinged: shape (n,), 0 to 1, the share of pairs of bones that are of one limb: the sum of
             w_i w_j (1 - c_ij), over that of w_i w_j.
     """
@@ -92,14 +91,16 @@ class SwingJoints:
         skeleton: Skeleton,
         limb_axis: LimbAxis = "AUTO",
         mesh_parents: NDArray[np.int32] | None = None,
+        sides: NDArray[np.integer] | None = None,
     ) -> SwingJoints:
         """Find the joints.
 
         Args:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
+            sides: of `body_parents`.
         """
-        parents = body_parents(skeleton, influences, mesh_parents)
+        parents = body_parents(skeleton, influences, mesh_parents, sides)
         limbs = LimbJoints.by_parents(skeleton, limb_axis, parents)
         axes, confidence = _swung_limbs(limbs, parents, limb_axis)
         vertices, joints, amounts, hinged = _shares(influences, parents, confidence)
@@ -129,19 +130,21 @@ class SwingJoints:
         """The joints in a pose and their swings, both (S, 3), armature space.
 
         With p the child's limb as the parent has turned it, and q as the child itself has,
-        s = p x q / sqrt(2 (1 + p . q)): the axis of the shortest turn from p to q, times the sine
-        of half its angle.
+        s = p x q / sqrt(2 max(1 + p . q, SWUNG_BACK)): the axis of the shortest turn from p to q,
+        times the sine of half its angle, and from 150 degrees on less than that.
         """
         starts = self.skeleton.start_rows[self.children]
         ends = self.skeleton.end_rows[self.parents]
         matrices = pose.matrices[starts, :3]
         heads = np.einsum("sij,sj->si", matrices[:, :, :3], self.heads) + matrices[:, :, 3]
-        before = rotate_vectors(pose.rotations[ends], self.axes)
-        after = rotate_vectors(pose.rotations[starts], self.axes)
-        ahead = np.maximum(1.0 + dots(before, after), 0.0)
-        fade = smooth_step(ahead, 0.0, SWUNG_BACK)
-        scale = fade / np.sqrt(2.0 * np.maximum(ahead, 1e-12))
-        return heads, scale[:, None] * cross(before, after)
+        before, after = (
+            unit_or(
+                np.einsum("sij,sj->si", pose.matrices[rows, :3, :3], self.axes), 0.0, SHORTEST_RAY
+            )
+            for rows in (ends, starts)
+        )
+        ahead = np.maximum(1.0 + dots(before, after), SWUNG_BACK)
+        return heads, cross(before, after) / np.sqrt(2.0 * ahead)[:, None]
 
     def displacements(
         self, deformed: NDArray[np.floating], pose: Pose, amounts: NDArray[np.floating]
@@ -241,7 +244,7 @@ def _strongest(
     vertices, joints, amounts = vertices[order], joints[order], amounts[order]
     counts = np.bincount(vertices, minlength=count)
     place = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
-    left_out = np.zeros(count)
+    left_out = np.full(count, _LEAST)
     next_one = place == SWINGS
     left_out[vertices[next_one]] = amounts[next_one]
     taken = place < SWINGS

@@ -19,25 +19,34 @@ from ..session.status import forget_status, status_of
 from ..viewport.capability import drawing_refusal
 from .following import flush, reconcile_now
 from .native_display import restore
+from .new_characters import coming_display, settings_of_the_preferences
 from .reconcile import State, look, reconcile
 from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier
 
 
 def linked_refusal(obj: bpy.types.Object) -> str | None:
-    """Why the settings of an object cannot be changed in this file, or None."""
-    if obj.library is not None:
+    """Why an object cannot be enabled or changed in this file, or None."""
+    if obj.library is None:
+        return None
+    if settings_of(obj).is_enabled:
         return (
-            f"{obj.name} is linked from another file. "
-            "Make a library override of it (Object, Library Override, Make)."
+            f"{obj.name} is linked from another file. Make a library override of it and of its "
+            "armature (Object, Library Override, Make)."
         )
-    return None
+    # An override would not help: its mesh is still linked.
+    return (
+        f"{obj.name} is linked from another file. Enable it in that file, or make it and its "
+        "armature local (Object, Relations, Make Local, Selected Objects and Data)."
+    )
 
 
 def refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot be enabled with its present settings, or None; cheap."""
     reason = deformation_refusal(obj)
-    if reason is None and settings_of(obj).display == "MODIFIER" and not is_fixed(obj):
+    if reason is None and coming_display(obj) == "MODIFIER" and not is_fixed(obj):
         reason = installation_refusal(obj)
+        if reason is not None:
+            reason = f"{reason} Or choose the display GPU."
     return reason
 
 
@@ -78,6 +87,8 @@ def enable_all(
 ) -> tuple[list[bpy.types.Object], list[str]]:
     """Deform objects from now on; Blender evaluates them once, after the last.
 
+    New ones get the settings that the preferences have for them.
+
     Returns:
         those that are enabled now, and why the others cannot be deformed.
     """
@@ -85,7 +96,8 @@ def enable_all(
     refused: list[str] = []
     for obj in objects:
         try:
-            _begin(obj, depsgraph)
+            with settings_of_the_preferences(obj):
+                _begin(obj, depsgraph)
         except BindingError as error:
             refused.append(str(error))
         else:

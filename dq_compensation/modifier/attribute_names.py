@@ -19,9 +19,9 @@ MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint;
 REST_HEAD = f"{PREFIX}joint"
 REST_RAY = f"{PREFIX}limb"
 AMOUNT = f"{PREFIX}amount"  # `amounts` of its `core.compensation.Compensation`
-# The joints whose swing takes it along chords, three rows of the palette's table of joints, and
-SWING_JOINTS = f"{PREFIX}swing_joints"
-SWING_AMOUNTS = f"{PREFIX}swing_amounts"  # twice their `amounts`.
+# The joints whose swing takes it along chords, rows of the palette's table of joints, and
+SWING_JOINT = f"{PREFIX}swing_joint"
+SWING_AMOUNT = f"{PREFIX}swing_amount"  # twice their `amounts`, one attribute each.
 
 # Tables, written from the first vertex on: a mesh has never more sets than vertices.
 SET_BONE = f"{PREFIX}set_bone"  # palette rows, one attribute per slot

@@ -21,7 +21,16 @@ from .attribute_names import (
     REST_LENGTH,
 )
 from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector
+from .node_values import (
+    Cloud,
+    Geometry,
+    Integer,
+    Matrix,
+    Quaternion,
+    Scalar,
+    Vector,
+    rotation_to,
+)
 
 # Edges that differ by less, in lengths of the skeleton, differ by rounding: half of the limit for
 # squares.
@@ -42,6 +51,26 @@ def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scal
     rest: Scalar = build.attribute(REST_LENGTH, Scalar)
     off = (build.edge_length() - rest).absolute()
     return palette.total_on_edges(off > length * _STRETCHED) > 0.5
+
+
+def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
+    """The rotations of bones that are not scaled, bendy or mirrored.
+
+    Args:
+        palette: as its Armature modifier leaves it.
+        rows: how many the bones have.
+        length: how far the points of axes are from the origin.
+
+    Returns:
+        a point for each row with the fields `turn`, and `scaled`: 1 where a bone is scaled or
+        mirrored, so that its turn means nothing; else 0.
+    """
+    first = build.index() * 4.0
+    origin, *corners = (
+        palette.sample(build.position(), first + float(corner)) for corner in range(4)
+    )
+    x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
+    return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
 
 
 def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
@@ -155,7 +184,7 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
     assert isinstance(matrix, Matrix)
     assert isinstance(rigid, Matrix)
     assert isinstance(scaled, Scalar)
-    real = rigid.rotation()
+    real = rigid.rotation().quaternion()
     half = matrix.transform_point(build.zero()) * 0.5
     dual = half * real.w + half.cross(real.axis)
     dual_w = half.dot(real.axis) * -1.0

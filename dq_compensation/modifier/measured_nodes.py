@@ -6,7 +6,7 @@ Where limbs leave the body it goes along chords: `core.swing_joints`.
 from __future__ import annotations
 
 from ..core.limb_joints import SHORTEST_RAY
-from ..core.swing_joints import SWUNG_BACK
+from ..core.swing_joints import SWINGS, SWUNG_BACK
 from . import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
@@ -26,34 +26,18 @@ def with_rigid_limbs(
     return points.store(stored.POSED_HEAD, head).store(stored.POSED_RAY, (far - near).normalized())
 
 
-def with_rigid_swings(
-    build: TreeBuilder, palette: Geometry, points: Geometry, bone_rows: Scalar
-) -> Geometry:
-    """`with_swings` where no bone is scaled or bendy: of `palette_joints`."""
-    joint, at_parent, past_parent, past_joint = (
-        palette.sample(build.position(), build.index().times_plus(4.0, bone_rows * 4.0 + corner))
-        for corner in (0.0, 1.0, 2.0, 3.0)
-    )
-    before, after = (past_parent - at_parent).normalized(), (past_joint - joint).normalized()
-    return points.store(stored.SWING, _onto_chord(build, _swing(before, after), joint))
+def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
+    """Points with SWING: the axis of a joint's swing, times the sine of half its angle.
 
-
-def with_swings(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Geometry:
-    """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
-
-    They are on the rows of JOINT_ROWS; on those of limbs SWING means nothing.
+    It is on the first one of the two rows that a swing has; on those of limbs it means nothing.
 
     Args:
-        palette, bones: of `with_limbs`.
+        points: `with_limbs` or `with_rigid_limbs`.
     """
-    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
-    (*head, joint), (*axis, parent) = row.entries()[:2]
-    before, after = (
-        bones.at("rigid", bone).transform_direction(build.vector(*axis)) for bone in (parent, joint)
-    )
-    posed_head = bones.at("matrix", joint).transform_point(build.vector(*head))
-    swing = _onto_chord(build, _swing(before, after), posed_head)
-    return bones.geometry.store(stored.SWING, swing)
+    before: Vector = build.attribute(stored.POSED_RAY, Vector)
+    after = points.sample(before, build.index() + 1.0)
+    ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
+    return points.store(stored.SWING, before.cross(after) * ahead.inverse_square_root())
 
 
 def with_limbs(
@@ -112,27 +96,6 @@ def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
     return (long + wide + root).square_root()
 
 
-def _swing(before: Vector, after: Vector) -> Vector:
-    """The axis of the shortest turn between two unit vectors, times the sine of half its angle."""
-    ahead = (before.dot(after) + 1.0).maximum(1e-12)
-    share = (ahead * (1.0 / SWUNG_BACK)).minimum(1.0)
-    fade = share * share * (3.0 - share * 2.0)
-    return before.cross(after) * (fade * (ahead * 2.0).inverse_square_root())
-
-
-def _onto_chord(build: TreeBuilder, swing: Vector, joint: Vector) -> Matrix:
-    """What takes v to s x (s x (v - J)) = (s s^T - s.s I) (v - J), with the swing s about J."""
-    square = swing.dot(swing)
-    x, y, z = swing.components()
-    columns = (
-        swing * x - build.vector(square, 0.0, 0.0),
-        swing * y - build.vector(0.0, square, 0.0),
-        swing * z - build.vector(0.0, 0.0, square),
-    )
-    away = joint * square - swing * swing.dot(joint)
-    return build.matrix_of_columns(*columns, away)
-
-
 def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: Vector) -> Vector:
     """How far vertices are to go from arcs to chords, where limbs leave the body.
 
@@ -141,12 +104,13 @@ def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: 
         strength: painted weight and factor of the vertex.
         moved: the vertex after skinning and `back_to_limb`.
     """
-    rows = build.attribute(stored.SWING_JOINTS, Vector).components()
-    amounts = build.attribute(stored.SWING_AMOUNTS, Vector).components()
     offset: Vector | None = None
-    for row, amount in zip(rows, amounts, strict=True):
-        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
-        part = swing.transform_point(moved) * amount
+    for slot in range(SWINGS):
+        row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
+        amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
+        swing: Vector = palette.sample(build.attribute(stored.SWING, Vector), row)
+        head: Vector = palette.sample(build.attribute(stored.POSED_HEAD, Vector), row)
+        part = swing.cross(swing.cross(moved - head)) * amount
         offset = part if offset is None else offset + part
     assert offset is not None
     return offset * strength

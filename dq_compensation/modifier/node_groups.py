@@ -13,13 +13,14 @@ import bpy
 
 from .node_builder import TreeBuilder, new_tree
 from .node_sockets import Socket
-from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Rotation, Scalar, Vector
 
 _SOCKETS: dict[type[Socket], str] = {
     Scalar: "NodeSocketFloat",
     Integer: "NodeSocketInt",
     Vector: "NodeSocketVector",
     Matrix: "NodeSocketMatrix",
+    Rotation: "NodeSocketRotation",
     Geometry: "NodeSocketGeometry",
 }
 

@@ -58,7 +58,8 @@ from .attribute_names import (
     PAIR,
     POSED_PAIR,
     PREFIX,
-    SWING_AMOUNTS,
+    SWING_AMOUNT,
+    numbered,
 )
 from .bone_nodes import palette_length, posed_bones
 from .example_nodes import with_examples
@@ -290,8 +291,8 @@ class _Assembly:
         moved = build.choose(together, self.in_armature_space, build.position())
         offset = onto_chords(build, self.palette, strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
-        most, _, _ = build.attribute(SWING_AMOUNTS, Vector).components()
-        return deformed.moved_by(offset, most > 0.0)
+        strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
+        return deformed.moved_by(offset, strongest > 0.0)
 
     def _strength(self) -> Scalar:
         """Factor and painted weight of the vertex."""

@@ -176,26 +176,41 @@ class Matrix(Socket):
             for column in range(4)
         ]
 
-    def rotation(self) -> Quaternion:
-        """The quaternion of a matrix that is a rotation, w >= 0."""
-        node = self._node("FunctionNodeRotationToQuaternion", self.rotation_socket())
-        w, x, y, z = (Scalar(self.builder, output) for output in node.outputs)
-        axis = self._node("ShaderNodeCombineXYZ", x, y, z).outputs[0]
-        return Quaternion(w, Vector(self.builder, axis), (x, y, z))
-
-    def rotation_socket(self) -> Socket:
+    def rotation(self) -> Rotation:
         """The rotation of its Y axis, and of its Z axis as far as it can be, without scale.
 
         Separate Transform would be off by 2e-3 near a quarter turn about Y: it takes Euler angles.
         """
         y, z = (self.transform_direction(unit) for unit in ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-        axes = {"primary_axis": "Y", "secondary_axis": "Z"}
-        node = self._node("FunctionNodeAxesToRotation", y, z, **axes)
-        return Socket(self.builder, node.outputs["Rotation"])
+        return rotation_to(y, z)
 
 
-Field = Scalar | Vector | Matrix
-AnyField = TypeVar("AnyField", Scalar, Integer, Vector, Matrix)
+class Rotation(Socket):
+    """A rotation per element."""
+
+    def rotate(self, vector: Vector) -> Vector:
+        """A vector rotated by it."""
+        return Vector(self.builder, self._node("FunctionNodeRotateVector", vector, self).outputs[0])
+
+    def after(self, first: Rotation) -> Rotation:
+        """The rotation that is `first`, then this one."""
+        node = self._node("FunctionNodeRotateRotation", first, self, rotation_space="GLOBAL")
+        return Rotation(self.builder, node.outputs[0])
+
+    def inverted(self) -> Rotation:
+        """The opposite rotation."""
+        return Rotation(self.builder, self._node("FunctionNodeInvertRotation", self).outputs[0])
+
+    def quaternion(self) -> Quaternion:
+        """Its quaternion, of either sign."""
+        outputs = self._node("FunctionNodeRotationToQuaternion", self).outputs
+        w, x, y, z = (Scalar(self.builder, output) for output in outputs)
+        axis = self._node("ShaderNodeCombineXYZ", x, y, z).outputs[0]
+        return Quaternion(w, Vector(self.builder, axis), (x, y, z))
+
+
+Field = Scalar | Vector | Matrix | Rotation
+AnyField = TypeVar("AnyField", Scalar, Integer, Vector, Matrix, Rotation)
 
 
 class Geometry(Socket):
@@ -234,6 +249,11 @@ class Geometry(Socket):
         """The inputs that it is linked to so far."""
         links: Any = self.socket.links
         return [link.to_socket for link in links]
+
+    def points_alone(self) -> Geometry:
+        """The cloud of points in it; of an object, without the empty mesh beside the cloud."""
+        node = self._node("GeometryNodeSeparateComponents", self)
+        return Geometry(self.builder, node.outputs["Point Cloud"])
 
     def point_count(self) -> Scalar:
         """The number of its points; a single number, not a field."""
@@ -315,15 +335,27 @@ class Quaternion:
         return vector + self.axis.cross(self.axis.cross(vector) + vector * self.w) * 2.0
 
 
+def rotation_to(y: Vector, z: Vector) -> Rotation:
+    """The rotation that takes the Y axis to `y` and the Z axis as near as it can to `z`.
+
+    Its quaternion has w >= 0.
+    """
+    axes = {"primary_axis": "Y", "secondary_axis": "Z"}
+    node = y.builder.node("FunctionNodeAxesToRotation", y, z, **axes)
+    return Rotation(y.builder, node.outputs["Rotation"])
+
+
 DATA_TYPES: dict[type, str] = {
     Scalar: "FLOAT",
     Integer: "INT",
     Vector: "FLOAT_VECTOR",
     Matrix: "FLOAT4X4",
+    Rotation: "QUATERNION",
 }
 ITEM_TYPES: dict[type, str] = {
     Scalar: "FLOAT",
     Integer: "INT",
     Vector: "VECTOR",
     Matrix: "MATRIX",
+    Rotation: "ROTATION",
 }

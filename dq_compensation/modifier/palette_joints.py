@@ -2,12 +2,12 @@
 
 Where no bone is scaled, nothing has to be computed of a joint and its limb: four points for each
 row of JOINT_ROWS, behind those of the bones, are where the child and the parent of the joint and
-the bone of the limb take the joint, and where the latter takes a point on the limb. For a row of a
-swing they are where the child and the parent take the joint, and a point on the child's limb.
+the bone of the limb take the joint, and where the latter takes a point on the limb. A swing has two
+such rows, one after the other, with the child's limb as the parent and as the child takes it.
 
 Edges between the points of each bone, and between the first two of each joint, have other lengths
 than at rest where bones are scaled and where joints come apart. A swing does not ask whether they
-do: its edge is between the two points of the child.
+do: its edges are between the two points of the limb.
 """
 
 from __future__ import annotations
@@ -42,11 +42,7 @@ def write_joints(palette: bpy.types.Object) -> None:
     length = read_points(mesh, PALETTE_LENGTH)[0]
     of_joints = np.repeat(rows[:, :1, :3], 4, axis=1)
     of_joints[:, 3] += length * rows[:, 1, :3]
-    swings = swing_rows(mesh)
-    of_joints[swings, 2] = of_joints[swings, 3]
-    bone_rows = rows[:, [0, 1, 2, 2], 3].astype(np.int64)
-    bone_rows[swings, 2] = bone_rows[swings, 1]
-    moving = read_points(mesh, PALETTE_GROUP)[bone_rows]
+    moving = read_points(mesh, PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
     numbers = 4 * bones + np.arange(4 * joints).reshape(-1, 4)
     points = read_points(mesh, "position")
     points[numbers] = of_joints
@@ -54,8 +50,8 @@ def write_joints(palette: bpy.types.Object) -> None:
     for group in np.unique(moving[moving >= 0]).tolist():
         palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
-    ends = np.where(swings, numbers[:, 3], numbers[:, 1])
-    edges = np.concatenate((of_bones.reshape(-1, 2), np.stack((numbers[:, 0], ends), axis=1)))
+    ends = np.where(swing_rows(mesh)[:, None], numbers[:, 2:], numbers[:, :2])
+    edges = np.concatenate((of_bones.reshape(-1, 2), ends))
     _write_edges(mesh, edges, points)
 
 

@@ -15,8 +15,14 @@ from __future__ import annotations
 import bpy
 
 from .attribute_names import PALETTE_LENGTH, POSED_PAIR
-from .bone_nodes import any_stretched, bone_matrices, with_bones, with_straightness
-from .measured_nodes import with_limbs, with_rigid_limbs, with_rigid_swings, with_swings
+from .bone_nodes import (
+    any_stretched,
+    bone_matrices,
+    bone_turns,
+    with_bones,
+    with_straightness,
+)
+from .measured_nodes import with_limbs, with_rigid_limbs, with_swings
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Scalar
@@ -50,17 +56,35 @@ def _add_nodes(tree: bpy.types.NodeTree) -> None:
     inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
     palette = Geometry(build, outputs["Geometry"])
     of_any = _with_any_bones(build, palette, inputs)
+    turned = grouped(
+        build,
+        "DQ Compensation bone turns",
+        bone_turns,
+        palette,
+        inputs["Bone Rows"],
+        inputs["Length"],
+    )
+    # Nobody looks where it does not matter.
     stretched = any_stretched(build, palette, inputs["Length"])
-    # Nobody looks at the edges where it does not matter.
     stretched = build.choose(inputs["Joints"], 0.0, stretched)
-    always = inputs["Bendy"] + inputs["Bones"] + inputs["Pairs"]
-    needed = build.choose(always, stretched, 1.0)
-    of_rigid = _with_rigid_bones(build, palette, inputs)
-    build.node("NodeGroupOutput", build.choose(needed, of_rigid, of_any))
+    scaled = turned.geometry.greatest(turned.fields["scaled"])
+    scaled = build.choose(inputs["Pairs"], 0.0, scaled)
+    always = inputs["Bendy"] + inputs["Bones"]
+    needed = build.choose(always, stretched + scaled, 1.0)
+    of_rigid = _with_rigid_bones(build, palette, turned, inputs)
+    shown = build.choose(needed, of_rigid, of_any)
+    swings = grouped(build, "DQ Compensation swings", with_swings, shown)
+    build.node("NodeGroupOutput", build.choose(inputs["Swings"], shown, swings))
 
 
-def _with_rigid_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
-    """What meshes read where no bone is scaled or bendy, and no joint comes apart."""
+def _with_rigid_bones(
+    build: TreeBuilder, palette: Geometry, turned: Cloud, inputs: dict[str, Scalar]
+) -> Geometry:
+    """What meshes read where no bone is scaled or bendy, and no joint comes apart.
+
+    Args:
+        turned: `bone_turns`.
+    """
     shown = build.points(inputs["Rows"]).store(PALETTE_LENGTH, inputs["Length"])
     joints = grouped(
         build,
@@ -71,15 +95,8 @@ def _with_rigid_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, S
         inputs["Bone Rows"],
     )
     shown = build.choose(inputs["Joints"], shown, joints)
-    swings = grouped(
-        build,
-        "DQ Compensation rigid swings",
-        with_rigid_swings,
-        palette,
-        shown,
-        inputs["Bone Rows"],
-    )
-    return build.choose(inputs["Swings"], shown, swings)
+    offset = grouped(build, "DQ Compensation rigid pairs", pair_offset, palette, turned)
+    return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))
 
 
 def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
@@ -112,9 +129,8 @@ def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Sca
         inputs["Length"],
     )
     shown = build.choose(inputs["Joints"], shown, joints)
-    swings = grouped(
-        build, "DQ Compensation swings", with_swings, palette, Cloud(shown, bones.fields)
-    )
-    shown = build.choose(inputs["Swings"], shown, swings)
-    offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, bones, bendy)
+    turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
+    straight = build.choose(bendy, 1.0, bones.fields["straight"])
+    turned = Cloud(turned.geometry, {**turned.fields, "straight": straight})
+    offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, turned)
     return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))

@@ -147,24 +147,23 @@ def dual_quaternion_sets(
     return cloud.capture(fields)
 
 
-def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud, bendy: Scalar) -> Vector:
+def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
     """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
-        bones: `bone_nodes.with_straightness`.
-        bendy: whether there are bendy bones.
+        bones: their rotations, `turn`; and how `straight` they are, if that is to count.
     """
     row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index())
     columns = row.entries()[:2]
-    first, second = (bones.at("rigid", column[3]) for column in columns)
+    first, second = (bones.at("turn", column[3]) for column in columns)
     limb, other_limb = (
-        turn.transform_direction(build.vector(*column[:3]))
+        turn.rotate(build.vector(*column[:3]))
         for turn, column in zip((first, second), columns, strict=True)
     )
     limb_sum = limb + other_limb
     bisector = limb_sum.normalized() * (limb_sum.length() > LEAST_BISECTOR)
-    relative = (first @ second.inverted()).rotation()
+    relative = first.after(second.inverted()).quaternion()
     w, turn = relative.w, relative.axis
     sine = turn.length()
     axis = turn.normalized()
@@ -172,5 +171,6 @@ def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud, bendy: Scal
     # 2 sqrt(1 - |w|) = 2 sine / sqrt(1 + |w|), without the cancellation at small angles
     bend = w.absolute().times_plus(0.25, 0.25).inverse_square_root() * sine
     bend = bend.minimum(1.0) * (sine > LEAST_SINE)
-    straight = bones.at("straight", columns[0][3]) * bones.at("straight", columns[1][3])
-    return across * (bend * build.choose(bendy, 1.0, straight))
+    if "straight" in bones.fields:
+        bend = bend * (bones.at("straight", columns[0][3]) * bones.at("straight", columns[1][3]))
+    return across * bend

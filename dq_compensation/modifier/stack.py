@@ -19,7 +19,8 @@ from .node_tree import BASE_PROPERTY
 from .tree_kind import Base
 
 REFUSAL_LIBRARY = (
-    "{obj} or its mesh is linked from another file. Enable it there, or make it local."
+    "The mesh of {obj} is linked from another file. Enable {obj} in that file, or make object and "
+    "mesh local (Object, Relations, Make Local, Selected Objects and Data)."
 )
 REFUSAL_OTHER_VERTICES = (
     "{obj} gets another number of vertices from {names} than when they were read, so {armature} "

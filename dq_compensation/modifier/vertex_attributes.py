@@ -14,7 +14,7 @@ from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
 from ..core.spherical_joint import JointSets
-from ..core.swing_joints import SwingJoints
+from ..core.swing_joints import SWINGS, SwingJoints
 from ..core.vectors import transformed_points
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
@@ -249,17 +249,21 @@ def _of_swings(
         return {}
     _, starts, ends = bone_rows.T
     children, parents = swings.children, swings.parents
-    table = np.zeros((len(children), 4, 4))
+    table = np.zeros((len(children), 2, 4, 4))
     # Without a limb of the parent: `palette_joints.swing_rows`.
-    table[:, 0, :3], table[:, 1, :3] = swings.heads, swings.axes
-    rows = (starts[children], ends[parents], starts[children], starts[parents])
-    table[:, :, 3] = np.stack(rows, axis=1)
-    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
+    table[:, :, 0, :3], table[:, :, 1, :3] = swings.heads[:, None], swings.axes[:, None]
+    for row, limb in enumerate((ends[parents], starts[children])):
+        rows = (starts[children], ends[parents], limb, starts[parents])
+        table[:, row, :, 3] = np.stack(rows, axis=1)
+    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))[::2]
     amounts = 2.0 * swings.amounts
     if left_out is not None:
         amounts[left_out] = 0.0
-    rows_of_joints = numbers[swings.joints].astype(np.float32)
-    return {stored.SWING_JOINTS: rows_of_joints, stored.SWING_AMOUNTS: amounts}
+    values: dict[str, NDArray[Any]] = {}
+    for slot in range(SWINGS):
+        values[stored.numbered(stored.SWING_JOINT, slot)] = numbers[swings.joints[:, slot]]
+        values[stored.numbered(stored.SWING_AMOUNT, slot)] = amounts[:, slot]
+    return values
 
 
 def _of_pairs(

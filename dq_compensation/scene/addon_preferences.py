@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import bpy
 
@@ -14,23 +14,59 @@ ADDON_ID = ".".join(_PACKAGES[:-2]) or _PACKAGES[0]
 MAX_FIGURES = 2_000
 MAX_CROWD_MEGABYTES = 2_048
 
+ColourMap = Literal["VIRIDIS", "CIVIDIS", "MAGMA"]
+
+NEW = "new_"
+FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints", "use_ball_joints")
+"""The settings of an object that a preference gives to new characters: `new_method` and so on."""
+
 
 class Preferences(Protocol):
-    """What the user has set for all files.
+    """What the user has set for all files, beside `FOR_NEW_CHARACTERS`.
 
     Attributes:
+        overlay_colours: of the overlay and its legend.
+        use_check_again: whether Setup Check follows edits.
         max_figures: the most figures of a crowd that are drawn.
         max_crowd_memory: the most memory of the graphics card for one crowd, MB.
     """
 
+    overlay_colours: ColourMap
+    use_check_again: bool
     max_figures: int
     max_crowd_memory: int
 
 
+def _chosen() -> Preferences | None:
+    """The preferences; None where the add-on runs without being enabled in Blender's."""
+    addon = bpy.context.preferences.addons.get(ADDON_ID)
+    found = None if addon is None else addon.preferences
+    return None if found is None else cast("Preferences", found)
+
+
+def settings_of_new_characters() -> dict[str, Any]:
+    """The settings that the user has chosen for new characters, by their names."""
+    chosen = _chosen()
+    if chosen is None:
+        return {}
+    return {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
+
+
+def overlay_colours() -> ColourMap:
+    """The colours of the overlay."""
+    chosen = _chosen()
+    return "VIRIDIS" if chosen is None else chosen.overlay_colours
+
+
+def check_follows_edits() -> bool:
+    """Whether a character is checked again when something was edited."""
+    chosen = _chosen()
+    return chosen is None or chosen.use_check_again
+
+
 def crowd_limits() -> tuple[int, int]:
     """The most figures of a crowd that are drawn, and the most bytes on the GPU for them."""
-    addon = bpy.context.preferences.addons.get(ADDON_ID)
-    if addon is None or addon.preferences is None:
+    chosen = _chosen()
+    if chosen is None:
         return MAX_FIGURES, MAX_CROWD_MEGABYTES * 1_000_000
-    chosen = cast("Preferences", addon.preferences)
     return chosen.max_figures, chosen.max_crowd_memory * 1_000_000

@@ -256,7 +256,8 @@ class Binding:
         of = (rest, self.influences, self.skeleton, limb_axis)
         parents = self._mesh_parents(rest, limb_axis) if use_mesh_joints else None
         if curve == "MEASURED":
-            found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints)
+            sides = self._bone_sides if ball_joints else None
+            found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints, sides=sides)
         else:
             found = PublishedCompensation.of(*of, curve, parents)
         self._compensations[key] = (to_armature, found)
@@ -264,8 +265,12 @@ class Binding:
 
     def _mesh_parents(self, rest: NDArray[np.float32], limb_axis: LimbAxis) -> NDArray[np.int32]:
         """The bones that continue one another on the mesh; `rest` is in armature space."""
-        sides = np.array([bone_side(name) for name in self.skeleton.names], np.int8)
-        return mesh_parents(rest, self.influences, self.skeleton, sides, limb_axis)
+        return mesh_parents(rest, self.influences, self.skeleton, self._bone_sides, limb_axis)
+
+    @cached_property
+    def _bone_sides(self) -> NDArray[np.int8]:
+        """Shape (B,), -1 left, 1 right, 0 the middle, by the names."""
+        return np.array([bone_side(name) for name in self.skeleton.names], np.int8)
 
     def measured(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bpy
 
+from ..scene.addon_preferences import check_follows_edits
 from ..scene.setup import find_rig
 from ..session.delayed_call import DelayedCall
 from ..session.gestures import is_playing
@@ -28,6 +29,7 @@ def check_outdated() -> bool:
     Returns:
         whether anything was checked.
     """
+    wanted = check_follows_edits()
     # Evaluating may report changes: they belong to what is looked at next.
     depsgraph = bpy.context.evaluated_depsgraph_get()
     due = []
@@ -35,7 +37,7 @@ def check_outdated() -> bool:
         if _is_being_edited(obj):
             continue
         findings.compare(obj, found, depsgraph)
-        if found.outdated and found.seconds < QUICK:
+        if wanted and found.outdated and found.seconds < QUICK:
             due.append(obj)
     for obj in due:
         findings.run(obj, depsgraph)

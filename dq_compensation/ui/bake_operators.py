@@ -127,10 +127,10 @@ class BakesKeys:
         """Says in a dialog of `DIALOG_WIDTH` what happens to the character."""
         state = "on" if self.target == "DUAL_QUATERNION" else "off"
         text = (
-            "Afterwards the character is hidden, and the copy stands at its place."
+            "After the bake, the character is hidden, and the copy stands at its place."
             if self.onto == "COPY"
-            else "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its "
-            f"Armature modifier is turned {state}."
+            else "After the bake, DQ Compensation is disabled on the character, and Preserve "
+            f"Volume of its Armature modifier is turned {state}."
         )
         draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), "INFO")
 

@@ -76,14 +76,14 @@ deforms the character like DQ Compensation. Esc stops"""
         name="Poses", description="The poses in which the result has to fit", items=_POSES
     )
     bend: FloatProperty(
-        name="Bend",
+        name="Bend (°)",
         description="How far the joints bend, in degrees",
         default=90.0,
         min=1.0,
         max=170.0,
     )
     twist: FloatProperty(
-        name="Twist",
+        name="Twist (°)",
         description="How far the bones twist to either side, in degrees",
         default=60.0,
         min=0.0,
@@ -134,10 +134,11 @@ deforms the character like DQ Compensation. Esc stops"""
         row.prop(self, "key_every_frame")
         self.draw_bone_count(context, column)
         text = (
-            "Afterwards the character is hidden, and the copy stands at its place."
+            "After the bake, the character is hidden, and the copy stands at its place."
             if self.onto == "COPY"
-            else "Afterwards DQ Compensation is disabled on it, and Preserve Volume of its "
-            "Armature modifier is turned off. The weights are kept in the mesh."
+            else "After the bake, DQ Compensation is disabled on the character, and Preserve "
+            "Volume of its Armature modifier is turned off. The mesh keeps its former weights for "
+            "Replace Earlier Bake."
         )
         draw_lines(column, broken_lines(text, DIALOG_WIDTH - 60), "INFO")
 

@@ -53,7 +53,7 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         name="Bend", description="The axes that the bones bend about", items=DIRECTIONS
     )
     angles: StringProperty(
-        name="Angles",
+        name="Angles (°)",
         description="The angles in degrees, separated by commas. Each becomes a shape key",
         default="45, 90",
     )
@@ -67,7 +67,7 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         name="Twist", description="Twist the bones about themselves, too", default=False
     )
     twist_angles: StringProperty(
-        name="Twist Angles",
+        name="Twist Angles (°)",
         description="The angles in degrees, separated by commas. Each becomes two shape keys, one "
         "for each direction",
         default="60, 90",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bpy.types import Context, Object, Panel, UILayout
 
 from ..lifecycle import enabling
+from ..lifecycle.new_characters import coming_display
 from ..modifier.made_for import joint_counts
 from ..scene.crowd_settings import is_crowd
 from ..scene.object_settings import Settings, settings_of
@@ -111,7 +112,9 @@ def _joints_found(counts: tuple[int, int], *, by_mesh: bool) -> str:
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:
     if not settings_of(obj).enabled:
-        layout.row().prop(settings_of(obj), "display", expand=True)
+        # With another display in the preferences, this would not be what Enable gives.
+        if settings_of(obj).display == coming_display(obj):
+            layout.row().prop(settings_of(obj), "display", expand=True)
         if reason := enabling.refusal(obj) or enabling.copied_modifier_warning(obj):
             draw_sentence(layout, context, reason, "ERROR")
         return

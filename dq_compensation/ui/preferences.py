@@ -3,12 +3,40 @@
 The annotations here are Blender's property definitions, so they must not be postponed.
 """
 
-from bpy.props import IntProperty
-from bpy.types import AddonPreferences, Context
+from typing import Any
 
-from ..scene.addon_preferences import ADDON_ID, MAX_CROWD_MEGABYTES, MAX_FIGURES
+from bpy.props import BoolProperty, EnumProperty, IntProperty
+from bpy.types import AddonPreferences, Context, Operator, UILayout
+
+from ..scene.addon_preferences import (
+    ADDON_ID,
+    FOR_NEW_CHARACTERS,
+    MAX_CROWD_MEGABYTES,
+    MAX_FIGURES,
+    NEW,
+)
 from ..session.crowd_figures import crowd_changed
+from ..session.status import tag_redraw
 from .compare_operators import draw_shortcuts
+from .properties import DQCompensationSettings
+from .reporting import OperatorResult
+
+COLOUR_MAPS = (
+    ("VIRIDIS", "Viridis", "From violet over green to yellow"),
+    ("CIVIDIS", "Cividis", "From blue over grey to yellow. The same to those who see no red"),
+    ("MAGMA", "Magma", "From black over red to white"),
+)
+
+
+def _as_of_objects(name: str) -> Any:
+    """A setting of objects as a preference: with its choices, limits and default."""
+    setting: Any = DQCompensationSettings.__annotations__[name]
+    left_out = {"update", "override"}
+    return setting.function(**{k: v for k, v in setting.keywords.items() if k not in left_out})
+
+
+def _redraw(_owner: object, _context: Context) -> None:
+    tag_redraw()
 
 
 class DQCompensationPreferences(AddonPreferences):
@@ -16,6 +44,25 @@ class DQCompensationPreferences(AddonPreferences):
 
     bl_idname = ADDON_ID
 
+    new_display: _as_of_objects("display")
+    new_method: _as_of_objects("method")
+    new_factor: _as_of_objects("factor")
+    new_curve: _as_of_objects("curve")
+    new_use_mesh_joints: _as_of_objects("use_mesh_joints")
+    new_use_ball_joints: _as_of_objects("use_ball_joints")
+    overlay_colours: EnumProperty(
+        name="Overlay",
+        description="The colours of the overlay, from no distance to the largest",
+        items=COLOUR_MAPS,
+        default="VIRIDIS",
+        update=_redraw,
+    )
+    use_check_again: BoolProperty(
+        name="Check Again After Edits",
+        description="Setup Check looks again at a character when it was edited, where that is "
+        "quick. Off: only when you press Check",
+        default=True,
+    )
     max_figures: IntProperty(
         name="Figures of a Crowd",
         description="The most figures of a crowd that the viewport draws",
@@ -40,10 +87,45 @@ class DQCompensationPreferences(AddonPreferences):
             return
         layout.use_property_split = True
         layout.use_property_decorate = False
-        column = layout.column()
+        column = _titled(layout, "New Characters")
+        column.row().prop(self, NEW + "display", expand=True)
+        for name in FOR_NEW_CHARACTERS[1:]:
+            column.prop(self, NEW + name)
+        column = _titled(layout, "Viewport")
+        column.prop(self, "overlay_colours")
         column.prop(self, "max_figures")
         column.prop(self, "max_crowd_memory")
+        column = _titled(layout, "Setup Check")
+        column.prop(self, "use_check_again")
+        layout.separator()
+        layout.operator(DQC_OT_preferences_reset.bl_idname, icon="LOOP_BACK")
+        layout.label(text="Shortcuts")
         draw_shortcuts(layout, context)
 
 
-CLASSES = (DQCompensationPreferences,)
+def _titled(layout: UILayout, title: str) -> UILayout:
+    layout.label(text=title)
+    return layout.column()
+
+
+class DQC_OT_preferences_reset(Operator):
+    """Give every preference of DQ Compensation its default. Shortcuts stay as they are"""
+
+    bl_idname = "dqc.preferences_reset"
+    bl_label = "Reset to Defaults"
+    bl_options = {"INTERNAL"}
+
+    def execute(self, context: Context) -> OperatorResult:
+        addon = context.preferences.addons.get(ADDON_ID)
+        preferences: Any = None if addon is None else addon.preferences
+        if preferences is None:
+            return {"CANCELLED"}
+        for name in DQCompensationPreferences.__annotations__:
+            preferences.property_unset(name)
+        crowd_changed(preferences, context)
+        context.preferences.is_dirty = True
+        self.report({"INFO"}, "The preferences of DQ Compensation are the defaults again")
+        return {"FINISHED"}
+
+
+CLASSES = (DQCompensationPreferences, DQC_OT_preferences_reset)

@@ -8,27 +8,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-# Viridis (van der Walt & Smith 2015, CC0) at ten even places, sRGB. Its lightness rises evenly, and
-# stays in order for those who see red and green as one, and in print without colours.
-COLOURS_SRGB = (
-    np.array(
-        [
-            (0x44, 0x01, 0x54),
-            (0x48, 0x28, 0x78),
-            (0x3E, 0x4A, 0x89),
-            (0x31, 0x68, 0x8E),
-            (0x26, 0x82, 0x8E),
-            (0x1F, 0x9E, 0x89),
-            (0x35, 0xB7, 0x79),
-            (0x6D, 0xCD, 0x59),
-            (0xB4, 0xDE, 0x2C),
-            (0xFD, 0xE7, 0x25),
-        ],
-        np.float32,
-    )
-    / 255.0
-)
+from ..scene.addon_preferences import ColourMap
+
+# Viridis and Magma (van der Walt & Smith 2015, CC0) and Cividis (Nunez, Anderton & Renslow 2018) at
+# ten even places. Their lightness rises evenly, and stays in order for those who see red and green
+# as one, and in print without colours.
+_HEXADECIMAL: dict[ColourMap, str] = {
+    "VIRIDIS": "440154 482878 3E4A89 31688E 26828E 1F9E89 35B779 6DCD59 B4DE2C FDE725",
+    "CIVIDIS": "00224E 123570 3B496C 575D6D 707173 8A8678 A59C74 C3B369 E1CC55 FEE838",
+    "MAGMA": "000004 180F3D 440F76 721F81 9E2F7F CD4071 F1605D FD9668 FECA8D FCFDBF",
+}
+
+
+def _srgb(hexadecimal: str) -> NDArray[np.float32]:
+    values = np.frombuffer(bytes.fromhex(hexadecimal), np.uint8)
+    return values.reshape(-1, 3).astype(np.float32) / 255.0
+
+
+# Each of shape (10, 3), from no distance to the largest.
+COLOURS_SRGB = {name: _srgb(text) for name, text in _HEXADECIMAL.items()}
 
 # Seconds between two measurements of the largest distance: reading back waits for the GPU.
 MEASURE_EVERY = 0.08

@@ -11,6 +11,7 @@ import numpy as np
 from gpu.types import GPUUniformBuf
 
 from ..errors import BindingError, PoseError
+from ..scene.addon_preferences import ColourMap, overlay_colours
 from ..scene.example_capture import support_of, support_weights
 from ..scene.object_settings import Settings, settings_of
 from ..scene.units import world_millimetres
@@ -42,10 +43,18 @@ class _Session:
     batches: Batches
     crowds: Crowds
     view: ViewUniforms
-    colours: GPUUniformBuf
+    colour_blocks: dict[ColourMap, GPUUniformBuf] = field(default_factory=dict)
     coloured: dict[int, ColouredCharacter] = field(default_factory=dict)
     # Of the current region: its legends are drawn after its view.
     legends: list[Legend] = field(default_factory=list)
+
+    @property
+    def colours(self) -> GPUUniformBuf:
+        """The colours of the preferences."""
+        name = overlay_colours()
+        if name not in self.colour_blocks:
+            self.colour_blocks[name] = colour_block(name)
+        return self.colour_blocks[name]
 
 
 KEEPS_LAST_POSE = "{obj} keeps its last good pose. {error}."
@@ -167,7 +176,7 @@ def free() -> None:
 def _get_session() -> _Session:
     global _session
     if _session is None:
-        _session = _Session(Characters(), Batches(), Crowds(), ViewUniforms(), colour_block())
+        _session = _Session(Characters(), Batches(), Crowds(), ViewUniforms())
     return _session
 
 

@@ -7,7 +7,6 @@ from functools import cache
 
 from gpu.types import GPUShader
 
-from ..core.limb_joints import SHORTEST_RAY
 from .gpu_objects import new_stage_interface
 from .kernels import (
     JOINTS_LAYOUT,
@@ -75,7 +74,7 @@ def pose_limbs_shader(layout: PosePaletteLayout, listed: bool = False) -> GPUSha
 @cache
 def pose_joints_shader(layout: PosePaletteLayout, scaled: bool, listed: bool = False) -> GPUShader:
     """The pass that finds the posed joints for MEASURED."""
-    defines = {"JOINT_STRIDE": str(JOINTS_LAYOUT.stride), "SHORTEST_RAY": f"{SHORTEST_RAY:f}"}
+    defines = {"JOINT_STRIDE": str(JOINTS_LAYOUT.stride)}
     defines |= {"SCALED": "1"} if scaled else {}
     return compute_shader(
         "pose_joints",

@@ -11,6 +11,7 @@ import bpy
 import gpu
 import numpy as np
 
+from ..scene.addon_preferences import overlay_colours
 from ..scene.object_settings import Overlay
 from .colour_scale import COLOURS_SRGB
 from .surface import drawing_state
@@ -92,9 +93,10 @@ def _draw_legend(title: str, legend: Legend, x: float, y: float, scale: float) -
     _draw_strip(
         [x - padding, right], y - padding, high + line + padding / 2.0, np.array([_BACKGROUND] * 2)
     )
-    places = np.linspace(x, x + width, len(COLOURS_SRGB))
-    colours = np.ones((len(COLOURS_SRGB), 4), np.float32)
-    colours[:, :3] = COLOURS_SRGB
+    shown = COLOURS_SRGB[overlay_colours()]
+    places = np.linspace(x, x + width, len(shown))
+    colours = np.ones((len(shown), 4), np.float32)
+    colours[:, :3] = shown
     _draw_strip(places.tolist(), low, high, colours)
     _draw_text(title, x, high + padding / 2.0)
     for number, tick in enumerate(ticks):

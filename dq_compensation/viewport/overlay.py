@@ -11,6 +11,7 @@ from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
 from ..core.vectors import extent
+from ..scene.addon_preferences import ColourMap
 from ..scene.object_settings import Overlay, Settings
 from . import shaders
 from .characters import Character
@@ -146,8 +147,8 @@ class ColouredCharacter:
             gpu.shader.unbind()
 
 
-def colour_block() -> GPUUniformBuf:
-    """The colours for `ColouredCharacter.draw`."""
+def colour_block(name: ColourMap) -> GPUUniformBuf:
+    """Colours for `ColouredCharacter.draw`."""
     texels = np.ones((COLOUR_STOPS, 4), np.float32)
-    texels[:, :3] = COLOURS_SRGB
+    texels[:, :3] = COLOURS_SRGB[name]
     return new_uniform_buffer(texels)

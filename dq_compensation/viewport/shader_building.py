@@ -14,6 +14,7 @@ from gpu.types import GPUShader, GPUShaderCreateInfo, GPUStageInterfaceInfo
 from ..core.bendy_bones import CURVED, STRAIGHT
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import FACING_TOLERANCE
+from ..core.limb_joints import SHORTEST_RAY
 from ..core.local_poses import ALIKE
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
 from ..core.spherical_joint import CENTRE_DAMPING
@@ -46,6 +47,7 @@ SHARED_CONSTANTS = {
     "CURVED": f"{CURVED}",
     "STRAIGHT": f"{STRAIGHT}",
     "SWUNG_BACK": f"{SWUNG_BACK}",
+    "SHORTEST_RAY": f"{SHORTEST_RAY:f}",
     "MOST_SWUNG": f"{MOST_SWUNG}",
     "OBJECT_SPACE_TEXELS": f"{OBJECT_SPACE_TEXELS}",
     "WEIGHT_SUM": f"{WEIGHT_SUM}u",

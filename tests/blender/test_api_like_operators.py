@@ -232,9 +232,11 @@ def test_linked_characters_are_read_and_never_changed(
     obj = bpy.data.objects["Limb"]
     assert api.skinned_meshes() == [obj]
     before = state_of(obj)
+    override = "Make a library override of it and of its armature"
+    cannot_change = override if enabled else "Enable it in that file"
     refused: list[tuple[str, Callable[[], object]]] = [
-        ("Make a library override", lambda: api.enable(obj)),
-        ("Make a library override", lambda: api.change_settings(obj, factor=0.5)),
+        (cannot_change, lambda: api.enable(obj)),
+        (cannot_change, lambda: api.change_settings(obj, factor=0.5)),
         ("linked from another file. Fix it there", lambda: api.fix(obj)),
         ("Bake it there", lambda: api.bake_frames(obj, 1, LAST)),
         ("Bake it there", lambda: api.bake_pose(obj)),
@@ -243,7 +245,7 @@ def test_linked_characters_are_read_and_never_changed(
         ("cache the take in its own file", lambda: api.cache_take(obj.parent, "A", 1, LAST)),
     ]
     if enabled:
-        refused.append(("Make a library override", lambda: api.disable(obj)))
+        refused.append((override, lambda: api.disable(obj)))
     for message, call in refused:
         with pytest.raises(api.UserError, match=message):
             call()

@@ -12,6 +12,7 @@ import pytest
 from dq_compensation import api
 from tests.blender.bake_scenes import native
 from tests.blender.command_runs import CommandLine, save_limb
+from tests.kept_files import new_file_with_human
 from tests.limb import BONE_LENGTH, RADIUS, build_limb, pose_limb
 
 # Of a limb of 1500 mm in float32.
@@ -123,3 +124,18 @@ def test_the_command_prints_a_table_or_json(
     expected = api.report(bpy.data.objects["Limb"], bones="Hand", speed=False).facts()
     assert facts == {"name": "Limb"} | json.loads(json.dumps(expected))
     assert command("report", "--file", path, "--bend", 500).code == 2
+
+
+@pytest.mark.usefixtures("addon")
+def test_joints_of_twist_bones_are_measured_only_if_they_are_named() -> None:
+    body, _ = new_file_with_human("default")
+    bones = set(joints_of(api.report(body, speed=False)))
+    assert {"lowerarm01.L", "wrist.L", "finger1-2.L", "lowerleg01.R"} <= bones
+    pieces = {
+        f"{name}02.{side}"
+        for name in ("upperarm", "lowerarm", "upperleg", "lowerleg")
+        for side in "LR"
+    }
+    assert not bones & pieces
+    named = joints_of(api.report(body, speed=False, bones="lowerarm02.L"))
+    assert set(named) == {"lowerarm02.L"}

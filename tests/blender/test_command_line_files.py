@@ -39,6 +39,7 @@ def test_enabling_saves_a_new_file_and_leaves_the_input(
     outcome = command(
         *("enable", "--file", limb_file, "--output", target, "--json"),
         *("--method", "compensated", "--factor", "0.5", "--curve", "fitted"),
+        *("--no-mesh-joints", "--ball-joints"),
     )
     assert (outcome.code, outcome.errors) == (0, [])
     (file,) = outcome.document["files"]
@@ -47,6 +48,7 @@ def test_enabling_saves_a_new_file_and_leaves_the_input(
     assert limb_file.read_bytes() == before
     found = api.settings(open_again(target))
     assert (found.enabled, found.method, found.factor) == (True, "COMPENSATED", 0.5)
+    assert (found.use_mesh_joints, found.use_ball_joints) == (False, True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["enabled.blend", "limb.blend"]
 
 

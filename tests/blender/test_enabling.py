@@ -390,6 +390,39 @@ def test_linked_objects_show_what_their_file_says(
 
 
 @pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("overridden", [False, True])
+def test_what_is_said_of_a_linked_character_works(tmp_path: Path, overridden: bool) -> None:
+    library = str(tmp_path / "library.blend")
+    limb, rig = build_limb("Limb")
+    bpy.data.libraries.write(library, {limb, rig})
+    new_file()
+    with bpy.data.libraries.load(library, link=True) as (_, wanted):
+        wanted.objects = ["Limb", "Limb Rig"]
+    for each in wanted.objects:
+        bpy.context.scene.collection.objects.link(each)
+    if overridden:
+        context = (bpy.context.scene, bpy.context.view_layer)
+        for each in wanted.objects:
+            each.override_hierarchy_create(*context)
+    bpy.context.view_layer.update()
+
+    def character() -> bpy.types.Object:
+        return next(o for o in bpy.context.scene.objects if o.type == "MESH")
+
+    select(*bpy.context.scene.objects)
+    with pytest.raises(RuntimeError, match=r"in that file.* local \(Object, Relations, Make Local"):
+        bpy.ops.dqc.enable()
+    if overridden:
+        character().dq_compensation.display = "GPU"
+        assert enabling.refusal(character()) is None
+        character().dq_compensation.display = "MODIFIER"
+    bpy.ops.object.make_local(type="SELECT_OBDATA")
+    select(character())
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert enabling.problem_of(character()) is None
+
+
+@pytest.mark.usefixtures("addon")
 def test_refusals_say_what_to_do(empty_file: None) -> None:
     with pytest.raises(RuntimeError, match="Select a character"):
         bpy.ops.dqc.enable()

@@ -78,3 +78,18 @@ def test_limbs_are_told_to_be_scaled_or_apart(
     child.location = (0.0, shift, 0.0)
     bpy.context.view_layer.update()
     assert error(obj) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "scale", [(1.0, 1.0, 1.0), (1.0, 1.0, -1.0), (1.3, 0.9, 1.1)], ids=["none", "mirror", "scale"]
+)
+def test_pairs_of_bones_that_are_scaled_or_mirrored_are_seen(
+    scale: tuple[float, float, float],
+) -> None:
+    """Frames without such bones take rotations in place of matrices."""
+    obj, rig = posed_limb()
+    obj.dq_compensation.curve = "FITTED"
+    check()
+    rig.pose.bones["Lower"].scale = scale
+    bpy.context.view_layer.update()
+    assert error(obj) <= TOLERANCE

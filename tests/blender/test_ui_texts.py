@@ -23,7 +23,7 @@ def _operators() -> Iterator[tuple[str, Any]]:
 
 def _groups() -> Iterator[tuple[str, Any]]:
     for cls in (*properties.CLASSES, *preferences.CLASSES):
-        if cls.__name__ not in UNSEEN:
+        if not issubclass(cls, bpy.types.Operator) and cls.__name__ not in UNSEEN:
             yield cls.__name__, cls.bl_rna
 
 

@@ -144,6 +144,16 @@ def test_amounts_change_little_with_weights_where_other_joints_come_in() -> None
     assert np.abs(np.diff(amounts, axis=0)).max() < 1.5e-3
 
 
+def test_amounts_fade_where_they_are_left_out() -> None:
+    shares = np.linspace(0.0, 0.02, 401)
+    rows = [{0: 1.0 - share, 2: share} for share in shares]
+    amounts = SwingJoints.of(np.tile(SHOULDER + 0.1, (401, 1)), _influences(*rows), _body()).amounts
+    assert not amounts[shares < 0.003, 0].any()
+    np.testing.assert_allclose(amounts[-1, 0], 0.02 * 0.98, rtol=0.01)
+    # A step of the share is 0.00005; amounts rise at most four times as fast, from 0.
+    assert np.abs(np.diff(amounts[:, 0])).max() < 2.5e-4
+
+
 def test_the_swing_has_no_jump_at_180_degrees() -> None:
     skeleton, point = _body(), SHOULDER[None] + [0.1, 0.1, -0.2]
     swings = SwingJoints.of(point, _influences({0: 0.5, 2: 0.5}), skeleton)
@@ -166,6 +176,16 @@ def test_limbs_that_hang_on_controls_are_joined_to_the_trunk_by_their_skin() -> 
     skeleton = Skeleton(names, parents, rest, tails)
     influences = _influences({1: 1.0}, {1: 1.0}, {1: 0.5, 3: 0.5}, {3: 0.5, 4: 0.5})
     np.testing.assert_array_equal(body_parents(skeleton, influences), [-1, -1, -1, 1, 3])
+
+
+def test_left_and_right_are_never_joined() -> None:
+    # Thighs on controls: they share more skin with each other than with the trunk.
+    skeleton = _body((-1, -1, -1, -1))
+    influences = _influences({0: 1.0}, {0: 0.7, 1: 0.3}, {0: 0.8, 2: 0.2}, {1: 0.5, 2: 0.5})
+    sides = np.array([0, -1, 1, 0])
+    np.testing.assert_array_equal(body_parents(skeleton, influences), [-1, 0, 1, -1])
+    found = body_parents(skeleton, influences, None, sides)
+    np.testing.assert_array_equal(found, [-1, 0, 0, -1])
 
 
 def test_bones_that_share_no_skin_stay_apart() -> None:

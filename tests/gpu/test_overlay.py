@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.scene.addon_preferences import ADDON_ID, ColourMap
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.example_capture import Support, support_weights
 from dq_compensation.scene.object_settings import Overlay, Settings
@@ -223,12 +224,12 @@ def test_a_distance_has_the_colour_of_the_table(
 
     def draw() -> None:
         with drawing_state():
-            coloured.draw(character.deformed, view, colour_block(), np.eye(4), 0.02)
+            coloured.draw(character.deformed, view, colour_block("VIRIDIS"), np.eye(4), 0.02)
 
     middle = _pixels(draw)[SIZE // 2, SIZE // 2]
     place = min(share, 1.0) * 9.0
     stops = np.arange(10)
-    srgb = np.array([np.interp(place, stops, COLOURS_SRGB[:, c]) for c in range(3)])
+    srgb = np.array([np.interp(place, stops, COLOURS_SRGB["VIRIDIS"][:, c]) for c in range(3)])
     # In perspective the pixel beside the axis is seen at half a degree.
     np.testing.assert_allclose(middle[:3], _linear(srgb), atol=2e-3)
     assert middle[3] == 1.0
@@ -250,10 +251,10 @@ def test_the_overlay_lies_on_the_surface_and_behind_what_is_before_it(addon: Non
         def draw(before: NDArray[np.float64] = before) -> None:
             with drawing_state():
                 draw_solid(character.deformed, view, before, (SurfaceMaterial(),))
-                coloured.draw(character.deformed, view, colour_block(), np.eye(4), 1.0)
+                coloured.draw(character.deformed, view, colour_block("VIRIDIS"), np.eye(4), 1.0)
 
         found.append(_pixels(draw)[SIZE // 2, SIZE // 2, :3])
-    np.testing.assert_allclose(found[0], _linear(COLOURS_SRGB[0]), atol=2e-3)
+    np.testing.assert_allclose(found[0], _linear(COLOURS_SRGB["VIRIDIS"][0]), atol=2e-3)
     np.testing.assert_allclose(found[1], 0.0, atol=2e-3)
 
 
@@ -277,9 +278,10 @@ _SIGHTS = {
 }
 
 
+@pytest.mark.parametrize("colours", COLOURS_SRGB)
 @pytest.mark.parametrize("sight", _SIGHTS)
-def test_the_colours_are_in_order_for_every_eye(sight: str) -> None:
-    linear = np.clip(_linear(COLOURS_SRGB.astype(np.float64)) @ _SIGHTS[sight].T, 0.0, 1.0)
+def test_the_colours_are_in_order_for_every_eye(sight: str, colours: ColourMap) -> None:
+    linear = np.clip(_linear(COLOURS_SRGB[colours].astype(np.float64)) @ _SIGHTS[sight].T, 0.0, 1.0)
     luminance = linear @ (0.2126, 0.7152, 0.0722)
     lightness = 116.0 * np.cbrt(luminance) - 16.0
     steps = np.diff(np.maximum(lightness, 0.0))
@@ -418,6 +420,32 @@ def test_the_overlay_is_there_only_where_it_is_on(
     assert not _draw_viewport().any()
     assert not draw_handler._session.coloured
     assert draw_handler._session.characters.last(bind(body)) is None
+
+
+def test_the_colours_are_those_of_the_preferences(
+    view_layer_context: tuple[Scene, SimpleNamespace],
+) -> None:
+    (body, _), _ = view_layer_context
+    body.dq_compensation.overlay = "LINEAR"
+    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    entry = bpy.context.preferences.addons.new()
+    entry.module = ADDON_ID
+    chosen: Any = entry.preferences
+    # All that moves at all has the last colour.
+    body.dq_compensation.overlay_maximum = 1e-3
+    brightest = {}
+    try:
+        for name in COLOURS_SRGB:
+            chosen.overlay_colours = name
+            picture = _draw_viewport()
+            drawn = picture[picture[..., 3] > 0.0]
+            brightest[name] = drawn[drawn[:, 1].argmax(), :3]
+    finally:
+        bpy.context.preferences.addons.remove(entry)
+    for name, colour in brightest.items():
+        # As bright as the skin faces the eye, in the colour of the last stop.
+        last = _linear(COLOURS_SRGB[name][-1])
+        np.testing.assert_allclose(colour / colour[1], last / last[1], atol=0.02)
 
 
 def test_a_maximum_that_the_user_has_set_stays(

@@ -205,11 +205,13 @@ def main(archive: str, report_path: str) -> None:
     report["left_behind"] = left_behind
 
     addon_utils.enable(MODULE, default_set=True)
+    preferences = bpy.context.preferences.addons[MODULE].preferences
+    preferences.new_curve = "FITTED"
     tube = arm()
     report["display_before"] = display_settings(tube)
     report["operator_result"] = sorted(bpy.ops.dqc.enable())
     report["object_enabled"] = tube.dq_compensation.enabled
-    preferences = bpy.context.preferences.addons[MODULE].preferences
+    report["curve"] = tube.dq_compensation.curve
     preferences.max_figures, preferences.max_crowd_memory = 7, 3
     seen = sys.modules[f"{MODULE}.dq_compensation.scene.addon_preferences"]
     report["crowd_limits"] = seen.crowd_limits()

@@ -1,0 +1,157 @@
+"""The preferences of the add-on: what new characters get, colours, Setup Check, the reset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from dq_compensation.lifecycle import enabling
+from dq_compensation.scene.addon_preferences import ADDON_ID, FOR_NEW_CHARACTERS, NEW
+from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.setup_check import findings
+from dq_compensation.setup_check.recheck_handlers import check_outdated
+from tests.blender.enabled_scenes import select
+from tests.blender.scene_builders import character, evaluated_positions
+from tests.limb import build_limb, pose_limb
+
+CHOSEN: dict[str, Any] = {
+    "display": "GPU",
+    "method": "SPHERICAL_JOINT",
+    "factor": 0.25,
+    "curve": "FITTED",
+    "use_mesh_joints": False,
+    "use_ball_joints": True,
+}
+
+
+@pytest.fixture
+def preferences(addon: None) -> Iterator[Any]:
+    """The add-on's preferences, as in a Blender where it is enabled."""
+    entry = bpy.context.preferences.addons.new()
+    entry.module = ADDON_ID
+    try:
+        yield entry.preferences
+    finally:
+        bpy.context.preferences.addons.remove(entry)
+
+
+def choose(preferences: Any, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(preferences, NEW + name, value)
+
+
+def values_of(settings: Any, prefix: str = "") -> dict[str, Any]:
+    return {name: getattr(settings, prefix + name) for name in FOR_NEW_CHARACTERS}
+
+
+def test_what_is_not_chosen_is_the_default_of_objects(preferences: Any) -> None:
+    obj, _ = character()
+    assert values_of(preferences, NEW) == values_of(settings_of(obj))
+    select(obj)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert values_of(preferences, NEW) == values_of(settings_of(obj))
+
+
+@pytest.mark.usefixtures("with_viewport")
+def test_enable_gives_what_was_chosen_to_a_new_character(preferences: Any) -> None:
+    choose(preferences, **CHOSEN)
+    obj, _ = character()
+    select(obj)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert values_of(settings_of(obj)) == CHOSEN
+
+
+def test_a_character_is_deformed_by_the_method_of_the_preferences(preferences: Any) -> None:
+    choose(preferences, method="LINEAR")
+    obj, rig = build_limb("Limb")
+    pose_limb(rig)
+    plain = evaluated_positions(obj)
+    select(obj)
+    bpy.ops.dqc.enable()
+    # Linear is the Armature modifier itself; with the default method the elbow moves.
+    assert np.abs(evaluated_positions(obj) - plain).max() < 1e-6
+    settings_of(obj).method = "COMPENSATED"
+    assert np.abs(evaluated_positions(obj) - plain).max() > 1e-3
+
+
+def test_own_settings_stay_and_so_do_those_of_an_earlier_time(preferences: Any) -> None:
+    obj, _ = character()
+    settings_of(obj).factor = 0.75
+    choose(preferences, factor=0.25, curve="FITTED")
+    select(obj)
+    bpy.ops.dqc.enable()
+    assert settings_of(obj).factor == 0.75
+    assert settings_of(obj).curve == "FITTED"
+    bpy.ops.dqc.disable()
+    choose(preferences, curve="SMOOTH")
+    bpy.ops.dqc.enable()
+    assert settings_of(obj).curve == "FITTED"
+
+
+def test_a_character_that_cannot_be_enabled_keeps_no_setting(preferences: Any) -> None:
+    choose(preferences, curve="FITTED")
+    obj, _ = character()
+    good, _ = build_limb("Limb")
+    obj.vertex_groups.clear()
+    select(obj, good)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    enabled, refused = enabling.enable_all([obj, good], depsgraph)
+    assert enabled == [good]
+    assert len(refused) == 1
+    assert settings_of(obj).curve == "MEASURED"
+    assert settings_of(good).curve == "FITTED"
+
+
+def test_scripts_do_the_same_on_every_computer(preferences: Any) -> None:
+    choose(preferences, curve="FITTED")
+    obj, _ = character()
+    api.enable(obj, factor=0.5)
+    assert api.settings(obj).curve == "MEASURED"
+    other, _ = build_limb("Limb")
+    api.enable(other)
+    assert api.settings(other).curve == "MEASURED"
+
+
+def test_with_the_gpu_display_chosen_a_linked_mesh_is_not_refused(
+    preferences: Any, tmp_path: Path
+) -> None:
+    obj, _ = character()
+    library = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(library, {obj.data})
+    with bpy.data.libraries.load(library, link=True) as (_, linked):
+        linked.meshes = [obj.data.name]
+    obj.data = linked.meshes[0]
+    assert "is linked" in str(enabling.refusal(obj))
+    choose(preferences, display="GPU")
+    assert enabling.refusal(obj) is None
+    settings_of(obj).display = "MODIFIER"
+    assert "is linked" in str(enabling.refusal(obj))
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_setup_check_looks_again_only_if_it_is_chosen(preferences: Any, follows: bool) -> None:
+    preferences.use_check_again = follows
+    obj, _ = character()
+    select(obj)
+    bpy.ops.dqc.check()
+    obj.vertex_groups.clear()
+    obj.data.update_tag()
+    bpy.context.view_layer.update()
+    findings.mark_all_touched()
+    assert check_outdated() is follows
+
+
+def test_the_reset_gives_every_preference_its_default(preferences: Any) -> None:
+    before = {name: getattr(preferences, name) for name in type(preferences).__annotations__}
+    choose(preferences, **CHOSEN)
+    preferences.overlay_colours, preferences.use_check_again = "MAGMA", False
+    preferences.max_figures = 7
+    assert bpy.ops.dqc.preferences_reset() == {"FINISHED"}
+    after = {name: getattr(preferences, name) for name in before}
+    assert after == before

@@ -1,0 +1,82 @@
+"""The quality report: Blender's modifier in it, the tables, and what misses a target."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from human_model import RIGS, Rig
+from quality_human import Human
+from quality_measures import Figures
+from quality_methods import BLENDERS, BlenderBody, deformers
+from quality_poses import MeasuredPose, range_of_motion
+from quality_report import CYLINDERS, SHOWN, Row, as_markdown, table, write_csv
+from quality_targets import check, worst_of_each
+
+GOOD = Figures(10.0, 2.0, 0.5, 30.0, 5.0, bulge=0.5, dent=0.0, rms=0.1, volume=99.0)
+
+
+def _rows(**changed: float) -> list[Row]:
+    """One bend of a cylinder; COMPENSATED with other figures than the other methods."""
+    rows = []
+    for method in SHOWN:
+        figures = Figures(**{**vars(GOOD), **changed}) if method == "MEASURED" else GOOD
+        rows.append(Row("cylinder", "round", "c 0.3, bend 90", "bend", 90.0, method, figures))
+    return rows
+
+
+def test_blenders_modifier_equals_the_methods_that_it_stands_for() -> None:
+    """It computes in float32: half of the last digit of a metre, a few times."""
+    human = Human.with_rig("game_engine")
+    methods, blender = deformers(human), BlenderBody.of(human)
+    for each in range_of_motion("game_engine")[::8]:
+        pose = human.pose(each.joint_pose.rotations)
+        for preserve_volume, name in BLENDERS.items():
+            found = blender.deform(pose, preserve_volume)
+            np.testing.assert_allclose(found, methods[name](pose), rtol=0, atol=5e-6)
+            assert np.abs(found - human.rest).max() > 0.05
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_each_rig_has_24_poses_of_its_own_bones(rig: Rig) -> None:
+    poses = range_of_motion(rig)
+    assert len({each.joint_pose.title for each in poses}) == len(poses) == 24
+
+
+def test_a_pose_that_moves_nothing_is_perfect() -> None:
+    human = Human.with_rig("cmu_mb")
+    for each in range_of_motion("cmu_mb"):
+        figures = MeasuredPose(human, each).measure(human.rest)
+        assert figures.stretch == pytest.approx(0.0, abs=1e-9)
+        assert figures.roughness == pytest.approx(0.0, abs=1e-9)
+        if each.kind == "twist":
+            assert figures.twist_radius == pytest.approx(100.0)
+            assert figures.volume == pytest.approx(100.0)
+
+
+def test_what_misses_its_target_is_found() -> None:
+    assert not any(each.missed for each in check(_rows(), {"LINEAR": 1e-6}))
+    missed = [each for each in check(_rows(bulge=2.5), {"LINEAR": 1e-3}) if each.missed]
+    assert [each.target for each in missed] == [
+        "LINEAR equals Blender",
+        "cylinder: bulge, % of the radius",
+    ]
+    dented = [each for each in check(_rows(dent=1.0), {}) if each.missed]
+    assert [each.target for each in dented] == ["cylinder: no new dent, %"]
+    assert [each.value for each in worst_of_each(dented)] == [1.0]
+
+
+def test_tables_and_csv_have_every_method(tmp_path: Path) -> None:
+    rows = _rows(bulge=1.5)
+    lines = dict(line[:2] for line in table(rows, CYLINDERS[:1]))
+    assert lines["Compensated, Measured"] == "1.50"
+    assert lines["Linear (Armature modifier)"] == "0.50"
+    assert as_markdown([["a", "b"], ["1", "22"]]) == "| a | b  |\n|---|----|\n| 1 | 22 |"
+    write_csv(rows, tmp_path / "found.csv")
+    with (tmp_path / "found.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [row["method"] for row in read] == list(SHOWN)
+    assert {row["bulge"] for row in read} == {"0.5", "1.5"}
