@@ -5,22 +5,32 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from random import Random
 
 import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
+from dq_compensation.core.takes import chained, interpolated, take_times
+from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import following
 from dq_compensation.lifecycle.reconcile import Found, State
 from dq_compensation.modifier.attribute_names import SET
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.scene.own_objects import PALETTE_PROPERTY, TREE_PROPERTY
+from dq_compensation.scene.own_objects import PALETTE_PROPERTY, TAKE_PROPERTY, TREE_PROPERTY
+from dq_compensation.scene.stored_takes import unpacked
+from dq_compensation.scene.take_settings import takes_of
 from dq_compensation.session import status
+from tests.blender.crowd_scenes import playing_limb
 from tests.blender.enabled_scenes import disable, ours
 from tests.soak import invariants
 from tests.soak.addon_actions import EXCUSED, OPERATORS
+from tests.soak.damage import damaged_archive
 from tests.soak.file_actions import start
+from tests.soak.fuzz import faults_of_chunk, fuzz
 from tests.soak.growth import grown, play
 from tests.soak.invariants import Seen, disable_everything, faults, leftovers
 from tests.soak.soak import SoakError, soak
@@ -151,3 +161,29 @@ def test_nothing_grows_from_frame_to_frame() -> None:
         "objects",
         "data",
     ]
+
+
+def test_damaged_files_are_refused_or_right() -> None:
+    assert fuzz(4, seed=1, brief=True) == []
+
+
+def test_damaged_frames_and_takes_are_refused_or_whole(tmp_path: Path) -> None:
+    obj, rig = playing_limb()
+    chunk = tmp_path / "chunk.npz"
+    api.write_chunk(obj, chunk, 1, 3)
+    (item,) = takes_of(rig)
+    assert item.stored is not None
+    whole = item.stored[TAKE_PROPERTY]
+    refused = 0
+    for number in range(80):
+        rng = Random(f"damage {number}")
+        assert faults_of_chunk(rng, chunk.read_bytes(), tmp_path, str(number)) == []
+        try:
+            take = unpacked(damaged_archive(whole, rng))
+        except UserError:
+            refused += 1
+        else:
+            poses = interpolated(take, take_times(take, np.array([0.0, 3.5, 40.0])))
+            assert np.isfinite(chained(take, poses)).all()
+    # What is not refused has other values of the right kind.
+    assert 40 < refused < 80

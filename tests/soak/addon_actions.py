@@ -206,7 +206,10 @@ OPERATORS: dict[str, tuple[int, Action]] = {
 }
 """By the name of each operator: how often users call it, and the action."""
 
-EXCUSED = {"help": "opens a web browser and touches no file"}
+EXCUSED = {
+    "help": "opens a web browser and touches no file",
+    "preferences_reset": "changes the user's preferences and no file",
+}
 """Operators that are no action, and why."""
 
 

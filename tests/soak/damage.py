@@ -27,14 +27,17 @@ _JUNK = (
 Damage = Callable[[Random], str]
 
 
-def build() -> None:
-    """A character with examples, takes and a crowd, saved weights, and a baked crowd."""
+def build(*, bakes: bool = True) -> None:
+    """A character with an example, a take and a crowd, and perhaps bakes of them."""
     obj, rig = playing_limb()
     bpy.context.scene.frame_set(9)
     bpy.ops.dqc.example_add(bone="Lower", mode="NONE")
     settings_of(rig).playback.playing = True
     settings_of(rig).playback.take = "Swing"
     add_crowd(count=3)
+    if not bakes:
+        select(obj)
+        return
     bpy.ops.dqc.bake_crowd(tolerance=200.0)
     select(obj)
     bpy.ops.dqc.bake_bones(bones="ALL", helpers=1, tolerance=20.0, onto="COPY")

@@ -26,12 +26,18 @@ from tests.soak.soak import errors_of_the_addon
 
 
 def fuzz(
-    count: int, seed: int, *, first: int = 0, tell: Callable[[str], None] | None = None
+    count: int,
+    seed: int,
+    *,
+    first: int = 0,
+    brief: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> list[str]:
     """Damage a file, open it and use it, so many times. The add-on is registered.
 
     Args:
         first: the number of the first case; each has random numbers of its own.
+        brief: without bakes, in the file and afterwards.
         tell: is called with each case before it is used.
 
     Returns:
@@ -40,18 +46,22 @@ def fuzz(
     found = []
     with tempfile.TemporaryDirectory() as folder:
         path, chunk = str(Path(folder, "whole.blend")), Path(folder, "chunk.npz")
-        build()
+        build(bakes=not brief)
         bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
         api.write_chunk(bpy.data.objects["Limb"], chunk, 1, 3)
         for number in range(first, first + count):
             rng, name = Random(f"{seed} {number}"), f"Seed {seed}, case {number}"
-            found += _faults_of_file(rng, path, name, tell)
-            found += _faults_of_chunk(rng, chunk.read_bytes(), Path(folder), name)
+            found += _faults_of_file(rng, path, name, _BRIEF if brief else _USES, tell)
+            found += faults_of_chunk(rng, chunk.read_bytes(), Path(folder), name)
     return found
 
 
 def _faults_of_file(
-    rng: Random, path: str, name: str, tell: Callable[[str], None] | None
+    rng: Random,
+    path: str,
+    name: str,
+    uses: tuple[Callable[[], None], ...],
+    tell: Callable[[str], None] | None,
 ) -> list[str]:
     bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
     damaged = f"{path}.damaged.blend"
@@ -62,7 +72,7 @@ def _faults_of_file(
         if rng.random() < 0.7:
             bpy.ops.wm.save_as_mainfile(filepath=damaged, copy=True)
             bpy.ops.wm.open_mainfile(filepath=damaged, load_ui=False)
-        for use in _USES:
+        for use in uses:
             try:
                 use()
             except (UserError, RuntimeError) as error:
@@ -135,6 +145,7 @@ def _enable() -> None:
     _each("enable")
 
 
+_BRIEF = (_open, _check, _play, _refresh, _disable)
 _USES = (
     *(_open, _check, _play, _refresh, _play, _bake, _cache, _bake_crowd, _fix),
     *(_disable, _enable, _bake_bones, _disable),
@@ -157,8 +168,8 @@ def _each(name: str, **options: Any) -> None:
                     raise
 
 
-def _faults_of_chunk(rng: Random, data: bytes, folder: Path, name: str) -> list[str]:
-    """A damaged file of frames is refused, or is still whole."""
+def faults_of_chunk(rng: Random, data: bytes, folder: Path, name: str) -> list[str]:
+    """Errors but refusals of merging a file of frames that is damaged."""
     damaged = folder / "damaged.npz"
     damaged.write_bytes(damaged_archive(data, rng))
     try:
