@@ -39,7 +39,7 @@ SAMPLES = 24
 PAGE, CELL, TEXT, ACCENT = (255, 255, 255), (236, 233, 228), (70, 66, 62), (0, 122, 90)
 HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation", ACCENT))
 # In the camera's axes: from where two soft suns shine, how strong, how wide in degrees.
-SUNS = (((-0.8, 0.9, 0.6), 4.2, 20.0), ((0.9, 0.2, -0.5), 2.0, 30.0))
+SUNS = (((-0.8, 0.9, 0.6), 4.2, 20.0), ((0.9, 0.2, -0.5), 1.2, 30.0))
 # From the camera to the joint, metres.
 AWAY = 2.0
 
@@ -48,13 +48,13 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     """The label, the pose and the framing of each close-up; those of the contact sheet, nearly."""
     poses = named_poses("default")
     arm = replace(poses["shoulder"], rotations={"upperarm01.L": rotation(0.0, 90.0, 20.0)})
-    twist = twist_about_parent("default", "wrist.L", "lowerarm02.L", 110.0)
+    twist = twist_about_parent("default", "wrist.L", "lowerarm02.L", 130.0)
     hand = replace(poses["wrist"], rotations={"wrist.L": twist})
     return [
         ("Elbow bent", poses["elbow"], replace(FRAMINGS["elbow"], half_height=0.085)),
-        ("Hand twisted", hand, replace(FRAMINGS["wrist"], half_height=0.085, shift=(0.0, 0.3))),
+        ("Hand twisted", hand, replace(FRAMINGS["wrist"], half_height=0.085)),
         ("Knee bent", poses["knee"], FRAMINGS["knee"]),
-        ("Arm twisted", arm, replace(FRAMINGS["shoulder"], half_height=0.17)),
+        ("Arm twisted", arm, replace(FRAMINGS["shoulder"], half_height=0.14, shift=(0.35, -0.05))),
     ]
 
 
@@ -98,7 +98,7 @@ def _clay() -> bpy.types.Material:
         material.use_nodes = True
     shader = cast("Any", material.node_tree).nodes["Principled BSDF"]
     shader.inputs["Base Color"].default_value = (0.62, 0.30, 0.19, 1.0)
-    shader.inputs["Roughness"].default_value = 0.55
+    shader.inputs["Roughness"].default_value = 0.7
     return material
 
 

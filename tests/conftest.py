@@ -1,5 +1,6 @@
 """What all tests share: a folder for what is made once, and what older Blenders need not repeat."""
 
+import gc
 import os
 from fnmatch import fnmatch
 
@@ -29,6 +30,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if _is_left_out(item, patterns)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Spare the collector what lives as long as the run: it took a tenth of the time."""
+    gc.freeze()
+    gc.set_threshold(100_000)
 
 
 def _is_left_out(item: pytest.Item, patterns: tuple[str, ...]) -> bool:

@@ -1,7 +1,8 @@
 """The human on the rig of Blender's bundled Rigify, without head and feet, and poses of its limbs.
 
-160 deforming bones, 52 of them bendy: ten segments in each half of a limb, eight in the spine. The
-metarig stands in the body as the rig `default` does; the weights are Blender's automatic ones.
+73 deforming bones, 52 of them bendy: ten segments in each half of a limb, eight in the spine. The
+metarig stands in the body as the rig `default` does, and has no face: Rigify takes most of its time
+for one. The weights are Blender's automatic ones.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def build_rigify_human() -> Pair:
         bpy.ops.object.armature_human_metarig_add()
         metarig = bpy.context.object
         stand_in_body(metarig, load_human_arrays())
+        _remove_face(metarig)
         bpy.ops.pose.rigify_generate()
         (rig,) = (o for o in bpy.data.objects if o.type == "ARMATURE" and o != metarig)
         bpy.data.objects.remove(metarig)
@@ -97,6 +99,13 @@ def stand_in_body(metarig: bpy.types.Object, arrays: HumanArrays) -> None:
             bone.head, bone.tail = (new + scale * (end - old) for end in before[bone.name])
         for bone in connected:
             bone.use_connect = True
+
+
+def _remove_face(metarig: bpy.types.Object) -> None:
+    with edit_mode(metarig):
+        bones = metarig.data.edit_bones
+        for bone in (*bones["face"].children_recursive, bones["face"]):
+            bones.remove(bone)
 
 
 def _places(arrays: HumanArrays) -> dict[str, tuple[list[float], list[float]]]:

@@ -38,7 +38,8 @@ REFUSAL_BEFORE = (
     "{modifier}, turn it off in the viewport, or move {armature} above it."
 )
 REFUSAL_PINNED = (
-    "{obj} shows one shape key alone. Turn off Show Only Shape Key (the pin below the list)."
+    "{obj} shows one shape key alone. Turn off Solo Active Shape Key below the list of shape keys "
+    "(in Blender 4.2: Shape Key Lock)."
 )
 REFUSAL_REST = "{armature} is in Rest Position. Switch it to Pose Position to bake its poses."
 REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."

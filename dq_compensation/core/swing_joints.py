@@ -40,7 +40,7 @@ from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
 from .vectors import cross, dots, extent, smooth_step, unit_or
 
-# The joints that swing a vertex, at most.
+# How many joints swing a vertex, at most.
 SWINGS = 3
 # The largest amount: of half and half.
 MOST_SWUNG = 0.25
@@ -66,8 +66,9 @@ class SwingJoints:
         children, parents: shape (S,), int32, the bones behind and before each joint.
         heads: shape (S, 3), the joints at rest, armature space.
         axes: shape (S, 3), unit, along the child's limb: turning about it is twist.
-        joints: shape (n, SWINGS), int32, rows of the above; 0 in unused places.
-        amounts: shape (n, SWINGS), k of each, 0 to 1/4, of the dtype of the positions, falling from
+        joints: shape (n, s), int32, rows of the above; 0 in unused places. s is 1 to SWINGS: as
+            many as any vertex needs.
+        amounts: shape (n, s), k of each, 0 to 1/4, of the dtype of the positions, falling from
             left to right. With c the strongest k that is left out, at least `_LEAST`, they are
             k - c^4 / k^3: 0 where two change places.
         hinged: shape (n,), 0 to 1, the share of pairs of bones that are of one limb: the sum of
@@ -109,15 +110,18 @@ class SwingJoints:
         amounts = amounts * (1.0 - smooth_step(apart / reach, _NEAR, _FAR))
         seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
         used, rows = np.unique(joints[seen], return_inverse=True)
-        slots = _strongest(len(positions), vertices[seen], rows.reshape(-1), amounts[seen])
+        found, counting = _strongest(
+            len(positions), vertices[seen], rows.reshape(-1), amounts[seen]
+        )
+        slots = max(1, int(np.count_nonzero(counting.any(axis=0))))
         return cls(
             skeleton,
             limbs.children[used],
             limbs.parents[used],
             limbs.heads[used],
             axes[used],
-            slots[0],
-            slots[1].astype(positions.dtype),
+            found[:, :slots],
+            counting[:, :slots].astype(positions.dtype),
             hinged.astype(positions.dtype),
         )
 
@@ -153,7 +157,7 @@ class SwingJoints:
 
         Args:
             deformed: shape (n, 3), armature space, after dual quaternion skinning and MEASURED.
-            amounts: shape (n, SWINGS), `amounts` times what the artist painted and the factor.
+            amounts: shape (n, s), `amounts` times what the artist painted and the factor.
 
         Returns:
             the vertices that move, shape (m,), and how far, shape (m, 3), the dtype of `deformed`.

@@ -95,7 +95,7 @@ def _applied(obj: bpy.types.Object, name: str, bone: str, found: Capture) -> App
     is_close = found.error <= _CLOSE * size
     if not is_close:
         summary += (
-            f" At most {found.error * millimetres:.2g} mm of your shape is not possible: the base "
+            f" Your shape is off by up to {found.error * millimetres:.2g} mm, because the base "
             "moves these vertices another way. Make the change smoother there, or choose the base "
             "Spherical Joint."
         )

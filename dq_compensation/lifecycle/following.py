@@ -14,7 +14,7 @@ import bpy
 
 from ..modifier.factor_driver import keep_factor
 from ..modifier.installation import remove_unused
-from ..modifier.own_trees import mark_if_edited
+from ..modifier.own_trees import mark_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.stack import our_modifier, surplus_vertices
 from ..scene.modifiers_before import modifiers_before, used_data
@@ -60,11 +60,13 @@ class _Changes:
         named: the session_uid of what may have been edited or moved.
         everything: whether all objects may be concerned.
         used: the session_uid of what modifiers that are followed may use.
+        trees: whether our node trees may have been edited.
     """
 
     named: set[int] = field(default_factory=set)
     everything: bool = False
     used: set[int] = field(default_factory=set)
+    trees: bool = False
 
     def __bool__(self) -> bool:
         return self.everything or bool(self.named or self.used)
@@ -120,6 +122,8 @@ def _changes(depsgraph: bpy.types.Depsgraph, *, playing: bool = False) -> _Chang
     for update in depsgraph.updates:
         if not only_posed(update, depsgraph):
             _note(update, changes, playing=playing)
+    if changes.trees:
+        _mark_edited_trees()
     return changes
 
 
@@ -145,8 +149,7 @@ def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool
         case bpy.types.NodeTree():
             changes.named.add(changed.session_uid)
             if "DQ Compensation" in changed.name and not _written:
-                _mark_edited_trees()
-                changes.everything = True
+                changes.trees = changes.everything = True
         case bpy.types.Scene():
             # Dependencies were sorted out anew: objects or modifiers have come or gone.
             changes.everything = True
@@ -156,9 +159,8 @@ def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool
 def _mark_edited_trees() -> None:
     modifiers = [our_modifier(obj) for obj in enabled_objects()]
     modifiers += [nodes_of_palette(palette) for palette in own_palettes()]
-    for tree in {nodes.node_group for nodes in modifiers if nodes is not None}:
-        if tree is not None and tree.library is None:
-            mark_if_edited(tree)
+    trees = {nodes.node_group for nodes in modifiers if nodes is not None}
+    mark_edited(tree for tree in trees if tree is not None and tree.library is None)
 
 
 def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:

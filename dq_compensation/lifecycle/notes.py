@@ -28,13 +28,13 @@ OTHER_IN_FRAMES = (
     "modifier alone deforms them."
 )
 LEFT_OUT = (
-    "Measured leaves out the vertices of {obj} that shape keys move: the Armature modifier deforms "
-    "them, with its bendy bones, envelopes or Multi Modifier. Choose the curve Fitted for them."
+    "Measured does not compensate the vertices of {obj} that shape keys move, because the Armature "
+    "modifier has bendy bones, envelopes or Multi Modifier. The curve Fitted compensates them."
 )
 PARTLY_MASKED = (
-    "{vertices} of {obj} that the vertex group of the Armature modifier deforms in part are not "
-    "compensated: that modifier deforms them, with its bendy bones, envelopes or Multi Modifier. "
-    "Use weights of 0 and 1 there."
+    "Not compensated: {vertices} of {obj} with a weight between 0 and 1 in the vertex group of the "
+    "Armature modifier, because that modifier has bendy bones, envelopes or Multi Modifier. Give "
+    "them 0 or 1."
 )
 
 TURNED_OFF = (

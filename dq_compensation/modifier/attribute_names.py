@@ -64,6 +64,8 @@ PAIR_ROWS = f"{PREFIX}pair_rows"
 # and `set_nodes.pair_offset`.
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
+# of the first row: the length of the skeleton, and 1 where there is LIMB_STATE, else 0;
+PALETTE_STATE = f"{PREFIX}palette_state"
 POSED_HEAD = f"{PREFIX}posed_head"
 POSED_RAY = f"{PREFIX}posed_ray"
 SWING = f"{PREFIX}swing"
@@ -80,7 +82,7 @@ OF_PALETTE = frozenset(
         JOINT_ROWS,
         PAIR_ROWS,
     )
-    + (BONE, BONE_MATRIX, POSED_HEAD, POSED_RAY, SWING, LIMB_STATE, POSED_PAIR)
+    + (BONE, BONE_MATRIX, PALETTE_STATE, POSED_HEAD, POSED_RAY, SWING, LIMB_STATE, POSED_PAIR)
 )
 
 

@@ -17,6 +17,7 @@ from .attribute_names import (
     PALETTE_LENGTH,
     PALETTE_PARTNER,
     PALETTE_REST,
+    PALETTE_STATE,
     PREFIX,
     REST_LENGTH,
 )
@@ -46,11 +47,20 @@ def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scal
 
     Args:
         palette: as its Armature modifier leaves it.
-        length: of the skeleton, as `palette_length`.
+        length: of the skeleton, as `palette_state`.
     """
     rest: Scalar = build.attribute(REST_LENGTH, Scalar)
     off = (build.edge_length() - rest).absolute()
     return palette.total_on_edges(off > length * _STRETCHED) > 0.5
+
+
+def with_places(build: TreeBuilder, palette: Geometry) -> Cloud:
+    """A palette with its positions as `place`.
+
+    Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
+    Index*; this one it copies once.
+    """
+    return palette.capture({"place": build.position()})
 
 
 def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
@@ -66,9 +76,8 @@ def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scal
         mirrored, so that its turn means nothing; else 0.
     """
     first = build.index() * 4.0
-    origin, *corners = (
-        palette.sample(build.position(), first + float(corner)) for corner in range(4)
-    )
+    places = with_places(build, palette)
+    origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
     x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
     return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
 
@@ -200,10 +209,23 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
     return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
 
 
-def palette_length(build: TreeBuilder, palette: Geometry) -> Scalar:
-    """How far the skeleton reaches from the origin, as a power of two; a single number."""
-    index = build.constant(0)
-    return palette.sample(build.attribute(PALETTE_LENGTH, Scalar), index)
+def with_state(
+    build: TreeBuilder, points: Geometry, length: Scalar, limb_states: float = 0.0
+) -> Geometry:
+    """Points with PALETTE_STATE."""
+    return points.store(PALETTE_STATE, build.vector(length, limb_states, 0.0))
+
+
+def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:
+    """What PALETTE_STATE says, as single numbers: one fetch for both.
+
+    Returns:
+        how far the skeleton reaches from the origin, as a power of two; and whether there is
+        LIMB_STATE.
+    """
+    state: Vector = palette.sample(build.attribute(PALETTE_STATE, Vector), build.constant(0))
+    length, limb_states, _ = state.components()
+    return length, limb_states
 
 
 def _is_scaled(columns: Sequence[Vector]) -> Scalar:

@@ -6,8 +6,9 @@ Where limbs leave the body it goes along chords: `core.swing_joints`.
 from __future__ import annotations
 
 from ..core.limb_joints import SHORTEST_RAY
-from ..core.swing_joints import SWINGS, SWUNG_BACK
+from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
+from .bone_nodes import with_places, with_state
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 
@@ -19,17 +20,19 @@ def with_rigid_limbs(
     build: TreeBuilder, palette: Geometry, points: Geometry, bone_rows: Scalar
 ) -> Geometry:
     """`with_limbs` where no bone is scaled, bendy or away from its joint: of `palette_joints`."""
+    places = with_places(build, palette)
     head, near, far = (
-        palette.sample(build.position(), build.index().times_plus(4.0, bone_rows * 4.0 + corner))
+        places.at("place", build.index().times_plus(4.0, bone_rows * 4.0 + corner))
         for corner in (0.0, 2.0, 3.0)
     )
     return points.store(stored.POSED_HEAD, head).store(stored.POSED_RAY, (far - near).normalized())
 
 
 def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
-    """Points with SWING: the axis of a joint's swing, times the sine of half its angle.
+    """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
 
     It is on the first one of the two rows that a swing has; on those of limbs it means nothing.
+    One matrix, since every mesh fetches it.
 
     Args:
         points: `with_limbs` or `with_rigid_limbs`.
@@ -37,7 +40,13 @@ def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
     before: Vector = build.attribute(stored.POSED_RAY, Vector)
     after = points.sample(before, build.index() + 1.0)
     ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
-    return points.store(stored.SWING, before.cross(after) * ahead.inverse_square_root())
+    swing = before.cross(after) * ahead.inverse_square_root()
+    (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
+    across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
+    from_joint = build.attribute(stored.POSED_HEAD, Vector).cross(swing).components()
+    once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
+    about_joint = build.matrix((*across, (*from_joint, 1.0)))
+    return points.store(stored.SWING, once @ about_joint)
 
 
 def with_limbs(
@@ -58,7 +67,7 @@ def with_limbs(
         palette: with the rows, as its Armature modifier leaves it.
         bones: `bone_nodes.with_straightness`, with a point for each row.
         any_scaled, bendy: whether any bone is scaled; whether there are bendy bones.
-        length: of the skeleton, as `bone_nodes.palette_length`.
+        length: of the skeleton, as `bone_nodes.palette_state`.
     """
     row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
@@ -79,8 +88,9 @@ def with_limbs(
     )
     size = build.choose(any_scaled, 1.0, size)
     straight = build.choose(bendy, 1.0, bones.at("straight", limb))
-    with_state = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
-    return build.choose(any_scaled + bendy + apart, posed, with_state)
+    states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
+    states = with_state(build, states, length, 1.0)
+    return build.choose(any_scaled + bendy + apart, posed, states)
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
@@ -96,21 +106,23 @@ def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
     return (long + wide + root).square_root()
 
 
-def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: Vector) -> Vector:
+def onto_chords(
+    build: TreeBuilder, palette: Geometry, slots: int, strength: Scalar, moved: Vector
+) -> Vector:
     """How far vertices are to go from arcs to chords, where limbs leave the body.
 
     Args:
+        slots: how many joints swing a vertex, at most.
         palette: evaluated, `with_swings`.
         strength: painted weight and factor of the vertex.
         moved: the vertex after skinning and `back_to_limb`.
     """
     offset: Vector | None = None
-    for slot in range(SWINGS):
+    for slot in range(slots):
         row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
         amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
-        swing: Vector = palette.sample(build.attribute(stored.SWING, Vector), row)
-        head: Vector = palette.sample(build.attribute(stored.POSED_HEAD, Vector), row)
-        part = swing.cross(swing.cross(moved - head)) * amount
+        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
+        part = swing.transform_point(moved) * amount
         offset = part if offset is None else offset + part
     assert offset is not None
     return offset * strength
@@ -119,6 +131,7 @@ def onto_chords(build: TreeBuilder, palette: Geometry, strength: Scalar, moved: 
 def back_to_limb(
     build: TreeBuilder,
     palette: Geometry,
+    limb_states: Scalar,
     share: Scalar,
     rest: Vector | None,
     moved: Vector,
@@ -127,6 +140,7 @@ def back_to_limb(
 
     Args:
         palette: evaluated, `with_limbs`.
+        limb_states: whether there is LIMB_STATE.
         share: amount, painted weight and factor of the vertex.
         rest: the vertex before skinning, where shape keys change it; else its distances at rest
             are in attributes.
@@ -147,10 +161,9 @@ def back_to_limb(
 
     state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), row)
     size, gap, straight = state.components()
-    told: Scalar = palette.sample(build.exists(stored.LIMB_STATE, Vector), build.constant(0))
-    rest_distance = build.choose(told, rest_distance, size.times_plus(rest_distance, gap))
-    max_correction = build.choose(told, max_correction, size * max_correction)
-    share = build.choose(told, share, share * straight)
+    rest_distance = build.choose(limb_states, rest_distance, size.times_plus(rest_distance, gap))
+    max_correction = build.choose(limb_states, max_correction, size * max_correction)
+    share = build.choose(limb_states, share, share * straight)
     too_far = (distance - rest_distance).clamped(0.0, max_correction)
     # Blender divides by 0 without harm.
     return back * (share * too_far / distance)

@@ -58,10 +58,6 @@ class TreeBuilder(TreeNodes):
             self._attributes[key] = kind(self, node.outputs["Attribute"])
         return self._attributes[key]
 
-    def exists(self, name: str, kind: type[Scalar | Vector | Matrix]) -> Scalar:
-        """1 where there is a named attribute, else 0."""
-        return Scalar(self, self.attribute(name, kind).socket.node.outputs["Exists"])
-
     def rotated(self, vector: Operand, rotation: Socket) -> Vector:
         """A vector rotated by a rotation."""
         return Vector(self, self.node("FunctionNodeRotateVector", vector, rotation).outputs[0])

@@ -61,7 +61,7 @@ from .attribute_names import (
     SWING_AMOUNT,
     numbered,
 )
-from .bone_nodes import palette_length, posed_bones
+from .bone_nodes import palette_state, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
 from .measured_nodes import back_to_limb, onto_chords
@@ -149,7 +149,8 @@ class _Assembly:
         build, inputs = self.b, self.inputs
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
-        self.palette = Geometry(build, read.outputs["Geometry"])
+        self.palette = Geometry(build, read.outputs["Geometry"]).points_alone()
+        self.length, self.limb_states = palette_state(build, self.palette)
         self.bones = posed_bones(build, self.palette)
         self.to_object = Matrix(build, placed.outputs["Transform"])
         if self.kind.examples is not None:
@@ -212,8 +213,7 @@ class _Assembly:
     @cached_property
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
-        build = self.b
-        length = palette_length(build, self.palette)
+        build, length = self.b, self.length
         off: Scalar | None = None
         for row in range(4):
             point = build.vector(*(length if row == axis else 0.0 for axis in range(3)))
@@ -241,7 +241,7 @@ class _Assembly:
         if self.kind.measured:
             together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
-            offset = back_to_limb(build, self.palette, share, None, moved)
+            offset = back_to_limb(build, self.palette, self.limb_states, share, None, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
             return self._swung(self.mesh.moved_by(offset))
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
@@ -268,17 +268,21 @@ class _Assembly:
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
             rest = start if self.kind.shaped else None
-            moved = moved + back_to_limb(build, self.palette, share, rest, moved)
+            told = self.limb_states
+            moved = moved + back_to_limb(build, self.palette, told, share, rest, moved)
             if not self._swings_within:
                 return moved
-            return moved + onto_chords(build, self.palette, self._strength(), moved)
+            return moved + self._onto_chords(self._strength(), moved)
 
         return bring_back
 
     @property
     def _swings_within(self) -> bool:
         """Whether swings are computed with the rest: what comes out is blended or masked."""
-        return self.kind.swung and (self.kind.masked or self.kind.blended)
+        return bool(self.kind.swung) and (self.kind.masked or self.kind.blended)
+
+    def _onto_chords(self, strength: Scalar, moved: Vector) -> Vector:
+        return onto_chords(self.b, self.palette, self.kind.swung, strength, moved)
 
     def _swung(self, deformed: Geometry) -> Geometry:
         """Let the vertices that joints swing go on to their chords; only they are computed."""
@@ -289,7 +293,7 @@ class _Assembly:
             strength = strength * self._mask_weight()
         together = self._placed_together
         moved = build.choose(together, self.in_armature_space, build.position())
-        offset = onto_chords(build, self.palette, strength, moved)
+        offset = self._onto_chords(strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
         strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,21 +46,33 @@ def is_unedited(tree: bpy.types.NodeTree, key: str) -> bool:
     return tree.get(TREE_PROPERTY) == key and tree.get(NODES_PROPERTY) != EDITED
 
 
-def mark_if_edited(tree: bpy.types.NodeTree) -> None:
-    """Check whether somebody has edited a tree or a group in it. Such a tree is not used again."""
-    if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree)}:
-        tree[NODES_PROPERTY] = EDITED
+def mark_edited(trees: Iterable[bpy.types.NodeTree]) -> None:
+    """Mark those trees that somebody has edited, or a group in them. They are not used again."""
+    known: dict[bpy.types.NodeTree, str] = {}
+    for tree in trees:
+        if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree, known)}:
+            tree[NODES_PROPERTY] = EDITED
 
 
-def _nodes_digest(tree: bpy.types.NodeTree) -> str:
-    """The digest of all nodes, their options, constants and links, groups included."""
+def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
+    """The digest of all nodes, their options, constants and links, groups included.
+
+    Args:
+        known: the digests that need not be computed again.
+    """
+    if tree not in known:
+        known[tree] = _computed_digest(tree, known)
+    return known[tree]
+
+
+def _computed_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
     nodes: list[Any] = list(tree.nodes)
     found: list[object] = []
     for node in nodes:
         inputs = [_constant(socket) for socket in node.inputs if not socket.is_linked]
         options = [getattr(node, name, None) for name in _OPTIONS]
         group = getattr(node, "node_tree", None)
-        inside = _nodes_digest(group) if group is not None else None
+        inside = _nodes_digest(group, known) if group is not None else None
         found.append((node.bl_idname, node.name, node.mute, options, inputs, inside))
     links: list[Any] = list(tree.links)
     for link in links:
@@ -87,7 +99,7 @@ def new_with_key(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types
     """A new tree that `ensure_tree` finds by its key."""
     tree = build()
     tree[TREE_PROPERTY] = key
-    tree[NODES_PROPERTY] = _nodes_digest(tree)
+    tree[NODES_PROPERTY] = _nodes_digest(tree, {})
     return tree
 
 

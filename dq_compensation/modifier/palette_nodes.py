@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import bpy
 
-from .attribute_names import PALETTE_LENGTH, POSED_PAIR
+from .attribute_names import POSED_PAIR
 from .bone_nodes import (
     any_stretched,
     bone_matrices,
     bone_turns,
     with_bones,
+    with_state,
     with_straightness,
 )
 from .measured_nodes import with_limbs, with_rigid_limbs, with_swings
@@ -85,7 +86,7 @@ def _with_rigid_bones(
     Args:
         turned: `bone_turns`.
     """
-    shown = build.points(inputs["Rows"]).store(PALETTE_LENGTH, inputs["Length"])
+    shown = with_state(build, build.points(inputs["Rows"]), inputs["Length"])
     joints = grouped(
         build,
         "DQ Compensation rigid joints",
@@ -113,7 +114,7 @@ def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Sca
         bendy,
     )
     bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones, bendy)
-    shown = bones.geometry.store(PALETTE_LENGTH, inputs["Length"])
+    shown = with_state(build, bones.geometry, inputs["Length"])
     stored = grouped(
         build, "DQ Compensation dual quaternions", with_bones, Cloud(shown, bones.fields)
     )

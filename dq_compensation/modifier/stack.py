@@ -23,8 +23,8 @@ REFUSAL_LIBRARY = (
     "mesh local (Object, Relations, Make Local, Selected Objects and Data)."
 )
 REFUSAL_OTHER_VERTICES = (
-    "{obj} gets another number of vertices from {names} than when they were read, so {armature} "
-    "alone deforms it. Press Refresh to read them again."
+    "{obj} gets another number of vertices from {names} than before, so {armature} alone deforms "
+    "it. Press Refresh to read them again."
 )
 
 

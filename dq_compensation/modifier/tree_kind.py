@@ -11,7 +11,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 19
+TREE_VERSION = 20
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -65,7 +65,7 @@ class TreeKind:
         masked: whether the Armature modifier is limited to a vertex group.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
-        swung: whether joints of MEASURED take skin along chords.
+        swung: how many joints of MEASURED take a vertex along chords, at most.
         shaped: whether shape keys change what is measured.
         blended: whether a vertex group blends to LINEAR.
         sampled: whether the attributes are copied from an attribute object.
@@ -79,7 +79,7 @@ class TreeKind:
     masked: bool
     scattered: bool = False
     measured: bool = False
-    swung: bool = False
+    swung: int = 0
     shaped: bool = False
     blended: bool = False
     sampled: bool = False
@@ -89,9 +89,9 @@ class TreeKind:
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = ("masked", "scattered", "measured", "swung", "shaped", "blended", "sampled")
-        names = (*names, "switched")
+        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled", "switched")
         options = "".join(f" {name}" for name in names if getattr(self, name))
+        options += f" swung {self.swung}" * bool(self.swung)
         if self.examples is not None:
             of = self.examples
             options += f" examples {of.bones} {of.poses} {of.most}{' twisting' * of.twisting}"
@@ -170,8 +170,8 @@ def kind_for(
     influences, method = deformation.influences, deformation.method
     compensation = deformation.compensation
     measured = isinstance(compensation, MeasuredJoints)
-    swung = compensation is not None and compensation.swings is not None
-    swung = swung and compensation.swings.acts
+    swings = compensation.swings if compensation is not None else None
+    swung = swings.amounts.shape[1] if swings is not None and swings.acts else 0
     if base == "ARMATURE":
         adds = method == "COMPENSATED"
         return TreeKind(
@@ -180,7 +180,7 @@ def kind_for(
             0,
             masked and adds,
             measured=measured,
-            swung=swung and adds,
+            swung=swung * adds,
             sampled=sampled,
             switched=adds and not base_is_on,
         )
@@ -192,7 +192,7 @@ def kind_for(
         masked,
         scattered,
         measured,
-        swung=swung and method == "COMPENSATED",
+        swung=swung * (method == "COMPENSATED"),
         shaped=measured and shape_keys,
         blended=deformation.blend is not None,
         sampled=sampled,

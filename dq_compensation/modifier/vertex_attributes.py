@@ -14,7 +14,7 @@ from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
 from ..core.spherical_joint import JointSets
-from ..core.swing_joints import SWINGS, SwingJoints
+from ..core.swing_joints import SwingJoints
 from ..core.vectors import transformed_points
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
@@ -260,7 +260,7 @@ def _of_swings(
     if left_out is not None:
         amounts[left_out] = 0.0
     values: dict[str, NDArray[Any]] = {}
-    for slot in range(SWINGS):
+    for slot in range(amounts.shape[1]):
         values[stored.numbered(stored.SWING_JOINT, slot)] = numbers[swings.joints[:, slot]]
         values[stored.numbered(stored.SWING_AMOUNT, slot)] = amounts[:, slot]
     return values

@@ -29,12 +29,16 @@ _PAGES = (
     ("bpy.ops.dqc.paint*", "painting", ""),
     ("bpy.ops.dqc.weights*", "painting", ""),
     ("bpy.ops.dqc.take*", "crowds", "takes"),
+    ("bpy.ops.dqc.compare", "guide", "compare"),
+    ("bpy.ops.dqc.toggle", "guide", "compare"),
+    ("bpy.ops.dqc.settings_copy", "guide", "settings"),
     ("bpy.ops.dqc.*", "guide", ""),
     ("bpy.types.dqcompensationexample*", "by_example", ""),
     ("bpy.types.dqcompensationcrowd*", "crowds", "crowds"),
     ("bpy.types.dqcompensationtake*", "crowds", "takes"),
     ("bpy.types.dqcompensationplayback*", "crowds", "takes"),
     ("bpy.types.dqcompensationsettings.overlay*", "painting", "the-overlay"),
+    ("bpy.types.dqcompensationpreferences*", "guide", "preferences"),
     ("bpy.types.dqcompensation*", "guide", "settings"),
 )
 

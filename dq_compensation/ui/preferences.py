@@ -59,8 +59,8 @@ class DQCompensationPreferences(AddonPreferences):
     )
     use_check_again: BoolProperty(
         name="Check Again After Edits",
-        description="Setup Check looks again at a character when it was edited, where that is "
-        "quick. Off: only when you press Check",
+        description="Setup Check checks a character again after an edit, if that is quick. Off: "
+        "only when you press Check",
         default=True,
     )
     max_figures: IntProperty(

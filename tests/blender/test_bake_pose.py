@@ -258,7 +258,7 @@ def test_what_stands_in_the_way_is_named(addon: None) -> None:
     modifier.show_viewport = False
     bake_current_pose([obj], "Pose")
     obj.show_only_shape_key = True
-    with pytest.raises(UserError, match="Show Only Shape Key"):
+    with pytest.raises(UserError, match="Solo Active Shape Key"):
         bake_current_pose([obj], "Other")
     obj.show_only_shape_key = False
     armature.data.pose_position = "REST"

@@ -47,9 +47,9 @@ pytestmark = pytest.mark.usefixtures("addon")
 
 
 @pytest.fixture(params=RIGS)
-def posed(request: pytest.FixtureRequest, human_with_rig: Callable[[Rig], Human]) -> Human:
+def posed(request: pytest.FixtureRequest, body_with_rig: Callable[[Rig], Human]) -> Human:
     """The human with each of its rigs, in a pose."""
-    human = human_with_rig(request.param)
+    human = body_with_rig(request.param)
     pose_at_random(human, request.param)
     return human
 

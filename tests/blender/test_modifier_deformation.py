@@ -107,9 +107,9 @@ def base(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Bas
 
 @pytest.fixture(params=RIGS)
 def every_human(
-    request: pytest.FixtureRequest, human_with_rig: Callable[[Rig], Human]
+    request: pytest.FixtureRequest, body_with_rig: Callable[[Rig], Human]
 ) -> tuple[Rig, Human]:
-    return request.param, human_with_rig(request.param)
+    return request.param, body_with_rig(request.param)
 
 
 @each_way

@@ -200,3 +200,13 @@ def test_paths_have_the_joints_between_two_bones() -> None:
     paths = Paths.between(parents, np.array([2, 4, 2, 5]), np.array([4, 3, 0, 4]))
     found = [sorted(paths.joints[paths.pairs == pair].tolist()) for pair in range(4)]
     assert found == [[1, 2, 3, 4], [4], [1, 2], [3, 4]]
+
+
+def test_there_are_as_many_places_as_a_vertex_needs() -> None:
+    points, skeleton = np.tile(SHOULDER + 0.1, (2, 1)), _body()
+    one = SwingJoints.of(points, _influences({0: 0.5, 2: 0.5}, {0: 1.0}), skeleton)
+    # From the neck to the arm it goes by the joints of both.
+    two = SwingJoints.of(points, _influences({1: 0.5, 2: 0.5}, {0: 1.0}), skeleton)
+    none = SwingJoints.of(points, _influences({0: 1.0}, {0: 1.0}), skeleton)
+    assert [each.amounts.shape for each in (one, two, none)] == [(2, 1), (2, 2), (2, 1)]
+    assert [each.acts for each in (one, two, none)] == [True, True, False]

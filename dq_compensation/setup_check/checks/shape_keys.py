@@ -137,7 +137,7 @@ def _pinned_issue(obj: bpy.types.Object) -> Issue | None:
     fix = Fix(
         "unpin",
         "Show All Keys",
-        "Turn off Shape Key Lock",
+        "Turn off Solo Active Shape Key (in Blender 4.2: Shape Key Lock)",
         f"{obj.name} will look different: its shape keys act by their values.",
     )
     return Issue(_NAME, _PINNED, "INFORMATION", message, fixes=(fix,))

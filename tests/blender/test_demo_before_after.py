@@ -1,0 +1,30 @@
+"""README's first picture: what is on which side."""
+
+from __future__ import annotations
+
+from PIL import Image
+
+from demo_before_after import CELL_HEIGHT, CELL_WIDTH, close_ups, sheet
+from human_model import load_human_arrays
+
+
+def test_before_is_on_the_left_and_after_on_the_right_at_the_same_places() -> None:
+    labels = [label for label, *_ in close_ups()]
+    halves = [
+        [Image.new("RGB", (CELL_WIDTH, CELL_HEIGHT), (half, 0, 50 * cell)) for cell in range(4)]
+        for half in (100, 200)
+    ]
+    page = sheet(labels, halves)
+    # 16 : 9, as the page of the extension wants it.
+    assert page.size == (1280, 720)
+    columns = (160, 472, 808, 1120)
+    for row, y in enumerate((210, 540)):
+        found = [page.getpixel((x, y)) for x in columns]
+        cells = [2 * row, 2 * row + 1]
+        assert found == [(half, 0, 50 * cell) for half in (100, 200) for cell in cells]
+
+
+def test_every_close_up_is_of_bones_that_the_human_has() -> None:
+    names = set(load_human_arrays("default").names)
+    for _, pose, _ in close_ups():
+        assert {pose.joint, pose.parent, *pose.rotations} <= names
