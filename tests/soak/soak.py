@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, redirect_stderr
 from random import Random
 
@@ -50,7 +50,7 @@ class _Printed(io.StringIO):
 
 
 @contextmanager
-def errors_of_the_addon() -> Iterator[_Errors]:
+def errors_of_the_addon() -> Generator[_Errors, None, None]:
     """Collects what the add-on logs as an error, and tracebacks of handlers."""
     errors, log = _Errors(), logging.getLogger("dq_compensation")
     log.addHandler(errors)
