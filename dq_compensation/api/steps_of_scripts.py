@@ -14,14 +14,18 @@ from ..bake.shape_key_bake import Progress
 OnProgress = Callable[[float, str], None]
 """Gets how much is done, 0 to 1, and what is being done, as in the status line."""
 
+NOTHING_CHANGED = "Stopped. Nothing has changed."
+NOT_CHECKED = "Stopped. The bake is whole, but its result was not checked."
+
 _Result = TypeVar("_Result")
 
 
 class _Interrupts:
-    """Whether Ctrl C was pressed since it was last looked at."""
+    """Whether Ctrl C was pressed, and whether the block has raised a KeyboardInterrupt for it."""
 
     def __init__(self) -> None:
         self.waiting: tuple[int, FrameType | None] | None = None
+        self.raised = False
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """The handler of the signal."""
@@ -45,7 +49,8 @@ def interrupts_wait() -> Generator[_Interrupts]:
         yield found
     finally:
         signal.signal(signal.SIGINT, before)
-        if found.waiting is not None:
+        # Python's own handler would raise another one, without a sentence.
+        if found.waiting and not (found.raised and before is signal.default_int_handler):
             before(*found.waiting)
 
 
@@ -55,7 +60,8 @@ def run_steps(
     """Run steps to their end.
 
     Ctrl C, or an exception of `progress`, ends them between two steps. Before they have begun to
-    write, everything is as it was. Later the bake is whole, but its result was not checked.
+    write, everything is as it was. Later the bake is whole, but its result was not checked: the
+    KeyboardInterrupt says which.
 
     Args:
         progress: called after each step.
@@ -68,7 +74,8 @@ def run_steps(
             while True:
                 done = next(steps)
                 if interrupts.waiting is not None:
-                    raise KeyboardInterrupt
+                    interrupts.raised = True
+                    raise KeyboardInterrupt(NOTHING_CHANGED if done.stoppable else NOT_CHECKED)
                 if progress is not None:
                     progress(done.share, done.doing)
         except StopIteration as end:

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from ..analysis.pose_choice import ChosenPoses, choose_poses
 from ..core.crowds import Figures
 from ..errors import UserError
+from ..scene.crowd_settings import crowd_of
 from ..scene.mesh import mesh_of
+from ..scene.moving_objects import is_moving, is_reshaped
 from ..scene.units import world_millimetres
 from ..session.crowd_bakes import baked_crowd, forget_bakes
 from ..session.crowd_figures import figures_of_crowd, role_objects
@@ -73,6 +75,8 @@ class CrowdSource:
         copied: shape (M,), bytes of a pose of each motion besides places and velocities.
         made_vertices: shape (M,), of the characters as modifiers make them; 0 without modifiers.
         left_out: modifiers that posed meshes cannot have.
+        frozen: objects that move, but not in the bake.
+        frame: in which they are as the bake shows them.
         made_for: the digest of it.
         problems: of the crowd.
     """
@@ -87,6 +91,8 @@ class CrowdSource:
     start_frame: float
     fps: float
     left_out: tuple[str, ...]
+    frozen: tuple[str, ...]
+    frame: int
     made_for: str
     problems: tuple[str, ...]
 
@@ -164,6 +170,8 @@ def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Crowd
         state.start_frame,
         scene.render.fps / scene.render.fps_base,
         tuple(dict.fromkeys(left)),
+        _frozen(crowd, [armature for armature, _ in objects]),
+        scene.frame_current,
         made_for(crowd, state, scene),
         state.problems,
     )
@@ -262,7 +270,20 @@ def _report(
     text += f" {meshes}, {size_of(source.memory(poses, options))}."
     if source.left_out and options.modifiers:
         text += f" Left out: {listed(source.left_out)}."
+    if source.frozen:
+        stay = "stays" if len(source.frozen) == 1 else "stay"
+        text += f" {listed(source.frozen)} {stay} as in frame {source.frame}."
     return text
+
+
+def _frozen(crowd: bpy.types.Object, armatures: Sequence[bpy.types.Object]) -> tuple[str, ...]:
+    """The names of the armatures and of the layout's object that move: the bake keeps one frame."""
+    settings = crowd_of(crowd)
+    found = [armature.name for armature in armatures if is_moving(armature)]
+    place = settings.layout_object
+    if settings.layout != "GRID" and place is not None and (is_moving(place) or is_reshaped(place)):
+        found.append(place.name)
+    return tuple(dict.fromkeys(found))
 
 
 def _figure_scales(

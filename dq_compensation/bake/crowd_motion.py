@@ -1,7 +1,8 @@
 """The meshes of a role of a crowd, posed at any time of its program by NumPy; nothing of Blender.
 
-Times are in frames of the first take. From 0 to `RoleMotion.length` they show everything that
-figures of the role ever show: what comes before the loop, then the loop once.
+Times are in frames of the first take, `RoleMotion.lead` more than those of the program. From 0 to
+`RoleMotion.length` they show everything that figures of the role ever show: what comes before the
+loop, then the loop once.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class MeshMotion:
         to_armature: shape (4, 4), A^-1 O.
         to_world: shape (3, 3), from object space to the world, mm; of the largest figure.
         values: shape (m,), of the rows of the shape keys when nothing plays; None without keys.
+        lead: the frames before the program that belong to it; see `role_motion`.
         followed: the row of each shape key that follows the takes, and its place in
             `program.value_names`.
     """
@@ -54,11 +56,12 @@ class MeshMotion:
     to_armature: NDArray[np.float64]
     to_world: NDArray[np.float64]
     values: NDArray[np.float32] | None
+    lead: float
     followed: Mapping[int, int]
 
     def posed(self, time: float) -> NDArray[np.float64]:
         """The vertices at a time, shape (n, 3), object space."""
-        times = np.array([time])
+        times = np.array([time - self.lead])
         pose = Pose.from_matrices(self.program.poses(times)[0], self.binding.skeleton)
         deformer = PosedDeformer(self.binding, self.settings, pose, self.to_armature)
         return deformer(self.binding.shape(self._values(times, pose)))
@@ -73,7 +76,7 @@ class MeshMotion:
         every = slice(None, None, max(self.binding.vertex_count // _PROBES, 1))
         bones = influences.bones[every, 0]
         points = transformed_points(self.to_armature, self.binding.rest[every])
-        poses = self.program.poses(times)[:, bones]
+        poses = self.program.poses(times - self.lead)[:, bones]
         moved = np.einsum("tnij,nj->tni", poses[..., :3, :3], points) + poses[..., :3, 3]
         from_armature = self.to_world @ np.linalg.inv(self.to_armature[:3, :3])
         off = np.diff(moved @ from_armature.T, axis=0)
@@ -99,6 +102,7 @@ class RoleMotion:
 
     Attributes:
         name: of the character.
+        lead: the frames before the program begins; figures are so much later in it.
         loop_start: the time from which it repeats.
         loop_length: the frames after which it repeats.
         take_fps: of the times.
@@ -107,6 +111,7 @@ class RoleMotion:
 
     name: str
     meshes: tuple[MeshMotion, ...]
+    lead: float
     loop_start: float
     loop_length: float
     take_fps: float
@@ -148,6 +153,9 @@ def role_motion(
 ) -> RoleMotion:
     """Read a character.
 
+    What figures show before their program begins is its first pose. With a first take of one frame
+    and another one behind it, that pose is seen only then: a frame of it leads the program.
+
     Args:
         meshes: its enabled meshes.
         takes: the first one and the one that follows, as cached.
@@ -158,15 +166,17 @@ def role_motion(
         UserError: a mesh cannot be deformed.
     """
     first, second = takes
+    lead = _lead(takes)
     motions = [
         _mesh_motion(obj, armature, takes, fade_frames, depsgraph, figure_scale) for obj in meshes
     ]
-    loop_start = 0.0 if second is None else float(first.length)
+    loop_start = 0.0 if second is None else first.length + lead
     rate = 1.0 if second is None else second.fps / first.fps
     placed = world_matrix(armature.evaluated_get(depsgraph)).translation
     return RoleMotion(
         armature.name,
         tuple(motions),
+        lead,
         loop_start,
         (first if second is None else second).length / rate,
         first.fps,
@@ -204,5 +214,11 @@ def _mesh_motion(
         object_to_armature(evaluated, armature.evaluated_get(depsgraph)),
         world[:3, :3] * figure_scale,
         values,
+        _lead(takes),
         followed,
     )
+
+
+def _lead(takes: tuple[Take, Take | None]) -> float:
+    first, second = takes
+    return 1.0 if second is not None and first.length == 0 else 0.0

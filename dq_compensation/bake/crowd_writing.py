@@ -177,7 +177,7 @@ def _figures_mesh(
         (ROTATION, "QUATERNION", placed.rotations),
         (SCALE, "FLOAT_VECTOR", placed.scales),
         (ROLE, "INT", numbers.astype(np.int32)),
-        (PHASE, "FLOAT", figures.phases),
+        (PHASE, "FLOAT", figures.phases + np.array([motion.lead for motion in motions])[numbers]),
         (SPEED, "FLOAT", figures.speeds * rates[numbers]),
         (INDEX, "INT", index),
         (STABLE_INDEX, "INT", index),

@@ -54,6 +54,8 @@ class CrowdMesh:
         self._linear: Deformation | None = None
         self._given: NDArray[np.float32] | None = None
         self._followed: tuple[int, ...] = ()
+        # Whether one shape key is pinned: then it alone acts.
+        self._pinned = False
         self._value_mesh = ""
         self._keys_follow: tuple[object, ...] = ()
         self._balls: tuple[tuple[object, ...], SkinBalls] | None = None
@@ -116,12 +118,13 @@ class CrowdMesh:
         tracks = {key for take in takes for mesh, key in take.values.names if mesh == named}
         values = keys.values(obj)
         values[[row for row in followed if keys.key_names[row] in tracks]] = 0.0
-        examples = self._examples(followed)
+        former = (self._followed, self._value_mesh, self._pinned)
+        found = (followed, named, obj.show_only_shape_key)
+        self._followed, self._value_mesh, self._pinned = found
+        examples = self._examples()
         if examples is not None:
             values[examples.rows] = 0.0
-        former = (self._followed, self._value_mesh)
-        self._followed, self._value_mesh = followed, named
-        if former == (followed, named) and np.array_equal(values, self._given):
+        if former == found and np.array_equal(values, self._given):
             return False
         self._given = values
         return True
@@ -211,17 +214,17 @@ class CrowdMesh:
             binding.mask,
         )
 
-    def _examples(self, followed: tuple[int, ...]) -> Examples | None:
-        """The example poses that act; none where no key follows anything."""
-        settings = self._settings
-        return self.binding.acting_examples(settings) if followed and settings else None
+    def _examples(self) -> Examples | None:
+        """The example poses that act. Their keys are muted, so that they follow nothing else."""
+        settings = None if self._pinned else self._settings
+        return None if settings is None else self.binding.acting_examples(settings)
 
     def _connect_keys(self, group: InstanceGroup) -> None:
         """Say where the values of shape keys come from, if that has changed."""
         keys = self.binding.shape_keys
         if keys is None:
             return
-        examples = self._examples(self._followed)
+        examples = self._examples()
         wanted = (group.value_names, group.bone_rows, self._followed, self._value_mesh, examples)
         if wanted == self._keys_follow:
             return

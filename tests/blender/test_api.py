@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.scene.object_settings import settings_of
 from tests.blender.bake_scenes import native
 from tests.limb import build_limb, pose_limb
@@ -194,7 +195,8 @@ def test_interrupted_it_has_changed_nothing(
 ) -> None:
     api.enable(limb)
     before, handler = shape_of_file(limb), signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
+    bakes = interrupt is ctrl_c and name != "evaluate"
+    with pytest.raises(KeyboardInterrupt, match="Nothing has changed" if bakes else None):
         LONG[name](limb, tmp_path, interrupt)
     assert shape_of_file(limb) == before
     assert list(tmp_path.iterdir()) == []
@@ -208,8 +210,9 @@ def test_interrupted_while_it_checks_the_result_the_bake_is_whole(limb: bpy.type
         if doing.startswith("Checking"):
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="whole, but its result was not checked"):
         api.bake_frames(limb, 1, LAST, progress=while_checking)
+    assert "the result was not checked" in str(last_report(limb))
     assert np.abs(by_armature(limb, range(1, LAST + 1)) - wanted).max() <= EXACT
 
 

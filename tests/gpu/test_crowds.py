@@ -16,14 +16,16 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
+from dq_compensation import api
 from dq_compensation.core.crowds import program_times
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
+from dq_compensation.examples import authoring
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.numpy_evaluator import PosedDeformer
+from dq_compensation.scene.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.object_settings import Settings, settings_of
 from dq_compensation.session import crowd_roles, enabled_objects, known_crowds
 from dq_compensation.session.crowd_failures import failure_of
@@ -47,7 +49,7 @@ from dq_compensation.viewport.studio_light import surface_materials
 from dq_compensation.viewport.surface import draw_solid, drawing_state
 from dq_compensation.viewport.textures import array_from_texture
 from tests.gpu.test_playback import make_take
-from tests.limb import build_bendy_limb, build_limb
+from tests.limb import build_bendy_limb, build_limb, pose_limb
 
 TOLERANCE = 1e-4
 # Clip space is 40 m wide and deep about the origin, seen along -Z.
@@ -171,6 +173,43 @@ def test_bendy_bones(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(monkeypatch, lambda: build_bendy_limb(5, "CURVED"))
     scene.frame = 9.5
     scene.assert_as_in_core(scene.draw())
+
+
+@pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
+def test_example_poses_act_on_figures(
+    addon: None, monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    def build() -> Any:
+        obj, armature = build_limb()
+        chosen = settings_of(obj)
+        chosen.method, chosen.example_base = "SPHERICAL_JOINT_BY_EXAMPLE", base
+        pose_limb(armature, 0.9, 0.0)
+        bpy.context.view_layer.update()
+        wanted = api.evaluate(obj).astype(np.float64)
+        wanted[:, 1] += 0.05 * np.exp(-(((wanted[:, 0] - wanted[:, 0].mean()) / 0.3) ** 2))
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        index, captured = authoring.add_example(obj, "Lower", depsgraph, "bent")
+        authoring.give_shape(obj, index, captured, wanted)
+        pose_limb(armature, 0.0, 0.0)
+        bpy.context.view_layer.update()
+        return obj, armature
+
+    scene = Scene(monkeypatch, build)
+    state, binding, settings = scene.state(), scene.binding, Settings.of(scene.obj)
+    program = crowd_roles.program_of(state.roles[0])
+    scene.frame = 8.3
+    (drawn,) = scene.draw()
+    positions = np.concatenate([part.read_positions() for part, _ in drawn.parts])
+    times = program_times(state.figures.phases, state.figures.speeds, 8.3, 1, 24.0, 24.0)
+    moved = 0.0
+    for found, matrices in zip(positions, program.poses(times), strict=False):
+        pose = Pose.from_matrices(matrices, binding.skeleton)
+        deformed = PosedDeformer(binding, settings, pose, binding.object_to_armature)
+        values = shape_key_values(binding, settings, scene.obj, pose)
+        expected = deformed(binding.shape(values))
+        assert np.abs(found - expected).max() <= TOLERANCE * np.ptp(binding.rest, axis=0).max()
+        moved = max(moved, np.abs(expected - deformed(binding.rest)).max())
+    assert moved > 0.005
 
 
 def test_figures_stand_where_the_armature_would(scene: Scene) -> None:

@@ -1,0 +1,34 @@
+"""Which objects are not at the same place in every frame."""
+
+from __future__ import annotations
+
+import bpy
+
+from .animation_curves import animated_paths
+
+_TRANSFORM = ("location", "rotation_", "scale", "delta_")
+
+
+def is_moving(obj: bpy.types.Object) -> bool:
+    """Whether keys, drivers, constraints, physics or a parent that moves may move an object.
+
+    Poses of its bones do not count.
+    """
+    if any(path.startswith(_TRANSFORM) for path in animated_paths(obj)):
+        return True
+    if obj.rigid_body is not None or any(not each.mute for each in obj.constraints):
+        return True
+    if obj.parent is None:
+        return False
+    # A bone can move in as many ways as there are rigs.
+    return obj.parent_type != "OBJECT" or is_moving(obj.parent)
+
+
+def is_reshaped(obj: bpy.types.Object) -> bool:
+    """Whether modifiers, keys or drivers may give an object another shape in each frame."""
+    data = obj.data
+    if data is None:
+        return False
+    keys = getattr(data, "shape_keys", None)
+    animated = bool(animated_paths(data)) or (keys is not None and bool(animated_paths(keys)))
+    return animated or any(each.show_viewport for each in obj.modifiers)
