@@ -14,7 +14,8 @@ from environments import PROJECT
 DOCS = PROJECT / "docs"
 # For people who change the code.
 NOT_FOR_USERS = {"architecture"}
-FIRST_PAGE = "guide"
+# In this order; the others follow by their names.
+FIRST_PAGES = ("guide", "troubleshooting")
 _LINK = re.compile(r"\]\(([\w-]+)\.md(#[\w-]+)?\)")
 _PICTURE = re.compile(r'src="([^"]+)"')
 _TEMPLATE = """<!DOCTYPE html>
@@ -46,9 +47,14 @@ class ManualError(RuntimeError):
 
 
 def user_pages() -> list[Path]:
-    """The pages for users, the guide first."""
+    """The pages for users, `FIRST_PAGES` first."""
     pages = (path for path in DOCS.glob("*.md") if path.stem not in NOT_FOR_USERS)
-    return sorted(pages, key=lambda path: (path.stem != FIRST_PAGE, path.stem))
+    return sorted(pages, key=_place)
+
+
+def _place(path: Path) -> tuple[int, str]:
+    first = path.stem in FIRST_PAGES
+    return (FIRST_PAGES.index(path.stem) if first else len(FIRST_PAGES), path.stem)
 
 
 def write_manual(folder: Path) -> list[Path]:

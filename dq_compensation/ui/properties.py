@@ -227,7 +227,7 @@ class DQCompensationSettings(PropertyGroup):
     use_ball_joints: BoolProperty(
         name="Ball Joints",
         description="Take the bulge away at shoulders, hips and feet, too, where limbs swing to "
-        "all sides. Posed frames take a third longer in the modifier display",
+        "all sides. Posed frames take a fifth to a third longer in the modifier display",
         default=False,
         **_ACTING,
     )

@@ -211,6 +211,22 @@ def test_ball_joints_of_limbs_that_hang_on_controls() -> None:
     assert np.linalg.norm(shown - found, axis=1).max() < 1e-4 * 1.5
 
 
+def test_the_hip_of_a_leg_that_stands_is_left_alone() -> None:
+    """Rigify's thighs share more skin with each other than with the spine."""
+    human, rig = new_file_with_rigify_human()
+    rig.pose.bones["thigh_parent.L"]["IK_FK"] = 1.0
+    thigh = rig.pose.bones["thigh_fk.L"]
+    thigh.rotation_mode, thigh.rotation_euler = "XYZ", (-1.5, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    before = api.evaluate(human)
+    human.dq_compensation.use_ball_joints = True
+    moved = np.linalg.norm(api.evaluate(human) - before, axis=1)
+    rest = np.array([vertex.co for vertex in human.data.vertices])
+    # In metres; a few vertices between the legs follow both thighs.
+    assert moved[rest[:, 0] > 0.03].max() > 0.01
+    assert moved[rest[:, 0] < -0.03].max() < 0.002
+
+
 def test_rubber_hoses_are_left_alone() -> None:
     human, rig = new_file_with_rigify_human()
     pose_rubber_hose(rig)
