@@ -24,15 +24,15 @@ def main(arguments: Sequence[str]) -> int:
         print("blender_stand_in: it runs --command NAME only", file=sys.stderr)
         return 2
     name, *rest = arguments[arguments.index("--command") + 1 :]
-    commands = {"extension": _extension_command, **extension_commands()}
+    commands = {"extension": extension_command, **extension_commands()}
     if name not in commands:
         print(f"blender_stand_in: no command {name}", file=sys.stderr)
         return 2
     return commands[name](rest)
 
 
-def _extension_command(arguments: list[str]) -> int:
-    # One of Blender's own add-ons.
+def extension_command(arguments: list[str]) -> int:
+    """Blender's own command `extension`, from one of its add-ons."""
     return import_module("bl_pkg.bl_extension_cli").cli_extension_handler(arguments)
 
 

@@ -29,7 +29,7 @@ TIME_LIMIT = 35 * 60
 LANES = min(2, os.cpu_count() or 1)
 # In a process that has read hundreds of files, Blender 4.2 crashes at times when the window gets
 # another scene (the glTF exporter does that) or when its screens are freed. So these tests have a
-# process of their own, and the scene tests of older Blenders run in pieces.
+# process of their own, and the scene tests run in pieces.
 APART = (
     "tests/setup_check/test_imported_rigs.py",
     "tests/blender/test_bake_exports.py",
@@ -41,7 +41,7 @@ APART = (
     "tests/blender/test_staleness.py::test_what_is_edited_in_another_scene_is_followed",
 )
 WITHOUT_APART = tuple(f"--deselect={path}" for path in APART)
-PIECES = 3
+PIECES = {"5.2": 2, "4.5": 3, "4.2": 3}
 # How often a check runs again that a crash has ended: a crash of ours comes again.
 MORE_RUNS = 2
 
@@ -67,22 +67,27 @@ def checks(everything: bool) -> list[Check]:
     python = str(ENVIRONMENTS["5.2"].interpreter)
     oldest, between = ((), ()) if everything else (("--older",), ("--between",))
     demo = Check("demo", "Demo", ("5.2",), (python, "scripts/demo.py"))
+    newest = _in_pieces("5.2", "scene", "tests/blender", *WITHOUT_APART)
+    first, *others = _in_pieces("4.2", "scene", "tests/blender", *WITHOUT_APART, *oldest)
     return [
-        _tests("5.2", "scene", "tests/blender", *WITHOUT_APART),
-        _tests("5.2", "Setup Check", "tests/setup_check", *WITHOUT_APART),
-        *_in_pieces("4.2", "scene", "tests/blender", *WITHOUT_APART, *oldest),
-        *_in_pieces("4.5", "scene", "tests/blender", *WITHOUT_APART, *between),
-        _tests("4.2", "Setup Check", "tests/setup_check", *WITHOUT_APART, *oldest),
-        _tests("4.5", "Setup Check", "tests/setup_check", *WITHOUT_APART, *between),
+        *([demo] if everything else []),
+        # At a time, one piece of each Blender: two would both make what the other could read.
+        newest[0],
+        first,
+        newest[1],
         # The tests of the package build the zip and install it into every Blender.
         _tests("5.2", "core, GPU, package", "tests/core", "tests/gpu", "tests/package"),
-        _tests("5.2", "farm", "tests/farm"),
         Check("types", "Types", ("tools",), (basedpyright,)),
+        *others,
+        *_in_pieces("4.5", "scene", "tests/blender", *WITHOUT_APART, *between),
+        _tests("5.2", "Setup Check", "tests/setup_check", *WITHOUT_APART),
+        _tests("5.2", "imports, exports, other scenes", *APART),
+        _tests("4.2", "Setup Check", "tests/setup_check", *WITHOUT_APART, *oldest),
         # Window-less Blenders before 5.2 have a GPU only inside a render engine's render().
         _tests("4.2", "GPU, inside a render engine", "tests/gpu", *oldest),
         _tests("4.5", "GPU, inside a render engine", "tests/gpu", *between),
-        *([demo] if everything else []),
-        _tests("5.2", "imports, exports, other scenes", *APART),
+        _tests("5.2", "farm", "tests/farm"),
+        _tests("4.5", "Setup Check", "tests/setup_check", *WITHOUT_APART, *between),
         _tests("4.2", "imports, exports, other scenes", *APART, *oldest),
         _tests("4.5", "imports, exports, other scenes", *APART, *between),
         Check("lint", "Lint", ("tools",), (ruff, "check", "--output-format", "concise", ".")),
@@ -91,12 +96,17 @@ def checks(everything: bool) -> list[Check]:
 
 
 def _in_pieces(version: str, heading: str, folder: str, *arguments: str) -> list[Check]:
-    """The tests of a folder, in processes that read a part of its files each."""
-    files = sorted(str(path.relative_to(PROJECT)) for path in (PROJECT / folder).glob("test_*.py"))
-    pieces = [files[number::PIECES] for number in range(PIECES)]
+    """The tests of a folder, in processes that read a part of its files each.
+
+    Files are dealt by their length, so that the pieces take about as long as each other.
+    """
+    found = sorted((PROJECT / folder).glob("test_*.py"))
+    found.sort(key=lambda path: path.stat().st_size, reverse=True)
+    files = [str(path.relative_to(PROJECT)) for path in found]
+    count = PIECES[version]
     return [
-        _tests(version, f"{heading}, {number} of {PIECES}", *piece, *arguments)
-        for number, piece in enumerate(pieces, 1)
+        _tests(version, f"{heading}, {number + 1} of {count}", *files[number::count], *arguments)
+        for number in range(count)
     ]
 
 

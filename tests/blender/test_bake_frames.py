@@ -39,9 +39,9 @@ FRAMES = tuple(range(1, LAST_FRAME + 1))
 
 
 @pytest.fixture
-def moving_human(addon: None, human_with_rig: Callable[[str], Human]) -> Human:
+def moving_human(addon: None, body_with_rig: Callable[[str], Human]) -> Human:
     """The human of 53 bones, posed within its limits in eight frames, enabled."""
-    human = human_with_rig("game_engine")
+    human = body_with_rig("game_engine")
     animate(human)
     enable(human.mesh_object)
     return human

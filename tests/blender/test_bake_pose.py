@@ -67,9 +67,9 @@ def test_the_baked_human_is_the_shown_one(addon: None, human: Human, target: str
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_scaled_bones_and_objects_of_unequal_scale(
-    addon: None, human_with_rig: Callable[[str], Human], target: str
+    addon: None, body_with_rig: Callable[[str], Human], target: str
 ) -> None:
-    human = human_with_rig("game_engine")
+    human = body_with_rig("game_engine")
     obj, armature = human.mesh_object, human.armature_object
     rng = np.random.default_rng(2)
     apply_pose(armature, random_pose(rng, "game_engine"))
@@ -119,9 +119,9 @@ def test_overwriting_keeps_the_key_and_its_driver(addon: None) -> None:
     assert distance(native(obj), wanted) <= TOLERANCE
 
 
-def test_other_keys_play_on(addon: None, human_with_rig: Callable[[str], Human]) -> None:
+def test_other_keys_play_on(addon: None, body_with_rig: Callable[[str], Human]) -> None:
     """What is baked is what the other keys of that moment leave to be done."""
-    human = human_with_rig("game_engine")
+    human = body_with_rig("game_engine")
     obj = human.mesh_object
     animate(human)
     add_playing_keys(human)

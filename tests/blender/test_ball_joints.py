@@ -77,8 +77,8 @@ def test_off_is_the_deformation_without_it(human: Human) -> None:
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["rigid", "scaled"])
 @pytest.mark.parametrize("rig", ["default", "game_engine"])
-def test_nodes_equal_core(rig: Rig, scaled: bool, human_with_rig: Callable[[Rig], Human]) -> None:
-    human = human_with_rig(rig)
+def test_nodes_equal_core(rig: Rig, scaled: bool, body_with_rig: Callable[[Rig], Human]) -> None:
+    human = body_with_rig(rig)
     rng = np.random.default_rng(4)
     apply_pose(human.armature_object, random_pose(rng, rig))
     if scaled:

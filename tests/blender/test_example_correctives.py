@@ -39,9 +39,9 @@ TOLERANCE = 1e-5
 
 
 @pytest.fixture
-def arm(addon: None, human_with_rig: Callable[[Rig], Human]) -> Human:
+def arm(addon: None, body_with_rig: Callable[[Rig], Human]) -> Human:
     """The human with the smallest rig, by example on spherical joints."""
-    human = human_with_rig("game_engine")
+    human = body_with_rig("game_engine")
     settings_for(human, "SPHERICAL_JOINT")
     return human
 

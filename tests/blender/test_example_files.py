@@ -46,9 +46,9 @@ def save(path: Path) -> str:
 
 @pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
 def test_a_saved_file_shows_the_examples_with_and_without_the_addon(
-    human_with_rig: Callable[[Rig], Human], tmp_path: Path, base: str
+    body_with_rig: Callable[[Rig], Human], tmp_path: Path, base: str
 ) -> None:
-    human = human_with_rig("game_engine")
+    human = body_with_rig("game_engine")
     wanted, size = flexing(human, base, "game_engine"), size_of(human)
     enable(human.mesh_object)
     plain = api.evaluate(human.mesh_object, method="SPHERICAL_JOINT")
@@ -193,9 +193,9 @@ def test_a_render_shows_the_examples() -> None:
 
 
 def test_wherever_the_bone_points_no_vertex_goes_farther_than_the_largest_offset(
-    human_with_rig: Callable[[Rig], Human],
+    body_with_rig: Callable[[Rig], Human],
 ) -> None:
-    human = human_with_rig("game_engine")
+    human = body_with_rig("game_engine")
     obj, bone = human.mesh_object, ELBOW["game_engine"]
     flexing(human, rig="game_engine")
     offsets = bind(obj).shape_keys.offsets[1]

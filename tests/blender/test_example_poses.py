@@ -37,9 +37,9 @@ from tests.blender.example_scenes import (
 @pytest.mark.parametrize("base", ["SPHERICAL_JOINT", "COMPENSATED"])
 @pytest.mark.parametrize("rig", ["default", "game_engine", "cmu_mb"])
 def test_at_an_example_pose_the_surface_is_the_artists(
-    addon: None, human_with_rig: Callable[[Rig], Human], rig: Rig, base: str
+    addon: None, body_with_rig: Callable[[Rig], Human], rig: Rig, base: str
 ) -> None:
-    human = human_with_rig(rig)
+    human = body_with_rig(rig)
     settings_for(human, base)
     rest = api.evaluate(human.mesh_object)
     turn(human, ELBOW[rig], 100.0)

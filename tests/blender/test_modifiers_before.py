@@ -223,9 +223,9 @@ def half_human(human: Human) -> Object:
 
 
 def test_both_sides_of_a_mirrored_half_are_compensated(
-    human_with_rig: Callable[[str], Human],
+    body_with_rig: Callable[[str], Human],
 ) -> None:
-    human = human_with_rig("game_engine")
+    human = body_with_rig("game_engine")
     obj = half_human(human)
     for side, angle in (("l", 1.2), ("r", 1.2)):
         bone = human.armature_object.pose.bones[f"lowerarm_{side}"]

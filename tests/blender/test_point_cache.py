@@ -27,8 +27,8 @@ EXACT = 1e-6
 
 
 @pytest.fixture
-def moving_human(addon: None, human_with_rig: Callable[[str], Human]) -> Human:
-    human = human_with_rig("game_engine")
+def moving_human(addon: None, body_with_rig: Callable[[str], Human]) -> Human:
+    human = body_with_rig("game_engine")
     animate(human)
     enable(human.mesh_object)
     return human

@@ -1,9 +1,9 @@
-"""Run commands of the installed extension on a file, and write down what came of them.
+"""Install the zip, run commands of the extension on a file, and write down what came of them.
 
-    python command_line_runs.py REPORT.json
+    python command_line_runs.py ARCHIVE REPORT.json
 
-A program for a Blender of its own, in whose `BLENDER_USER_RESOURCES` the extension is installed. It
-works in the current folder.
+A program for a Blender of its own, with an empty `BLENDER_USER_RESOURCES`. It works in the current
+folder, and saves no preferences.
 """
 
 import json
@@ -18,8 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from extension_lifecycle import arm
 
-from blender_stand_in import extension_commands
+from blender_stand_in import extension_command, extension_commands
 
+INSTALL = ("install-file", "--repo", "user_default")
 COMMANDS = {
     "check": "check --file arm.blend --json check.json",
     "enable": "enable --file arm.blend --output enabled.blend --method COMPENSATED",
@@ -28,7 +29,8 @@ COMMANDS = {
 }
 
 
-def main(report_path: str) -> None:
+def main(archive: str, report_path: str) -> None:
+    installed = extension_command([*INSTALL, archive])
     tube = arm()
     name = tube.name
     armature = tube.modifiers["Armature"].object
@@ -41,6 +43,7 @@ def main(report_path: str) -> None:
     codes = {each: int(execute(words.split())) for each, words in COMMANDS.items()}
     bpy.ops.wm.open_mainfile(filepath=str(Path("baked.blend").resolve()))
     keys = bpy.data.objects[name].data.shape_keys.key_blocks.keys()
+    codes["install"] = installed
     report = {"module": execute.__module__, "codes": codes, "keys": keys}
     Path(report_path).write_text(json.dumps(report), encoding="utf-8")
 
@@ -48,7 +51,7 @@ def main(report_path: str) -> None:
 if __name__ == "__main__":
     exit_code = 1
     try:
-        main(sys.argv[1])
+        main(*sys.argv[1:])
         exit_code = 0
     except Exception:  # noqa: BLE001 - the process ends without Python's own last words
         traceback.print_exc()
