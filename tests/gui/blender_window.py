@@ -81,6 +81,7 @@ class BlenderWindow:
     def click(self, position: Position, **modifiers: bool) -> Wait:
         """Click with the left button, and let Blender do what the click asks for."""
         yield from self.drag([position], **modifiers)
+        yield from self.wait(10)
 
     def drag(self, way: Sequence[Position], **modifiers: bool) -> Wait:
         """Press the left button at the first position, release it at the last."""

@@ -33,6 +33,7 @@ def paint(step: Step) -> Wait:
     else:
         step.expect(True, "this Blender came without brushes: Fill 0 instead of strokes")
         yield from window.press("weights_fill(group='COMPENSATION', value=0", 0.15)
+    yield from window.wait(20)
     weights = painted(step)
     step.expect((weights < 0.5).sum() > 10, f"{(weights < 0.5).sum()} vertices are painted")
     yield from step.look("Painted")
