@@ -8,7 +8,7 @@
 #              depend on the version, the installed zip; at most 6 minutes on two cores
 # make test-all    all tests on all three, and the demo
 # make release    the zip, tested, and the text and pictures of its listing: build/release
-# make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5" for others
+# make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5", "--fuzz 100", "--frames 10000"
 # make quality    how good each method is, beside Blender's and published ones: build/quality/quality.md
 # make benchmark   how fast everything is, as ratios within one run
 # make benchmark-farm   what a file costs a worker of a farm, and what many files cost

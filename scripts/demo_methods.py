@@ -2,7 +2,7 @@
 
 make demo-methods        or        .venv-5.2/bin/python scripts/demo_methods.py
 
-It writes `docs/method_<method>.jpg`: look at them before they are committed.
+It writes `docs/method_*.jpg`: look at them before they are committed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from demo_closeups import FRAMINGS, METHODS, Row, Studio
 from demo_drawing import font
 from demo_sheet import PAGE, TEXT, picture
 from dq_compensation.core.deform import Method
+from dq_compensation.scene.object_settings import settings_of
 from human_model import build_human
 from human_poses import named_poses
 
@@ -33,12 +34,20 @@ WIDTH, HEIGHT, GAP, CAPTION_HEIGHT = 300, 240, 8, 30
 QUALITY = 88
 
 
-def pictures() -> dict[Method, Image.Image]:
-    """The picture of each method, on the GPU."""
-    poses = named_poses("default")
+def pictures() -> dict[str, Image.Image]:
+    """The picture of each method, and of COMPENSATED with *Ball Joints*, on the GPU; by names."""
     studio = Studio(*build_human("default"))
-    rows = [studio.close_up(key, poses[key], FRAMINGS[key], (WIDTH, HEIGHT)) for key in JOINTS]
-    return {method: strip(rows, method) for method in METHODS}
+    settings = settings_of(studio.mesh_object)
+    settings.use_ball_joints = False
+    rows = _rows(studio)
+    found = {method.lower(): strip(rows, method) for method in METHODS}
+    settings.use_ball_joints = True
+    return found | {"ball_joints": strip(_rows(studio), "COMPENSATED")}
+
+
+def _rows(studio: Studio) -> list[Row]:
+    poses = named_poses("default")
+    return [studio.close_up(key, poses[key], FRAMINGS[key], (WIDTH, HEIGHT)) for key in JOINTS]
 
 
 def strip(rows: Sequence[Row], method: Method) -> Image.Image:
@@ -63,8 +72,8 @@ def main() -> int:
         print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
         return 1
     dq_compensation.register()
-    for method, image in pictures().items():
-        path = FOLDER / f"method_{method.lower()}.jpg"
+    for name, image in pictures().items():
+        path = FOLDER / f"method_{name}.jpg"
         image.save(path, quality=QUALITY, optimize=True)
         print(f"{path.relative_to(PROJECT)}: {path.stat().st_size / 1000:.0f} kB", flush=True)
     return 0

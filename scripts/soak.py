@@ -1,9 +1,12 @@
 """Do what users do, at random, and look after each action whether all is well, on one Blender.
 
     .venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1] [--log]
+    .venv-5.2/bin/python scripts/soak.py --frames 10000
+    .venv-5.2/bin/python scripts/soak.py --fuzz 300 [--seed 1]
 
-The exit code is 1 when something was wrong. Run with `--log` what crashes: it prints each action
-before what it leaves is looked at.
+With `--fuzz` it opens and uses so many damaged files instead. With `--frames` it plays so many
+frames, and measures what has grown. The exit code is 1 when something was wrong. Run with `--log`
+what crashes: it prints each action before what it leaves is looked at.
 """
 
 from __future__ import annotations
@@ -22,7 +25,12 @@ sys.path.insert(0, str(PROJECT))
 import bpy
 
 import dq_compensation
+from tests.soak.fuzz import fuzz
+from tests.soak.growth import grown, play
 from tests.soak.soak import SoakError, soak
+
+# Frames until caches and allocators have what they need.
+WARM_UP = 1000
 
 
 def main() -> int:
@@ -30,9 +38,16 @@ def main() -> int:
     parser.add_argument("--actions", type=int, default=2000, help="of each run")
     parser.add_argument("--seed", type=int, default=1, help="of the first run, the next have more")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--frames", type=int, help="play so many frames instead")
+    parser.add_argument("--fuzz", type=int, help="damage so many files instead")
+    parser.add_argument("--first", type=int, default=0, help="the first case of --fuzz")
     parser.add_argument("--log", action="store_true", help="print each action")
     options = parser.parse_args()
     faulthandler.enable()
+    if options.frames:
+        return 0 if _play(options.frames) else 1
+    if options.fuzz:
+        return 0 if _fuzz(options.fuzz, options.seed, options.first, options.log) else 1
     results = [
         _run(options.actions, seed, options.log)
         for seed in range(options.seed, options.seed + options.runs)
@@ -60,7 +75,38 @@ def _run(actions: int, seed: int, log: bool) -> bool:
         f"a reason shown {seen.reported} times, {memory:.0f} MB",
         flush=True,
     )
+    if log:
+        print(", ".join(f"{what} {count}" for what, count in sorted(seen.done.items())))
     return True
+
+
+def _play(frames: int) -> bool:
+    """Play frames and print what has grown; whether nothing has."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    dq_compensation.register()
+    began = time.perf_counter()
+    before, after = play(frames, WARM_UP)
+    took = time.perf_counter() - began
+    print(
+        f"Blender {bpy.app.version_string}: {frames} frames in {took:.0f} s, "
+        f"{after.process / 1e6:.1f} MB ({(after.process - before.process) / 1e3:+.0f} KB), "
+        f"Python objects {after.objects - before.objects:+}, "
+        f"data-blocks {after.data - before.data:+}, handlers {after.handlers - before.handlers:+}",
+        flush=True,
+    )
+    return not grown(before, after)
+
+
+def _fuzz(count: int, seed: int, first: int, log: bool) -> bool:
+    """Damage files and print the result; whether all was well."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    dq_compensation.register()
+    began, name = time.perf_counter(), f"Blender {bpy.app.version_string}"
+    found = fuzz(count, seed, first=first, tell=_print_at_once if log else None)
+    took = time.perf_counter() - began
+    print(*found, sep="\n")
+    print(f"{name}: {count} damaged files in {took:.0f} s, {len(found)} faults", flush=True)
+    return not found
 
 
 def _print_at_once(line: str) -> None:
@@ -68,6 +114,9 @@ def _print_at_once(line: str) -> None:
 
 
 if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # Sets have the same order in every run.
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"PYTHONHASHSEED": "0"})
     status = main()
     sys.stdout.flush()
     # Blender's own clean-up is of no interest here.

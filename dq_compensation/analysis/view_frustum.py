@@ -37,5 +37,5 @@ def spheres_in_view(
     Returns:
         shape (I,).
     """
-    distances = centres @ planes[:, :3].T + planes[:, 3]
-    return np.asarray((distances >= -radii[:, None]).all(axis=1))
+    distances = planes[:, :3] @ centres.T + planes[:, 3:]
+    return np.asarray((distances >= -radii).all(axis=0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ReferenceType, ref
+
 import bpy
 import numpy as np
 
@@ -11,9 +13,33 @@ from ..scene.content import digest
 from ..scene.crowd_settings import roles_of
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
+from ..scene.own_objects import CROWD_BAKE_PROPERTY
 from ..scene.setup import find_rig
 from ..session.crowd_figures import CrowdState
 from ..session.crowd_roles import enabled_meshes
+from ..session.known_crowds import change
+
+# By the session_uid of the crowd: from what the digest was made last, and the digest.
+_Source = tuple[ReferenceType[CrowdState], int, float, tuple[str, ...]]
+_known: dict[int, tuple[_Source, str]] = {}
+
+
+def has_changed(
+    crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene, baked: bpy.types.Object
+) -> bool:
+    """Whether a bake of the crowd would differ from the one that `baked` shows.
+
+    Cheap enough for every drawing of the panel: figures and takes are looked at after changes only.
+    """
+    meshes = enabled_meshes()
+    places = tuple(
+        _stance(obj) for role in state.roles for obj in meshes.get(role.armature_uid, ())
+    )
+    source = (ref(state), change(), _fps(scene), places)
+    known = _known.get(crowd.session_uid)
+    if known is None or known[0] != source:
+        known = _known[crowd.session_uid] = (source, made_for(crowd, state, scene))
+    return known[1] != baked.get(CROWD_BAKE_PROPERTY)
 
 
 def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene) -> str:
@@ -26,9 +52,12 @@ def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene)
         takes = [_digest_of_take(take) for take in (role.first, role.second) if take is not None]
         settings += [_stance(obj) for obj in own]
         parts.append((role.armature_name, settings, takes, role.fade_frames))
-    fps = scene.render.fps / scene.render.fps_base
     arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
-    return digest(*arrays, parts, state.start_frame, fps, len(roles_of(crowd)))
+    return digest(*arrays, parts, state.start_frame, _fps(scene), len(roles_of(crowd)))
+
+
+def _fps(scene: bpy.types.Scene) -> float:
+    return scene.render.fps / scene.render.fps_base
 
 
 def _digest_of_take(take: Take) -> str:

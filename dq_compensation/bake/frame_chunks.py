@@ -127,9 +127,11 @@ def read_chunk(path: Path) -> FrameChunk:
             )
             for number, name in enumerate(arrays["object_names"].tolist())
         )
+        frames = arrays["frames"]
+        _require_whole(frames, characters)
         return FrameChunk(
             path.name,
-            tuple(arrays["frames"].tolist()),
+            tuple(frames.tolist()),
             float(arrays["frame_rate"]),
             str(arrays["target"]) or None,  # type: ignore[arg-type]
             characters,
@@ -140,6 +142,21 @@ def read_chunk(path: Path) -> FrameChunk:
         raise
     except _BROKEN as error:
         raise FileError(f"{path} does not contain frames of characters.") from error
+
+
+def _require_whole(frames: NDArray[Any], characters: Sequence[CharacterFrames]) -> None:
+    """Raise ValueError unless arrays are as `write_chunk` writes them."""
+    rising = frames.ndim == 1 and len(frames) and np.issubdtype(frames.dtype, np.integer)
+    if not rising or np.any(np.diff(frames) <= 0):
+        raise ValueError("frames: not rising")
+    for each in characters:
+        values, unreached = each.values, each.unreached
+        if values.ndim != 3 or values.dtype != np.float32 or len(values) != len(frames):
+            raise ValueError(f"values of {each.object_name}: {values.dtype} {values.shape}")
+        if values.shape[2] != 3 or unreached.shape != values.shape[1:2]:
+            raise ValueError(f"vertices of {each.object_name}: {values.shape} {unreached.shape}")
+        if unreached.dtype != np.bool_ or not isinstance(each.made_from, dict):
+            raise ValueError(f"parts of {each.object_name}")
 
 
 def joined(chunks: Sequence[FrameChunk], frames: Sequence[int] | None = None) -> FrameChunk:

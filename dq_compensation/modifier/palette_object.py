@@ -25,18 +25,26 @@ from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, is_palette
 from ..session.new_data import remember_new
-from .attribute_names import JOINT_ROWS, PAIR_ROWS, PALETTE_LENGTH
+from .attribute_names import PALETTE_LENGTH
 from .modifier_inputs import get_input, set_input
 from .own_trees import ensure_tree, is_unedited
 from .palette_joints import swing_rows, write_joints
 from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
-from .palette_points import BoneGroup, bone_groups, groups_for, palette_rows, write_bones
+from .palette_points import (
+    BoneGroup,
+    bone_groups,
+    groups_for,
+    has_all_attributes,
+    palette_rows,
+    write_bones,
+)
 from .palette_tables import point_count, read_counts, read_points, write_counts
 
-# Custom properties: of the palette object the digest and the names of its bones, of its mesh the
-# edition of its tables.
+# Custom properties: of the palette object the digest and the names of its bones, and the number of
+# its vertex groups; of its mesh the edition of its tables.
 SIGNATURE_PROPERTY = "dq_compensation_palette_state"
 NAMES_PROPERTY = "dq_compensation_palette_bones"
+GROUPS_PROPERTY = "dq_compensation_palette_groups"
 EDITION_PROPERTY = "dq_compensation_palette_edition"
 
 NODES_NAME = "DQ Compensation"
@@ -107,8 +115,8 @@ def _is_current(palette: bpy.types.Object) -> bool:
         bool(counts[0])
         and len(mesh.vertices) == point_count(counts)
         and EDITION_PROPERTY in mesh
-        and JOINT_ROWS in mesh.attributes
-        and PAIR_ROWS in mesh.attributes
+        and has_all_attributes(mesh)
+        and palette.get(GROUPS_PROPERTY) == len(palette.vertex_groups)
         and nodes is not None
         and not _differing(nodes, _SHOWN)
         and nodes == palette.modifiers[-1]
@@ -157,6 +165,7 @@ def ensure_palette(
         write_counts(mesh, np.zeros(3, np.int64))
         mesh[EDITION_PROPERTY] = secrets.token_hex(8)
     write_bones(palette, armature, known + wanted, skeleton)
+    palette[GROUPS_PROPERTY] = len(palette.vertex_groups)
     nodes = nodes_of_palette(palette)
     if nodes is None:
         nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))

@@ -34,6 +34,7 @@ from .attribute_names import (
     PALETTE_LENGTH,
     PALETTE_PARTNER,
     PALETTE_REST,
+    REST_LENGTH,
 )
 from .palette_joints import write_joints
 from .palette_tables import (
@@ -57,6 +58,12 @@ BEYOND = 1.5
 BoneRows = tuple[int, int, int]
 # The points that follow a bone: its name, and whether they follow it by a hook.
 BoneGroup = tuple[str, bool]
+
+
+def has_all_attributes(mesh: bpy.types.Mesh) -> bool:
+    """Whether a palette's mesh has each attribute that its points need."""
+    found = {each.name: (each.data_type, each.domain) for each in mesh.attributes}
+    return _ATTRIBUTES.items() <= found.items()
 
 
 def bone_groups(palette: bpy.types.Object) -> list[BoneGroup]:
@@ -136,6 +143,19 @@ def write_bones(
         else:
             rows += _ends(bones[name], skeleton, place[name], length, group.index)
     _write_points(palette, rows, tables)
+
+
+# The type and the domain of each attribute of a palette.
+_ATTRIBUTES = {
+    PALETTE_REST: ("FLOAT4X4", "POINT"),
+    PALETTE_LENGTH: ("FLOAT", "POINT"),
+    PALETTE_GROUP: ("INT", "POINT"),
+    PALETTE_END: ("FLOAT_VECTOR", "POINT"),
+    PALETTE_PARTNER: ("INT", "POINT"),
+    JOINT_ROWS: ("FLOAT4X4", "POINT"),
+    PAIR_ROWS: ("FLOAT4X4", "POINT"),
+    REST_LENGTH: ("FLOAT", "EDGE"),
+}
 
 
 @dataclass(frozen=True, eq=False)

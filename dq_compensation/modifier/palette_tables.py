@@ -92,8 +92,15 @@ def point_count(counts: NDArray[np.integer]) -> int:
 
 
 def read_counts(mesh: bpy.types.Mesh) -> NDArray[np.int64]:
-    """The rows of bones, joints and pairs in a palette's mesh; zeros when it has no tables."""
-    return np.array(mesh.get(COUNTS_PROPERTY, (0, 0, 0)), np.int64)
+    """The rows of bones, joints and pairs in a palette's mesh; zeros when it has no tables.
+
+    Zeros, too, where the property is damaged.
+    """
+    counts = np.array(mesh.get(COUNTS_PROPERTY, ()), np.object_)
+    known = counts.shape == (3,) and all(isinstance(count, int) for count in counts)
+    if not known or any(not 0 <= count <= 4 * len(mesh.vertices) for count in counts):
+        return np.zeros(3, np.int64)
+    return counts.astype(np.int64)
 
 
 def write_counts(mesh: bpy.types.Mesh, counts: NDArray[np.integer]) -> None:
@@ -102,9 +109,9 @@ def write_counts(mesh: bpy.types.Mesh, counts: NDArray[np.integer]) -> None:
 
 
 def read_points(mesh: bpy.types.Mesh, name: str) -> NDArray[Any]:
-    """What `write_points` has written; nothing when there is no such attribute."""
+    """What `write_points` has written; nothing when there is no such attribute of points."""
     attribute: Any = mesh.attributes.get(name)
-    if attribute is None:
+    if attribute is None or attribute.data_type not in _KINDS or attribute.domain != "POINT":
         return np.zeros(0, np.float32)
     field, width, dtype = _KINDS[attribute.data_type]
     values = np.empty((len(mesh.vertices), width), dtype)
@@ -119,5 +126,9 @@ def write_points(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> None:
     kind = "INT" if integer else {1: "FLOAT", 3: "FLOAT_VECTOR", 16: "FLOAT4X4"}[width]
     field, _, dtype = _KINDS[kind]
     attributes: Any = mesh.attributes
-    attribute = attributes.get(name) or attributes.new(name, kind, "POINT")
+    attribute = attributes.get(name)
+    if attribute is not None and (attribute.data_type, attribute.domain) != (kind, "POINT"):
+        attributes.remove(attribute)
+        attribute = None
+    attribute = attribute or attributes.new(name, kind, "POINT")
     attribute.data.foreach_set(field, np.ascontiguousarray(values, dtype).reshape(-1))

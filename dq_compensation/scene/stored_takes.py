@@ -7,19 +7,28 @@ a take that is cached anew is a new mesh.
 
 from __future__ import annotations
 
+import zlib
 from io import BytesIO
-from typing import Any
+from typing import Any, get_args
 from zipfile import BadZipFile
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
+from ..core.local_poses import Interpolation
 from ..core.takes import Keys, Take, TakeValues
 from ..errors import UserError
 from .own_objects import TAKE_PROPERTY
 
 # The newest format of the bytes that this version reads.
 _FORMAT = 1
+
+# What reading other bytes raises.
+_BROKEN = (
+    *(KeyError, ValueError, TypeError, AttributeError, NotImplementedError),
+    *(EOFError, OSError, BadZipFile, zlib.error),
+)
 
 
 def store_take(take: Take, name: str) -> bpy.types.Mesh:
@@ -93,7 +102,7 @@ def unpacked(data: bytes) -> Take:
         if int(arrays["format"]) > _FORMAT:
             raise KeyError("format")
         start, end = arrays["range"].tolist()
-        return Take(
+        take = Take(
             tuple(arrays["node_names"].tolist()),
             arrays["parents"],
             arrays["rest"],
@@ -111,8 +120,57 @@ def unpacked(data: bytes) -> Take:
             ),
             str(arrays["interpolation"]),  # type: ignore[arg-type]
         )
-    except (KeyError, ValueError, OSError, BadZipFile) as error:
+        _require_whole(take)
+    except _BROKEN as error:
         raise UserError(
-            "The take cannot be read: a newer version of DQ Compensation may have made it. "
-            "Cache it again."
+            "The take cannot be read: it is damaged, or a newer version of DQ Compensation has "
+            "made it. Cache it again."
         ) from error
+    return take
+
+
+def _require_whole(take: Take) -> None:
+    """Raise ValueError unless the arrays of a take fit each other and are finite."""
+    count, keys = take.node_count, take.keys.key_count
+    _require_shape(take.rest, (count, 4, 4))
+    _require_shape(take.locations, (keys, 3))
+    _require_shape(take.rotations, (keys, 4))
+    if take.scales is not None:
+        _require_shape(take.scales, (keys, 3))
+    _require_shape(take.values.values, (take.values.keys.key_count,))
+    _require_tracks(take.keys, count)
+    _require_tracks(take.values.keys, len(take.values.names))
+    if np.any(np.linalg.norm(take.rotations, axis=1) < 1e-6):
+        raise ValueError("rotations: zero")
+    if np.any(np.abs(np.linalg.det(take.rest[:, :3, :3])) < 1e-12):
+        raise ValueError("rest: no frames")
+    parents = take.parents
+    if parents.shape != (count,) or not np.issubdtype(parents.dtype, np.integer):
+        raise ValueError(f"parents: {parents.dtype} {parents.shape}")
+    if np.any(parents < -1) or np.any(parents >= np.arange(count)):
+        raise ValueError("parents: not before their children")
+    if not count or take.frame_end < take.frame_start or not 0.0 < take.fps < np.inf:
+        raise ValueError(f"{count} nodes, {take.frame_start} to {take.frame_end}, {take.fps} fps")
+    if take.interpolation not in get_args(Interpolation):
+        raise ValueError(f"interpolation: {take.interpolation}")
+
+
+def _require_shape(values: NDArray[Any], shape: tuple[int, ...]) -> None:
+    if values.shape != shape or not np.issubdtype(values.dtype, np.floating):
+        raise ValueError(f"{values.dtype} {values.shape} in the place of {shape}")
+    if not np.isfinite(values).all():
+        raise ValueError("not finite")
+
+
+def _require_tracks(keys: Keys, count: int) -> None:
+    """So many tracks, each with keys."""
+    offsets, frames = keys.offsets, keys.frames
+    for array, length in ((offsets, count + 1), (frames, len(frames))):
+        if array.shape != (length,) or not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(f"keys: {array.dtype} {array.shape}")
+    if offsets[0] != 0 or offsets[-1] != len(frames) or np.any(np.diff(offsets) < 1):
+        raise ValueError("keys: tracks without keys")
+    rising = np.diff(frames.astype(np.int64)) > 0
+    rising[offsets[1:-1] - 1] = True  # where the next track begins
+    if not rising.all():
+        raise ValueError("keys: frames not rising")

@@ -11,7 +11,7 @@ from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator, UILa
 from ..lifecycle import enabling
 from ..scene.object_settings import ChosenMethod, settings_of
 from ..scene.targets import target_meshes
-from .operators import DQC_OT_disable, DQC_OT_enable
+from .operators import DQC_OT_disable, DQC_OT_enable, disable_selected, enable_selected
 from .reporting import OperatorResult, Refusing
 
 # Blender goes on with these while the key is held: playback, and the view.
@@ -34,8 +34,9 @@ class DQC_OT_toggle(Refusing, Operator):
         return toggled.refusal(context)
 
     def execute(self, context: Context) -> OperatorResult:
-        operators: Any = bpy.ops
-        return operators.dqc.disable() if _enabled(context) else operators.dqc.enable()
+        # Not by `bpy.ops`: there a refusal is an error of Python, which users see as a traceback.
+        toggle = disable_selected if _enabled(context) else enable_selected
+        return toggle(self, context)
 
 
 class DQC_OT_compare(Refusing, Operator):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bpy.types import Context, Panel
 
-from ..bake.crowd_changes import made_for
-from ..scene.own_objects import CROWD_BAKE_PROPERTY
+from ..bake.crowd_changes import has_changed
 from ..session.crowd_bakes import baked_crowd
 from ..session.crowd_figures import known_state
 from .bake_progress import draw_running
@@ -44,9 +43,7 @@ class VIEW3D_PT_dq_compensation_crowd_bake(WithHelp, Panel):
             return
         layout.prop(baked, "name", text="", icon="OUTLINER_OB_POINTCLOUD")
         state = known_state(crowd)
-        if state is not None and made_for(crowd, state, context.scene) != baked.get(
-            CROWD_BAKE_PROPERTY
-        ):
+        if state is not None and has_changed(crowd, state, context.scene, baked):
             draw_sentence(layout, context, CHANGED, "ERROR")
         row = layout.row(align=True)
         row.operator("dqc.bake_crowd", text="Bake Again", icon="FILE_REFRESH")

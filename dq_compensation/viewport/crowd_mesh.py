@@ -44,6 +44,8 @@ class CrowdMesh:
             binding.vertex_count, binding.topology.group_count, binding.skeleton.bone_count
         )
         self._mesh: GpuMesh | None = None
+        # As they are, and with the factor 1; those that it is deformed by.
+        self._read: tuple[Settings, Settings] | None = None
         self._settings: Settings | None = None
         self._factor = 1.0
         self._to_armature: NDArray[np.float64] = np.eye(4)
@@ -77,9 +79,11 @@ class CrowdMesh:
         Raises:
             BindingError: the object does not fit its binding any more.
         """
-        settings = Settings.of(obj)
-        # What acts on it may be 0 for a while: that does not make it another method.
-        factor, settings = settings.factor, replace(settings, factor=1.0)
+        read = Settings.of(obj)
+        if self._read is None or self._read[0] != read:
+            # What acts on it may be 0 for a while: that does not make it another method.
+            self._read = (read, replace(read, factor=1.0))
+        factor, settings = read.factor, self._read[1]
         to_armature, place = places.of(obj, armature, self.binding)
         changed = factor != self._factor or to_armature is not self._to_armature
         if settings != self._settings or to_armature is not self._to_armature:

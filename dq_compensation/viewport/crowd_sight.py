@@ -80,6 +80,7 @@ class CrowdSight:
         self._sizes = np.zeros(count)
         self._matrices: tuple[NDArray[np.float64], ...] = ()
         self._time: tuple[float, float] | None = None
+        self._view: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._skinned_at, self._is_linear = np.full(count, np.nan), np.zeros(count, np.bool_)
         self._parity = np.arange(count) & 1
         self._tick = 0
@@ -138,13 +139,21 @@ class CrowdSight:
                         # They may be drawn as they were two frames before.
                         step = sphere.of_program.step * sphere.stretch
                         self._radii[at] += _WAIT * step * self._sizes[at]
-        planes = frustum_planes(np.asarray(to_clip, np.float64) @ to_view)
-        visible &= spheres_in_view(planes, self._centres, self._radii)
+        visible &= spheres_in_view(self._planes(to_view, to_clip), self._centres, self._radii)
         if np.isfinite(limits).any():
             eye = np.linalg.inv(to_view)[:3, 3]
             far = np.linalg.norm(self._centres - eye, axis=1) > limits
             half, linear = half & far, linear & far
         return self._sight(visible, half, linear, frame)
+
+    def _planes(
+        self, to_view: NDArray[np.floating], to_clip: NDArray[np.floating]
+    ) -> NDArray[np.float64]:
+        """The planes around the view: the last ones as long as it does not move."""
+        to_clip = np.asarray(to_clip, np.float64) @ to_view
+        if self._view is None or not np.array_equal(self._view[0], to_clip):
+            self._view = (to_clip, frustum_planes(to_clip))
+        return self._view[1]
 
     def _bound(self, entry: Entry, sphere: EntryBounds, frame: float, fps: float) -> None:
         """Find the spheres around figures, world space."""

@@ -60,16 +60,22 @@ class FigureMesh:
 
 @dataclass(frozen=True, eq=False)
 class _Character:
-    """A group of the cast, and its objects in one drawing, evaluated."""
+    """A group of the cast, and its objects in one drawing, evaluated.
+
+    Attributes:
+        of_armature: shape (4, 4), the world matrix of the armature.
+    """
 
     group: CastGroup
     armature: bpy.types.Object
     objects: dict[int, bpy.types.Object]
+    of_armature: NDArray[np.float64]
 
     def to_character(self, obj: bpy.types.Object) -> NDArray[np.float64]:
         """From an object to the space of the character, whose origin is that of the armature."""
-        found = np.array(world_matrix(obj))
-        found[:3, 3] -= world_matrix(self.armature).translation
+        found = self.of_armature if obj is self.armature else np.array(world_matrix(obj))
+        found = found.copy()
+        found[:3, 3] -= self.of_armature[:3, 3]
         return found
 
 
@@ -276,4 +282,4 @@ def _character(group: CastGroup, objects: Objects, depsgraph: bpy.types.Depsgrap
     originals = {uid: objects[uid] for uid in group.bindings}
     armature = rig_of(next(iter(originals.values()))).evaluated_get(depsgraph)
     evaluated = {uid: obj.evaluated_get(depsgraph) for uid, obj in originals.items()}
-    return _Character(group, armature, evaluated)
+    return _Character(group, armature, evaluated, np.array(world_matrix(armature)))

@@ -6,6 +6,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.ui.compare_operators import shortcut, show_methods, show_plain
 from tests.blender.enabled_scenes import enable, select
@@ -48,6 +49,15 @@ def test_toggling_twice_is_as_before() -> None:
     assert np.array_equal(evaluated_positions(obj), plain)
     assert bpy.ops.dqc.toggle() == {"FINISHED"}
     assert np.array_equal(evaluated_positions(obj), ours)
+
+
+def test_a_refusal_of_the_toggle_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    build_limb()
+    refused = "Limb has no vertices."
+    monkeypatch.setattr(enabling, "enable_all", lambda *_args: ([], [refused]))
+    with pytest.raises(RuntimeError, match=refused) as error:
+        bpy.ops.dqc.toggle()
+    assert "Traceback" not in str(error.value)
 
 
 def test_nothing_is_toggled_where_no_character_is_selected() -> None:

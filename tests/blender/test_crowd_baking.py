@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.bake import crowd_baking
+from dq_compensation.bake import crowd_baking, crowd_changes
 from dq_compensation.bake.crowd_baking import read_crowd
 from dq_compensation.bake.crowd_changes import made_for
 from dq_compensation.bake.crowd_writing import parts_of
@@ -415,7 +416,7 @@ def test_changes_since_the_bake_are_noticed(
 
     def has_changed() -> bool:
         state = figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
-        return made_for(crowd, state, bpy.context.scene) != baked[CROWD_BAKE_PROPERTY]
+        return crowd_changes.has_changed(crowd, state, bpy.context.scene, baked)
 
     assert not has_changed()
     set_frame(20.0)
@@ -439,6 +440,25 @@ def test_changes_since_the_bake_are_noticed(
         setattr(owner, name, before)
         bpy.context.view_layer.update()
         assert not has_changed()
+
+
+def test_drawing_the_panel_again_compares_no_figures(
+    crowd: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    baked, computed = bake(), []
+
+    def counted(*arguments: Any) -> str:
+        computed.append(arguments)
+        return made_for(*arguments)
+
+    monkeypatch.setattr(crowd_changes, "made_for", counted)
+    for seed, count in ((3, 1), (4, 2)):
+        crowd_of(crowd).seed = seed
+        state = figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
+        for _ in range(5):
+            changed = crowd_changes.has_changed(crowd, state, bpy.context.scene, baked)
+            assert changed == (seed != 3)
+        assert len(computed) == count
 
 
 def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: bpy.types.Object) -> None:

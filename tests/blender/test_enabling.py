@@ -15,6 +15,7 @@ from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, following
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.stack import our_modifier
+from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.session import enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import camera_rays
@@ -499,3 +500,27 @@ def test_a_body_of_many_meshes_is_enabled_with_one_tree_and_evaluated_once(addon
     # Once before and once after, and a second time what handlers have written.
     assert len(evaluations) <= 3
     assert len({ours(each).node_group for each in bpy.data.objects if our_modifier(each)}) == 1
+
+
+@pytest.mark.parametrize("few", [0, 40])
+@pytest.mark.usefixtures("addon")
+def test_enabled_objects_are_found_again_in_another_order(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blender sorts the objects of a file by their names."""
+    monkeypatch.setattr(enabled_objects, "_FEW", few)
+    new_file()
+    objects = [bpy.data.objects.new(f"Object {number}", None) for number in range(6)]
+    for obj in objects[1:4]:
+        settings_of(obj).is_enabled = True
+    enabled_objects.forget()
+    assert enabled_objects.enabled_objects() == objects[1:4]
+    objects[1].name = "Zero"
+    assert enabled_objects.enabled_objects() == [*objects[2:4], objects[1]]
+    objects[5].name = "A"
+    assert enabled_objects.enabled_objects() == [*objects[2:4], objects[1]]
+    bpy.data.objects.remove(objects[2])
+    bpy.data.objects.new("B", None)
+    assert enabled_objects.enabled_objects() == [objects[3], objects[1]]
+    settings_of(objects[3]).is_enabled = False
+    assert enabled_objects.enabled_objects() == [objects[1]]

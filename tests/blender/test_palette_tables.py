@@ -5,6 +5,7 @@ The reference is NumPy's result; both are float32, so they agree within 1e-4 of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,14 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.modifier.attribute_names import JOINT_ROWS, PAIR, PAIR_ROWS
+from dq_compensation.lifecycle import enabling
+from dq_compensation.modifier.attribute_names import (
+    JOINT_ROWS,
+    PAIR,
+    PAIR_ROWS,
+    PALETTE_LENGTH,
+    REST_LENGTH,
+)
 from dq_compensation.modifier.palette_object import (
     edition_of,
     find_palette,
@@ -265,3 +273,36 @@ def test_palettes_share_their_tree() -> None:
     trees = {nodes_of_palette(palette_of(rig)).node_group for _, rig in pairs}
     assert len(trees) == 1
     assert max(error(obj) for obj, _ in pairs) <= TOLERANCE
+
+
+def _without_groups(palette: Object) -> None:
+    palette.vertex_groups.clear()
+
+
+def _without_lengths(palette: Object) -> None:
+    palette.data.attributes.remove(palette.data.attributes[REST_LENGTH])
+
+
+def _with_other_rows(palette: Object) -> None:
+    attributes = palette.data.attributes
+    attributes.remove(attributes[JOINT_ROWS])
+    attributes.new(JOINT_ROWS, "BOOLEAN", "POINT")
+
+
+def _with_other_lengths(palette: Object) -> None:
+    attributes = palette.data.attributes
+    attributes.remove(attributes[PALETTE_LENGTH])
+    attributes.new(PALETTE_LENGTH, "FLOAT_COLOR", "CORNER")
+
+
+@pytest.mark.parametrize(
+    "damage", [_without_groups, _without_lengths, _with_other_rows, _with_other_lengths]
+)
+def test_a_damaged_palette_is_written_anew(damage: Callable[[Object], None]) -> None:
+    obj, armature = build_limb()
+    enable(obj)
+    pose_limb(armature)
+    damage(palette_of(armature))
+    check()
+    assert error(obj) <= TOLERANCE
+    assert enabling.problem_of(obj) is None

@@ -1,10 +1,189 @@
-"""A short soak: `make soak` does thousands of actions."""
+"""A short soak: `make soak` does thousands of actions. Each thing that it looks at can be wrong."""
 
 from __future__ import annotations
 
-from tests.soak.soak import soak
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from dq_compensation.core.takes import chained, interpolated, take_times
+from dq_compensation.errors import UserError
+from dq_compensation.lifecycle import following
+from dq_compensation.lifecycle.reconcile import Found, State
+from dq_compensation.modifier.attribute_names import SET
+from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.own_objects import PALETTE_PROPERTY, TAKE_PROPERTY, TREE_PROPERTY
+from dq_compensation.scene.stored_takes import unpacked
+from dq_compensation.scene.take_settings import takes_of
+from dq_compensation.session import status
+from tests.blender.crowd_scenes import playing_limb
+from tests.blender.enabled_scenes import disable, ours
+from tests.soak import invariants
+from tests.soak.addon_actions import EXCUSED, OPERATORS
+from tests.soak.damage import damaged_archive
+from tests.soak.file_actions import start
+from tests.soak.fuzz import faults_of_chunk, fuzz
+from tests.soak.growth import grown, play
+from tests.soak.invariants import Seen, disable_everything, faults, leftovers
+from tests.soak.soak import SoakError, soak
+
+pytestmark = pytest.mark.usefixtures("addon")
 
 
-def test_sixty_random_actions_leave_the_file_right(addon: None, empty_file: None) -> None:
+def test_sixty_random_actions_leave_the_file_right() -> None:
     seen = soak(60, seed=1)
     assert seen.compared > 20
+
+
+def test_each_operator_is_an_action_or_has_an_excuse() -> None:
+    registered = {name for name in dir(bpy.ops.dqc) if not name.startswith("_")}
+    assert registered == OPERATORS.keys() | EXCUSED.keys()
+    assert not OPERATORS.keys() & EXCUSED.keys()
+
+
+def _handler_that_raises(*_args: object) -> None:
+    raise ValueError("of a handler")
+
+
+def _handler_that_logs(*_args: object) -> None:
+    logging.getLogger("dq_compensation").error("logged")
+
+
+@pytest.mark.parametrize(
+    ("handler", "sentence"),
+    [(_handler_that_raises, "a traceback was printed"), (_handler_that_logs, "logged")],
+)
+def test_an_error_in_a_handler_or_in_the_log_is_found(
+    handler: Callable[..., None], sentence: str
+) -> None:
+    bpy.app.handlers.depsgraph_update_post.append(handler)
+    try:
+        with pytest.raises(SoakError, match=sentence):
+            soak(1, seed=1)
+    finally:
+        bpy.app.handlers.depsgraph_update_post.remove(handler)
+
+
+def _weights_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(following, "reconcile", lambda *_args, **_options: Found(State.CURRENT))
+    bpy.data.objects["Arm"].vertex_groups["Lower"].add(range(800), 0.5, "ADD")
+    return "Arm: off by"
+
+
+def _not_a_number(monkeypatch: pytest.MonkeyPatch) -> str:
+    del monkeypatch
+    bpy.data.objects["Arm Rig"].pose.bones["Lower"].location.x = np.nan
+    return "Arm: positions are not finite"
+
+
+def _no_armature_modifier_back(monkeypatch: pytest.MonkeyPatch) -> str:
+    del monkeypatch
+    obj = bpy.data.objects["Arm"]
+    disable(obj)
+    settings_of(obj).native.replaced_modifier = "Armature"
+    return "its Armature modifier is not given back"
+
+
+def _a_handler_is_gone(monkeypatch: pytest.MonkeyPatch) -> str:
+    event = bpy.app.handlers.save_pre
+    monkeypatch.setattr(invariants, "handlers", lambda: [f"{len(event)}"])
+    return "handlers:"
+
+
+def _a_status_is_kept(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(invariants, "check", lambda: status.status_of(bpy.data.objects["Arm Rig"]))
+    return "1 statuses of objects that are not enabled"
+
+
+def _more_palettes(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(invariants, "check", lambda: None)
+    for _ in range(3):
+        bpy.data.objects.new("Palette", bpy.data.meshes.new("Palette"))[PALETTE_PROPERTY] = True
+    return "5 palettes for 2 armatures"
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        _weights_are_not_followed,
+        _not_a_number,
+        _no_armature_modifier_back,
+        _a_handler_is_gone,
+        _a_status_is_kept,
+        _more_palettes,
+    ],
+)
+def test_a_fault_is_found(
+    plant: Callable[[pytest.MonkeyPatch], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start()
+    seen = Seen()
+    assert faults(seen) == []
+    sentence = plant(monkeypatch)
+    assert any(sentence in fault for fault in faults(seen))
+
+
+def test_what_is_left_is_found() -> None:
+    start()
+    tree, mesh = ours(bpy.data.objects["Arm"]).node_group, bpy.data.meshes["Arm"]
+    assert tree is not None
+    key = tree[TREE_PROPERTY]
+    disable_everything()
+    assert leftovers() == []
+    bpy.data.node_groups.new("Left", "GeometryNodeTree")[TREE_PROPERTY] = key
+    mesh[CONTENT_PROPERTY] = bpy.data.objects["Arm"][STATE_PROPERTY] = "{}"
+    mesh.attributes.new(SET, "INT", "POINT")
+    bpy.data.objects.new("Palette", mesh)[PALETTE_PROPERTY] = True
+    bpy.data.objects["Arm"].modifiers.new("DQ Compensation", "NODES")
+    bpy.data.objects["Arm"].driver_add('modifiers["DQ Compensation"].show_viewport')
+    assert leftovers() == [
+        "Palette is left",
+        "Left is left",
+        f"Arm has {SET}",
+        f"Arm has {CONTENT_PROPERTY}",
+        f"Arm has {STATE_PROPERTY}",
+        "Arm has a driver of ours",
+    ]
+
+
+def test_nothing_grows_from_frame_to_frame() -> None:
+    before, after = play(frames=60, warm_up=40)
+    assert not grown(before, after)
+    assert grown(after, replace(after, data=after.data + 1, objects=after.objects + 600)) == [
+        "objects",
+        "data",
+    ]
+
+
+def test_damaged_files_are_refused_or_right() -> None:
+    assert fuzz(4, seed=1, brief=True) == []
+
+
+def test_damaged_frames_and_takes_are_refused_or_whole(tmp_path: Path) -> None:
+    obj, rig = playing_limb()
+    chunk = tmp_path / "chunk.npz"
+    api.write_chunk(obj, chunk, 1, 3)
+    (item,) = takes_of(rig)
+    assert item.stored is not None
+    whole = item.stored[TAKE_PROPERTY]
+    refused = 0
+    for number in range(80):
+        rng = Random(f"damage {number}")
+        assert faults_of_chunk(rng, chunk.read_bytes(), tmp_path, str(number)) == []
+        try:
+            take = unpacked(damaged_archive(whole, rng))
+        except UserError:
+            refused += 1
+        else:
+            poses = interpolated(take, take_times(take, np.array([0.0, 3.5, 40.0])))
+            assert np.isfinite(chained(take, poses)).all()
+    # What is not refused has other values of the right kind.
+    assert 40 < refused < 80

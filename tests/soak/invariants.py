@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import bpy
 import numpy as np
@@ -13,18 +15,23 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
+from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.modifier.stack import our_modifier, our_modifiers
+from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.scene.mesh import mesh_of
 from dq_compensation.scene.modifiers_before import modifiers_before
 from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.scene.own_objects import is_palette
+from dq_compensation.scene.own_objects import is_hidden, is_own_tree, is_palette
 from dq_compensation.scene.setup import armature_modifier, find_rig
+from dq_compensation.session import status
 from dq_compensation.session.enabled_objects import enabled_objects
-from tests.blender.enabled_scenes import check
+from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
 
 # In parts of the size: nodes compute in float32, and the limits of what counts as moved.
 TOLERANCE = 5e-4
+
+_ID = TypeVar("_ID", bound=bpy.types.ID)
 
 
 @dataclass
@@ -34,10 +41,12 @@ class Seen:
     Attributes:
         compared: how often an enabled object's positions were compared.
         reported: how often the panel said why they are others.
+        done: how often each kind of action was done.
     """
 
     compared: int = 0
     reported: int = 0
+    done: Counter[str] = field(default_factory=Counter)
     handlers: list[str] = field(default_factory=lambda: sorted(handlers()))
 
 
@@ -63,10 +72,59 @@ def faults(seen: Seen) -> list[str]:
             found += _faults_of_plain(obj)
     armatures = {find_rig(obj) for obj in bpy.data.objects if our_modifier(obj) is not None}
     palettes = [obj for obj in bpy.data.objects if is_palette(obj)]
+    remembered = set(status._statuses) - {obj.session_uid for obj in enabled_objects()}
+    if remembered:
+        found.append(f"{len(remembered)} statuses of objects that are not enabled")
     # Copies of the modifier on objects that are not enabled may keep one that nobody else has.
     if len(palettes) > max(len(armatures) * 2, 1):
         found.append(f"{len(palettes)} palettes for {len(armatures)} armatures")
     return found
+
+
+def disable_everything() -> None:
+    """Disable every object of this file that is enabled, or has a modifier of ours."""
+    # Objects of ours come and go meanwhile.
+    for name in [obj.name for obj in bpy.data.objects if obj.type == "MESH"]:
+        obj = bpy.data.objects.get(name)
+        if obj is None or obj.library is not None:
+            continue
+        if not (settings_of(obj).enabled or our_modifier(obj)):
+            continue
+        if obj.mode != "OBJECT":
+            select(obj)
+            bpy.ops.object.mode_set(mode="OBJECT")
+        enabling.disable(obj)
+    check()
+
+
+def leftovers() -> list[str]:
+    """What is left of the add-on in a file in which everything is disabled, a sentence each.
+
+    Takes, baked crowds and weights from before a bake are the user's.
+    """
+    found = [f"{obj.name} is left" for obj in _local(bpy.data.objects) if is_hidden(obj)]
+    found += [f"{tree.name} is left" for tree in _local(bpy.data.node_groups) if is_own_tree(tree)]
+    for mesh in _local(bpy.data.meshes):
+        found += [f"{mesh.name} has {name}" for name in attribute_names(mesh)]
+        if CONTENT_PROPERTY in mesh:
+            found.append(f"{mesh.name} has {CONTENT_PROPERTY}")
+    for obj in _local(bpy.data.objects):
+        if isinstance(obj.data, bpy.types.Mesh) and obj.data.library is not None:
+            continue  # its modifier came with the mesh and is only hidden
+        if STATE_PROPERTY in obj:
+            found.append(f"{obj.name} has {STATE_PROPERTY}")
+        drivers = obj.animation_data.drivers if obj.animation_data is not None else ()
+        found += [f"{obj.name} has a driver of ours" for curve in drivers if _is_ours(curve)]
+    return found
+
+
+def _local(things: Iterable[_ID]) -> list[_ID]:
+    # An override has again, at the next load, what its library has.
+    return [each for each in things if each.library is None and each.override_library is None]
+
+
+def _is_ours(curve: bpy.types.FCurve) -> bool:
+    return 'modifiers["DQ Compensation' in curve.data_path
 
 
 def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:

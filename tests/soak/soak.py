@@ -1,18 +1,24 @@
-"""Random actions of users, with a fixed seed, and what has to be true after each of them."""
+"""Random actions of users, with a fixed seed, and what has to be true after each of them.
+
+The same seed does the same on each Blender: hashes of texts are fixed by `scripts/soak.py`, and
+nothing waits for a clock.
+"""
 
 from __future__ import annotations
 
+import io
 import logging
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, redirect_stderr
 from random import Random
 
 import bpy
 
-from dq_compensation.lifecycle import enabling
-from dq_compensation.scene.object_settings import settings_of
-from tests.blender.enabled_scenes import select
-from tests.soak.actions import ACTIONS, start
-from tests.soak.invariants import Seen, faults
+from dq_compensation.errors import UserError
+from tests.soak.actions import ACTIONS
+from tests.soak.file_actions import NO_STEP, start
+from tests.soak.invariants import Seen, disable_everything, faults, leftovers
 
 
 class SoakError(AssertionError):
@@ -28,6 +34,31 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.found.append(self.format(record))
+
+
+class _Printed(io.StringIO):
+    """Passes on what is printed as an error, and remembers tracebacks: those of handlers."""
+
+    def __init__(self, errors: _Errors) -> None:
+        super().__init__()
+        self._errors, self._shown = errors, sys.stderr
+
+    def write(self, text: str) -> int:
+        if "Traceback" in text:
+            self._errors.found.append("a traceback was printed")
+        return self._shown.write(text)
+
+
+@contextmanager
+def errors_of_the_addon() -> Generator[_Errors, None, None]:
+    """Collects what the add-on logs as an error, and tracebacks of handlers."""
+    errors, log = _Errors(), logging.getLogger("dq_compensation")
+    log.addHandler(errors)
+    try:
+        with redirect_stderr(_Printed(errors)):
+            yield errors
+    finally:
+        log.removeHandler(errors)
 
 
 def soak(
@@ -51,48 +82,48 @@ def soak(
     done = list[str]()
     weights, actions = zip(*ACTIONS, strict=True)
     start()
-    errors, seen = _Errors(), Seen()
-    log = logging.getLogger("dq_compensation")
-    log.addHandler(errors)
+    seen = Seen()
     bpy.ops.ed.undo_push(message="start")
-    try:
+    with errors_of_the_addon() as errors:
         for number in range(count):
             if number in skipped:
                 continue
             rng = Random(f"{seed} {number}")
             (action,) = rng.choices(actions, weights)
-            try:
-                what = action(rng)
-            except RuntimeError as error:
-                # Blender's operators refuse like this.
-                what = f"refused: {str(error).strip()}"
-                if "Traceback" in what:
-                    errors.found.append(what)
+            what = _done(action, rng, errors)
             if what is None:
                 continue
             done.append(f"{number} {what}")
+            seen.done[what.split()[0]] += 1
             if tell is not None:
                 tell(done[-1])
             # As in a window: the step is kept when the operator ends, then the scene is evaluated.
-            if not what.startswith(("undo", "save", "new file")):
+            if not what.startswith(NO_STEP):
                 bpy.ops.ed.undo_push(message=what)
-            wrong = [*errors.found, *faults(seen)]
-            if wrong:
-                last = "\n".join(done[-20:])
-                raise SoakError(f"Seed {seed}, after action {number}:\n{wrong}\n{last}")
-    finally:
-        log.removeHandler(errors)
-    _disable_everything()
+            _require_none([*errors.found, *faults(seen)], seed, done)
+        disable_everything()
+        _require_none([*errors.found, *leftovers()], seed, [*done, "disable everything"])
     return seen
 
 
-def _disable_everything() -> None:
-    # Objects of ours come and go meanwhile.
-    for name in [obj.name for obj in bpy.data.objects if obj.type == "MESH"]:
-        obj = bpy.data.objects.get(name)
-        if obj is None or obj.library is not None or not settings_of(obj).enabled:
-            continue
-        if obj.mode != "OBJECT":
-            select(obj)
-            bpy.ops.object.mode_set(mode="OBJECT")
-        enabling.disable(obj)
+def _done(action: Callable[[Random], str | None], rng: Random, errors: _Errors) -> str | None:
+    """What an action did; a refusal is something, too."""
+    try:
+        return action(rng)
+    except UserError as error:
+        return f"refused: {error}"
+    except AssertionError as error:
+        errors.found.append(str(error))
+        return "found"
+    except RuntimeError as error:
+        # Blender's operators refuse like this.
+        what = f"refused: {str(error).strip()}"
+        if "Traceback" in what:
+            errors.found.append(what)
+        return what
+
+
+def _require_none(wrong: list[str], seed: int, done: list[str]) -> None:
+    if wrong:
+        listed, last = "\n".join(wrong), "\n".join(done[-20:])
+        raise SoakError(f"Seed {seed}, after action {done[-1]}:\n{listed}\n{last}")

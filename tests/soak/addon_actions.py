@@ -1,0 +1,303 @@
+"""What users do with the add-on: every operator of it, its settings, what scripts call."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+import bpy
+
+from dq_compensation import api
+from dq_compensation.scene.crowd_settings import crowd_of
+from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.take_settings import takes_of
+from dq_compensation.setup_check import findings
+from dq_compensation.ui import compare_operators, settings_operators
+from tests.blender.enabled_scenes import select
+from tests.soak.choosing import (
+    Action,
+    among,
+    any_character,
+    any_crowd,
+    any_mesh,
+    any_rig,
+    object_mode,
+    on_crowd,
+    on_mesh,
+    on_rig,
+)
+
+_METHODS = (
+    *("COMPENSATED", "COMPENSATED", "DUAL_QUATERNION", "LINEAR"),
+    *("SPHERICAL_JOINT", "SPHERICAL_JOINT_BY_EXAMPLE"),
+)
+_GROUPS = {"group": ("COMPENSATION", "BLEND")}
+_ONTO = {"onto": ("THIS", "COPY")}
+_BONES = ("Lower", "Hand")
+
+
+def operator(
+    name: str,
+    of: Callable[[Random], bpy.types.Object | None] = any_character,
+    also: Callable[[Random], bpy.types.Object | None] | None = None,
+    **choices: Any,
+) -> Action:
+    """An operator of ours on a random object; each option is one of its choices.
+
+    Args:
+        of: chooses the active object.
+        also: chooses another one that is selected besides.
+    """
+
+    def done(rng: Random) -> str | None:
+        obj, other = of(rng), also(rng) if also is not None else None
+        if obj is None:
+            return None
+        object_mode()
+        select(obj, *filter(None, [other]))
+        called = getattr(bpy.ops.dqc, name)
+        if not called.poll():
+            return None
+        options = {key: rng.choice(values) for key, values in choices.items()}
+        what = f"dqc.{name} {options or ''} on {obj.name}"
+        if other is not None:
+            what += f" with {other.name}"
+        called(**options)
+        return what
+
+    return done
+
+
+def _of_a_problem(name: str, **choices: Any) -> Action:
+    """An operator on one of the problems that Setup Check has found."""
+
+    def done(rng: Random) -> str | None:
+        obj = any_mesh(rng)
+        found = None if obj is None else findings.known(obj)
+        issue = among(rng, found.issues) if found is not None else None
+        if obj is None or issue is None:
+            return None
+        fix = among(rng, issue.fixes)
+        of_fix = {"fix": fix.name} if fix is not None and name == "fix" else {}
+        options = {key: rng.choice(values) for key, values in choices.items()} | of_fix
+        what = f"dqc.{name} {issue.check} {options} on {obj.name}"
+        called = getattr(bpy.ops.dqc, name)
+        called(object_name=obj.name, check=issue.check, key=issue.key, **options)
+        return what
+
+    return done
+
+
+def _preset(rng: Random) -> str | None:
+    """Add a preset of the settings of one character, and give it to another one."""
+    source, target = any_mesh(rng), any_mesh(rng)
+    if source is None or target is None:
+        return None
+    object_mode()
+    with tempfile.TemporaryDirectory() as folder:
+
+        def user_resource(_kind: str, *, path: str = "", create: bool = False) -> str:
+            Path(folder, path).mkdir(parents=True, exist_ok=create)
+            return str(Path(folder, path))
+
+        select(source)
+        with mock.patch.object(bpy.utils, "user_resource", user_resource):
+            bpy.ops.dqc.preset_add(name="Soak")
+        written = Path(folder, "presets", "dq_compensation", "Soak.py")
+        select(target)
+        menu = settings_operators.DQC_MT_presets.__name__
+        bpy.ops.script.execute_preset(filepath=str(written), menu_idname=menu)
+    return f"preset of {source.name} to {target.name}"
+
+
+def _compare(rng: Random) -> str | None:
+    """Hold the key of the comparison: the operator itself waits for events."""
+    obj = any_mesh(rng)
+    if obj is None or not settings_of(obj).enabled:
+        return None
+    methods = compare_operators.show_plain([obj])
+    bpy.context.view_layer.update()
+    compare_operators.show_methods(methods)
+    return f"compare {obj.name}"
+
+
+def _bake_cache(rng: Random) -> str | None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "soak"))
+        cache = operator("bake_cache", filepath=(path,), cache_format=("PC2", "MDD"), **_RANGE)
+        return cache(rng)
+
+
+_RANGE: dict[str, Any] = {"first": (1,), "last": (3,)}
+
+
+def chunks(rng: Random) -> str | None:
+    """Compute frames in two chunks and merge them."""
+    obj = any_mesh(rng)
+    if obj is None:
+        return None
+    object_mode()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{number}.npz") for number in range(2)]
+        for number, path in enumerate(paths):
+            api.write_chunk(obj, path, 2 * number + 1, 2 * number + 2)
+        api.merge_chunks(paths, Path(folder, "merged.pc2"))
+    return f"chunks of {obj.name}"
+
+
+OPERATORS: dict[str, tuple[int, Action]] = {
+    "enable": (10, operator("enable")),
+    "disable": (4, operator("disable")),
+    "refresh": (3, operator("refresh")),
+    "toggle": (2, operator("toggle")),
+    "compare": (1, _compare),
+    "settings_copy": (2, operator("settings_copy", also=any_mesh)),
+    "preset_add": (1, _preset),
+    "check": (4, operator("check")),
+    "fix": (2, _of_a_problem("fix")),
+    "fix_all": (3, operator("fix_all")),
+    "select_issue": (2, _of_a_problem("select_issue", what=("VERTICES", "BONES"))),
+    "paint_weights": (1, operator("paint_weights", **_GROUPS)),
+    "weights_fill": (2, operator("weights_fill", **_GROUPS, value=(0.0, 0.5))),
+    "weights_invert": (1, operator("weights_invert", **_GROUPS)),
+    "weights_smooth": (1, operator("weights_smooth", **_GROUPS)),
+    "weights_mirror": (1, operator("weights_mirror", **_GROUPS, use_topology=(True, False))),
+    "weights_from_transition": (1, operator("weights_from_transition")),
+    "bake_pose": (2, operator("bake_pose", **_ONTO)),
+    "bake_range": (1, operator("bake_range", **_RANGE, **_ONTO)),
+    "bake_correctives": (
+        1,
+        operator("bake_correctives", bones=("ALL",), angles=("60",), **_ONTO),
+    ),
+    "bake_bones": (
+        1,
+        operator("bake_bones", bones=("ALL",), helpers=(1,), tolerance=(20.0,), **_ONTO),
+    ),
+    "bake_cache": (1, _bake_cache),
+    "take_cache": (3, operator("take_cache", first=(1,), last=(4,), take_name=("", "Walk"))),
+    "take_refresh": (1, operator("take_refresh")),
+    "take_remove": (1, operator("take_remove")),
+    "take_copy": (1, operator("take_copy", of=any_rig, also=any_rig)),
+    "crowd_add": (3, operator("crowd_add", count=(0, 4), seed=(0, 1))),
+    "crowd_role_add": (1, operator("crowd_role_add", of=any_crowd)),
+    "crowd_role_remove": (1, operator("crowd_role_remove", of=any_crowd)),
+    "crowd_role_move": (1, operator("crowd_role_move", of=any_crowd, direction=("UP", "DOWN"))),
+    "bake_crowd": (3, operator("bake_crowd", of=any_crowd, tolerance=(200.0,))),
+    "crowd_bake_remove": (1, operator("crowd_bake_remove", of=any_crowd)),
+    "example_add": (3, operator("example_add", bone=_BONES, mode=("NONE", "EDIT", "SCULPT"))),
+    "example_edit": (1, operator("example_edit", mode=("EDIT", "SCULPT"))),
+    "example_apply": (2, operator("example_apply", outside=("LEAVE", "WIDEN"))),
+    "example_cancel": (1, operator("example_cancel")),
+    "example_go_to_pose": (1, operator("example_go_to_pose")),
+    "example_mirror": (1, operator("example_mirror", by=("POSITION", "TOPOLOGY"))),
+    "example_update": (1, operator("example_update", of=any_mesh, also=any_mesh)),
+    "example_remove": (1, operator("example_remove")),
+    "support_show": (1, operator("support_show", bone=_BONES)),
+    "support_paint": (1, operator("support_paint", bone=_BONES)),
+    "examples_to_correctives": (1, operator("examples_to_correctives", **_ONTO)),
+    "examples_from_correctives": (
+        1,
+        operator("examples_from_correctives", drivers=("MUTE", "REMOVE", "KEEP")),
+    ),
+}
+"""By the name of each operator: how often users call it, and the action."""
+
+EXCUSED = {
+    "help": "opens a web browser and touches no file",
+    "preferences_reset": "changes the user's preferences and no file",
+}
+"""Operators that are no action, and why."""
+
+
+# --- settings
+
+
+def settings(rng: Random, obj: bpy.types.Object) -> str:
+    """Change one setting of a character."""
+    of_object: Any = settings_of(obj)
+    groups = ["", *(group.name for group in obj.vertex_groups)]
+    name, values = rng.choice(
+        [
+            ("method", _METHODS),
+            ("factor", (0.0, 0.3, 1.0)),
+            ("curve", ("MEASURED", "FITTED", "SMOOTH", "SLIDES", "MODELLED")),
+            ("limb_axis", ("AUTO", "X", "Y", "-Z")),
+            ("use_mesh_joints", (True, False)),
+            ("use_ball_joints", (True, False)),
+            ("vertex_group", groups),
+            ("blend_group", groups),
+            ("example_base", ("SPHERICAL_JOINT", "COMPENSATED")),
+            ("display", ("MODIFIER", "MODIFIER", "GPU")),
+            ("overlay", ("NONE", "COMPENSATION", "LINEAR")),
+        ]
+    )
+    value = rng.choice(list(values))
+    setattr(of_object, name, value)
+    return f"{name} {value}"
+
+
+def key_factor(rng: Random, obj: bpy.types.Object) -> None:
+    """Animate the factor."""
+    of_object: Any = settings_of(obj)
+    of_object.factor = rng.random()
+    of_object.keyframe_insert("factor", frame=rng.randint(1, 6))
+
+
+def playback(rng: Random, rig: bpy.types.Object) -> str:
+    """Change how an armature plays its takes, or rename one."""
+    played: Any = settings_of(rig).playback
+    takes = ["", *(take.name for take in takes_of(rig))]
+    name, values = rng.choice(
+        [
+            ("playing", (True, True, False)),
+            ("take", takes),
+            ("second_take", takes),
+            ("speed", (-1.0, 0.0, 1.5)),
+            ("fade_frames", (0.0, 3.0)),
+            ("rename", ("Walk", "Run", "")),
+        ]
+    )
+    value = rng.choice(values)
+    if name != "rename":
+        setattr(played, name, value)
+    elif len(takes) > 1:
+        takes_of(rig)[0].name = value
+    return f"{name} {value}"
+
+
+def crowd_settings(rng: Random, crowd: bpy.types.Object) -> str:
+    """Change one setting of a crowd, or of its first role."""
+    of_crowd: Any = crowd_of(crowd)
+    name, values = rng.choice(
+        [
+            ("count", (0, 1, 5)),
+            ("seed", (0, 3)),
+            ("layout", ("GRID", "POINTS")),
+            ("layout_object", (None, any_mesh(rng))),
+            ("spacing", (0.0, 2.0)),
+            ("speed_spread", (0.0, 0.5)),
+            ("scale_spread", (0.0, 0.5)),
+            ("share", (0.0, 2.0)),
+            ("then", ("", "Walk")),
+            ("character", (None, any_rig(rng))),
+        ]
+    )
+    value = rng.choice(values)
+    if name not in ("share", "then", "character"):
+        setattr(of_crowd, name, value)
+    elif len(of_crowd.roles):
+        setattr(of_crowd.roles[0], name, value)
+    return f"{name} {getattr(value, 'name', value)}"
+
+
+SETTINGS: tuple[tuple[int, Action], ...] = (
+    (12, on_mesh(settings)),
+    (1, on_mesh(key_factor)),
+    (2, on_rig(playback)),
+    (3, on_crowd(crowd_settings)),
+    (1, chunks),
+)
