@@ -243,8 +243,9 @@ class BlenderWindow:
     def choose(self, wanted: str, text: str) -> Wait:
         """Click a field of the sidebar that searches, and choose what the text finds."""
         yield from self.press(wanted, 0.7)
+        yield from self.wait(20)
         yield from self.type_text(text)
-        yield from self.wait(10)
+        yield from self.wait(40)
         yield from self.key("RET")
 
     def turn(self, wanted: str, is_reached: Callable[[], bool]) -> Wait:

@@ -33,7 +33,9 @@ def paint(step: Step) -> Wait:
     else:
         step.expect(True, "this Blender came without brushes: Fill 0 instead of strokes")
         yield from window.press("weights_fill(group='COMPENSATION', value=0", 0.15)
-    yield from window.wait(20)
+    yield from window.wait_until(
+        lambda: (painted(step) < 0.5).sum() > 10, "No weight of the vertex group has changed."
+    )
     weights = painted(step)
     step.expect((weights < 0.5).sum() > 10, f"{(weights < 0.5).sum()} vertices are painted")
     yield from step.look("Painted")
@@ -51,12 +53,12 @@ def has_brush(mode: str) -> bool:
 
 
 def painted(step: Step) -> np.ndarray:
-    """The weights of the compensation group, 1 where a vertex is not in it."""
+    """The weights of the compensation group, 0 where a vertex is not in it."""
     human = step.human
     index = human.vertex_groups[step.settings.vertex_group].index
     return np.array(
         [
-            next((entry.weight for entry in vertex.groups if entry.group == index), 1.0)
+            next((entry.weight for entry in vertex.groups if entry.group == index), 0.0)
             for vertex in human.data.vertices
         ]
     )
@@ -126,6 +128,7 @@ def to_by_example(step: Step) -> Wait:
         "dq_compensation.method", lambda: step.settings.method == "SPHERICAL_JOINT_BY_EXAMPLE"
     )
     yield from window.choose("dq_compensation.example_bone", ELBOW)
+    yield from window.wait(20)
     step.expect(step.settings.example_bone == ELBOW, f"the bone is {step.settings.example_bone}")
 
 
