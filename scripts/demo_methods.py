@@ -37,9 +37,11 @@ QUALITY = 88
 def pictures() -> dict[str, Image.Image]:
     """The picture of each method, and of COMPENSATED with *Ball Joints*, on the GPU; by names."""
     studio = Studio(*build_human("default"))
+    settings = settings_of(studio.mesh_object)
+    settings.use_ball_joints = False
     rows = _rows(studio)
     found = {method.lower(): strip(rows, method) for method in METHODS}
-    settings_of(studio.mesh_object).use_ball_joints = True
+    settings.use_ball_joints = True
     return found | {"ball_joints": strip(_rows(studio), "COMPENSATED")}
 
 
