@@ -142,7 +142,9 @@ def _install(environment: Environment, python: str) -> None:
     # From scratch: pip would leave what the requirements no longer name.
     _run([python, "-m", "venv", "--clear", str(environment.folder)], log)
     pip = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check"]
-    _run([*pip, "install", "--no-input", "-r", str(environment.requirements)], log)
+    # Python compiles what is imported; most of Blender's thousands of modules never are.
+    options = ["--no-input", "--no-compile"]
+    _run([*pip, "install", *options, "-r", str(environment.requirements)], log)
     print(f"   .venv-{environment.name} installed in {time.monotonic() - start:.0f} s", flush=True)
 
 

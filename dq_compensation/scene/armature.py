@@ -160,6 +160,25 @@ def world_matrix(obj: bpy.types.Object) -> Matrix:
     return placed if parent is None else world_matrix(parent) @ obj.matrix_parent_inverse @ placed
 
 
+def is_place_unknown(obj: bpy.types.Object) -> bool:
+    """Whether `world_matrix` leaves out what places an original object.
+
+    So it does for objects that Blender has not evaluated since the file was opened.
+    """
+    included = bpy.context.view_layer.objects.get(obj.name) == obj
+    return not included and obj.matrix_world == _IDENTITY and _is_placed_by_more(obj)
+
+
+def _is_placed_by_more(obj: bpy.types.Object) -> bool:
+    """Whether a constraint, or a bone or vertex as parent, has a part in the place of an object."""
+    if any(not each.mute for each in obj.constraints):
+        return True
+    parent = obj.parent
+    if parent is None:
+        return False
+    return obj.parent_type not in _WHOLE_PARENTS or _is_placed_by_more(parent)
+
+
 def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDArray[np.float64]:
     """A^-1 O, which takes points from the object's space to the armature's.
 

@@ -13,7 +13,7 @@ import bpy
 from ..core.crowds import Program
 from ..core.takes import Take, node_names
 from ..errors import UserError
-from ..scene.armature import deforming_bones
+from ..scene.armature import deforming_bones, is_place_unknown
 from ..scene.binding import Binding
 from ..scene.crowd_settings import RoleItem
 from ..scene.own_objects import is_palette
@@ -34,6 +34,10 @@ NO_TAKE = "The role of {character} has no take. Choose one."
 OTHER_RIG = (
     "The take {take} has none of the bones of {character}. Copy it from an armature with bones of "
     "the same names, or cache another one."
+)
+UNKNOWN_PLACE = (
+    "{character} is excluded from the view layer, and a bone or a constraint places it: its turn "
+    "and its size are not known. Include its collection once after opening the file."
 )
 STILL_BONES = (
     "{bones} {verb} not in the take {take} and {rest}. If bones were added or renamed, cache the "
@@ -86,6 +90,7 @@ def role_signature(item: RoleItem, meshes: Mapping[int, Sequence[bpy.types.Objec
         character.session_uid,
         character.name,
         bool(character.users_collection),
+        is_place_unknown(character),
         item.share,
         item.take,
         item.then,
@@ -136,6 +141,8 @@ def _role(
             raise UserError(reason)
     if not item.take:
         raise UserError(NO_TAKE.format(character=name))
+    if is_place_unknown(character):
+        problems.append(UNKNOWN_PLACE.format(character=name))
     names = tuple(filter(None, (item.take, item.then)))
     bindings = [binding for obj in own if (binding := status_of(obj).binding) is not None]
     takes = [_take(character, take, bindings, problems) for take in names]

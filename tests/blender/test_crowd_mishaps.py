@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -221,6 +222,36 @@ def test_an_object_that_nobody_can_stand_on(
     assert not len(state_of(crowd).figures)
     settings.layout = "GRID"
     assert not problem_of(crowd)
+
+
+def test_an_excluded_character_whose_place_is_not_known_is_named(
+    crowd: bpy.types.Object, tmp_path: Path
+) -> None:
+    character = role_of(crowd).character
+    assert character is not None
+    names = crowd.name, character.name
+    character.constraints.new("COPY_SCALE").target = crowd
+    excluded = bpy.data.collections.new("Excluded")
+    bpy.context.scene.collection.children.link(excluded)
+    for collection in character.users_collection:
+        collection.objects.unlink(character)
+    excluded.objects.link(character)
+    layer = bpy.context.view_layer.layer_collection.children["Excluded"]
+    layer.exclude = True
+    path = str(tmp_path / "excluded.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    bpy.context.view_layer.update()
+    crowd = bpy.data.objects[names[0]]
+    assert f"{names[1]} is excluded from the view layer" in problem_of(crowd)
+    assert len(state_of(crowd).figures)
+    # Blender knows the place from then on, excluded again or not.
+    layer = bpy.context.view_layer.layer_collection.children["Excluded"]
+    bpy.data.objects[names[1]].location.x = 2.0
+    for exclude in (False, True):
+        layer.exclude = exclude
+        bpy.context.view_layer.update()
+        assert not problem_of(crowd), exclude
 
 
 def test_an_object_to_stand_on_that_is_gone_or_not_evaluated(crowd: bpy.types.Object) -> None:

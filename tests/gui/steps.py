@@ -1,0 +1,28 @@
+"""The steps in their order. Each is a function with a sentence that says what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from blender_window import Wait
+from judging import Step
+from steps_basics import compare, enable, factor, install, method, save
+from steps_tools import bake, by_example, check, gpu_display, paint, play_take, sculpt
+
+StepFunction = Callable[[Step], Wait]
+
+INSTALL: StepFunction = install
+STEPS: tuple[StepFunction, ...] = (
+    enable,
+    factor,
+    method,
+    compare,
+    paint,
+    check,
+    bake,
+    by_example,
+    sculpt,
+    gpu_display,
+    play_take,
+    save,
+)

@@ -1,0 +1,121 @@
+"""Steps: what everybody does. Install, enable, compare, save."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+from blender_window import Wait
+from judging import CATEGORY, Step
+
+# Metres, of a human of 1.7: nodes compute in 32 bits.
+CLOSE = 1e-4
+
+
+def install(step: Step) -> Wait:
+    """Install the zip from disk. The sidebar gets its tab."""
+    window = step.window
+    bpy.ops.extensions.package_install_files(
+        filepath=str(step.archive), repo="user_default", enable_on_install=True
+    )
+    yield from window.wait(20)
+    step.expect(hasattr(bpy.types.Object, "dq_compensation"), "the add-on is registered")
+    yield from window.open_sidebar(CATEGORY)
+    yield from step.look("The tab of the sidebar")
+
+
+def enable(step: Step) -> Wait:
+    """Click Enable; undo and redo; click Disable."""
+    window = step.window
+    yield from window.open_sidebar(CATEGORY)
+    before = yield from step.look("Before")
+    yield from step.enable()
+    after = yield from step.look("After Enable")
+    step.expect_changed(after, before, "Enable changes the elbow")
+    yield from step.undo(lambda: not step.settings.enabled, "Ctrl Z disables")
+    step.expect_same((yield from step.look("After Ctrl Z")), before, "Undone")
+    yield from window.over_view()
+    yield from window.key("Z", ctrl=True, shift=True)
+    step.expect(step.settings.enabled, "Shift Ctrl Z enables again")
+    step.expect_same((yield from step.look("After Shift Ctrl Z")), after, "Redone")
+    yield from window.press("dqc.disable")
+    step.expect(not step.settings.enabled, "Disable disables")
+    step.expect_same((yield from step.look("After Disable")), before, "Disabled")
+
+
+def factor(step: Step) -> Wait:
+    """Drag Factor to 0. The elbow looks as with Blender's Preserve Volume; undo."""
+    window, modifier = step.window, step.human.modifiers["Armature"]
+    modifier.use_deform_preserve_volume = True
+    volume, there = (yield from step.look("Blender's Preserve Volume")), step.positions()
+    modifier.use_deform_preserve_volume = False
+    yield from step.enable()
+    compensated = yield from step.look("Compensated")
+    yield from window.slide("dq_compensation.factor", -200)
+    step.expect(step.settings.factor == 0.0, f"the slider is at {step.settings.factor:.3f}")
+    plain = yield from step.look("Factor 0")
+    step.expect_same(plain, volume, "Factor 0 against Preserve Volume")
+    off = float(np.abs(step.positions() - there).max())
+    step.expect(off <= CLOSE, f"vertices are {off:.1e} m from Preserve Volume's at most")
+    step.expect_changed(compensated, plain, "Factor 1 against Factor 0")
+    yield from step.undo(lambda: step.settings.factor == 1.0, "Ctrl Z sets the factor to 1")
+    step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")
+
+
+def method(step: Step) -> Wait:
+    """Turn the mouse wheel over Method: each method is shown."""
+    window = step.window
+    linear = yield from step.look("The Armature modifier")
+    yield from step.enable()
+    for name in ("LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"):
+        yield from window.turn(
+            "dq_compensation.method", lambda name=name: step.settings.method == name
+        )
+        now = yield from step.look(name)
+        if name == "LINEAR":
+            step.expect_same(now, linear, "Linear against the Armature modifier")
+        else:
+            step.expect_changed(now, linear, f"{name} against Linear")
+
+
+def compare(step: Step) -> Wait:
+    """Hold Shift Alt D, and let it go; press Ctrl Shift Alt D twice."""
+    window = step.window
+    plain = yield from step.look("Plain")
+    yield from step.enable()
+    compensated = yield from step.look("Compensated")
+    yield from window.over_view()
+    yield from window.event("D", "PRESS", shift=True, alt=True)
+    yield from window.wait(10)
+    step.expect_same((yield from step.look("The key is held")), plain, "Held")
+    yield from window.over_view()
+    yield from window.event("D", "RELEASE")
+    yield from window.wait(10)
+    step.expect_same((yield from step.look("The key is released")), compensated, "Released")
+    for enabled, picture in ((False, plain), (True, compensated)):
+        yield from window.over_view()
+        yield from window.key("D", shift=True, ctrl=True, alt=True)
+        step.expect(step.settings.enabled == enabled, f"the shortcut sets enabled to {enabled}")
+        step.expect_same((yield from step.look("Toggled")), picture, "Toggled")
+
+
+def save(step: Step) -> Wait:
+    """Press Ctrl S and open the file again; then undo has nothing of before to undo."""
+    window = step.window
+    path = str(step.folder / "saved.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
+    yield from step.enable()
+    compensated = yield from step.look("Before")
+    yield from window.over_view()
+    yield from window.key("S", ctrl=True)
+    yield from window.wait(10)
+    step.expect(not bpy.data.is_dirty, "Ctrl S saves")
+    bpy.ops.wm.read_homefile()
+    yield from window.wait(20)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    yield from window.wait(20)
+    step.expect(step.settings.enabled, "the opened character is enabled")
+    step.expect_same((yield from step.look("Opened again")), compensated, "Opened again")
+    yield from step.window.slide("dq_compensation.factor", -200)
+    step.expect(step.settings.factor == 0.0, "the slider works in the opened file")
+    yield from step.undo(lambda: step.settings.factor == 1.0, "Ctrl Z takes it back")
+    step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")

@@ -1,0 +1,268 @@
+"""Steps: the tools of the panels. Paint, check, bake, example poses, the GPU display, takes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import bpy
+import numpy as np
+from blender_window import Wait
+from judging import Step
+from pictures import Picture
+from steps_basics import CLOSE
+
+ELBOW = "lowerarm_l"
+# Where a checkbox in a panel's header is, as a part of the sidebar's width.
+_CHECKBOX = 0.17
+
+
+def paint(step: Step) -> Wait:
+    """Paint compensation weights of 0 over the elbow; it moves as with a smaller factor; undo."""
+    window = step.window
+    yield from step.enable()
+    compensated = yield from step.look("Compensated")
+    yield from window.open_panel('page="painting", section=""')
+    yield from window.press("paint_weights(group='COMPENSATION'")
+    step.expect(step.human.mode == "WEIGHT_PAINT", "the button goes to Weight Paint")
+    group = step.settings.vertex_group
+    step.expect(bool(group), f"the weights go to the vertex group {group}")
+    yield from step.look("Weight Paint")
+    if has_brush("weight_paint"):
+        for up in (0.45, 0.5, 0.55):
+            yield from window.drag([window.in_view(0.35 + 0.03 * part, up) for part in range(11)])
+    else:
+        step.expect(True, "this Blender came without brushes: Fill 0 instead of strokes")
+        yield from window.press("weights_fill(group='COMPENSATION', value=0", 0.15)
+    yield from window.wait(20)
+    weights = painted(step)
+    step.expect((weights < 0.5).sum() > 10, f"{(weights < 0.5).sum()} vertices are painted")
+    yield from step.look("Painted")
+    yield from window.press("object.mode_set")
+    step.expect(step.human.mode == "OBJECT", "Done goes to Object Mode")
+    now = yield from step.look("Object Mode")
+    step.expect_changed(now, compensated, "Painting changes the elbow", 0.001)
+    yield from step.undo(lambda: not step.settings.vertex_group, "Ctrl Z takes everything back")
+    step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")
+
+
+def has_brush(mode: str) -> bool:
+    """Whether a paint mode has a brush. Since 4.3 brushes are assets, which packages may lack."""
+    return getattr(bpy.context.tool_settings, mode).brush is not None
+
+
+def painted(step: Step) -> np.ndarray:
+    """The weights of the compensation group, 1 where a vertex is not in it."""
+    human = step.human
+    index = human.vertex_groups[step.settings.vertex_group].index
+    return np.array(
+        [
+            next((entry.weight for entry in vertex.groups if entry.group == index), 1.0)
+            for vertex in human.data.vertices
+        ]
+    )
+
+
+def check(step: Step) -> Wait:
+    """A patch of the forearm has lost its weights. Click Check and the button that fixes it."""
+    window = step.window
+    human = step.human
+    places = np.array([vertex.co for vertex in human.data.vertices])
+    bone = step.rig.data.bones[ELBOW]
+    distances = np.linalg.norm(places - np.array((bone.head_local + bone.tail_local) / 2), axis=1)
+    whole = yield from step.look("Before the weights are lost")
+    for group in human.vertex_groups:
+        group.remove(np.argsort(distances)[:60].tolist())
+    bpy.ops.ed.undo_push(message="Lose weights")
+    torn = yield from step.look("A patch without weights")
+    step.expect_changed(torn, whole, "The patch stays behind")
+    yield from window.press("dqc.check")
+    yield from step.look("Checked")
+    yield from window.press("weight_from_neighbours")
+    yield from window.wait(20)
+    step.show("The question")
+    yield from window.key("RET")
+    fixed = yield from step.look("Fixed")
+    step.expect_changed(fixed, torn, "The button closes the skin")
+    part = fixed.changed_from(whole)
+    step.expect(part < 0.2 * torn.changed_from(whole), f"{part:.3%} differs from before")
+    yield from step.undo(
+        lambda: not step.human.data.vertices[int(np.argmin(distances))].groups,
+        "Ctrl Z takes the weights away",
+    )
+    step.expect_same((yield from step.look("After Ctrl Z")), torn, "Undone")
+
+
+def bake(step: Step) -> Wait:
+    """Click Bake Pose and confirm. The key shows the same with DQ Compensation disabled; undo."""
+    window = step.window
+    yield from step.enable()
+    compensated, there = (yield from step.look("Compensated")), step.positions()
+    yield from window.open_panel('page="baking"')
+    yield from window.press("dqc.bake_pose")
+    yield from window.wait(20)
+    step.show("The dialog")
+    yield from window.key("RET")
+    yield from window.wait(20)
+    keys = step.human.data.shape_keys
+    step.expect(keys is not None and "Pose" in keys.key_blocks, "there is a shape key Pose")
+    yield from step.look("Baked")
+    yield from window.press("dqc.disable")
+    step.human.data.shape_keys.key_blocks["Pose"].value = 1.0
+    baked = yield from step.look("Disabled, the key at 1")
+    step.expect_same(baked, compensated, "The key against DQ Compensation")
+    off = float(np.abs(step.positions() - there).max())
+    step.expect(off <= CLOSE, f"vertices are {off:.1e} m from the compensated ones at most")
+    yield from step.undo(
+        lambda: step.settings.enabled and step.human.data.shape_keys is None, "Ctrl Z unbakes"
+    )
+    step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")
+
+
+def to_by_example(step: Step) -> Wait:
+    """Enable the method By Example and choose the elbow."""
+    window = step.window
+    yield from step.enable()
+    yield from window.turn(
+        "dq_compensation.method", lambda: step.settings.method == "SPHERICAL_JOINT_BY_EXAMPLE"
+    )
+    yield from window.choose("dq_compensation.example_bone", ELBOW)
+    step.expect(step.settings.example_bone == ELBOW, f"the bone is {step.settings.example_bone}")
+
+
+def is_applied(step: Step) -> bool:
+    """Whether an example has a shape of its own."""
+    settings = step.settings
+    if not len(settings.examples) or step.human.hide_get():
+        return False
+    blocks = step.human.data.shape_keys.key_blocks
+    shape = np.empty(3 * len(step.human.data.vertices), np.float32)
+    rest = shape.copy()
+    blocks[settings.examples[0].key].points.foreach_get("co", shape)
+    blocks[0].points.foreach_get("co", rest)
+    return bool(np.abs(shape - rest).max() > 1e-3)
+
+
+def by_example(step: Step) -> Wait:
+    """Click Add and Edit, thicken the elbow, leave Edit Mode: the shape is applied; undo."""
+    window = step.window
+    yield from to_by_example(step)
+    before = yield from step.look("Before")
+    yield from window.press("dqc.example_add", 0.75)
+    yield from window.wait(20)
+    active = bpy.context.view_layer.objects.active
+    step.expect(active.mode == "EDIT", f"{active.name} is in Edit Mode")
+    yield from step.look("The posed copy in Edit Mode")
+    yield from window.over_view()
+    yield from window.key("A")
+    yield from window.key("S", alt=True)
+    yield from window.type_text("0.01")
+    yield from window.key("RET")
+    yield from step.look("Thickened")
+    yield from window.over_view()
+    yield from window.key("TAB")
+    yield from window.wait(60)
+    step.expect(is_applied(step), "leaving the mode applies the shape")
+    shaped = yield from step.look("Applied")
+    step.expect_changed(shaped, before, "The example changes the elbow")
+    yield from step.undo(lambda: not len(step.settings.examples), "Ctrl Z removes the example")
+    step.expect_same((yield from step.look("After Ctrl Z")), before, "Undone")
+
+
+def sculpt(step: Step) -> Wait:
+    """Click Add and Sculpt, draw a stroke, click Apply."""
+    window = step.window
+    yield from to_by_example(step)
+    before = yield from step.look("Before")
+    yield from window.press("dqc.example_add", 0.25)
+    yield from window.wait(20)
+    active = bpy.context.view_layer.objects.active
+    step.expect(active.mode == "SCULPT", f"{active.name} is in Sculpt Mode")
+    yield from step.look("The posed copy in Sculpt Mode")
+    if not has_brush("sculpt"):
+        step.expect(True, "this Blender came without brushes: Cancel instead of strokes")
+        yield from window.press("dqc.example_cancel")
+        step.expect(not len(step.settings.examples), "Cancel removes the new example")
+        step.expect_same((yield from step.look("After Cancel")), before, "Cancelled")
+        return
+    for up in (0.5, 0.53, 0.56):
+        yield from window.drag([window.in_view(0.42 + 0.01 * part, up) for part in range(11)])
+    yield from step.look("Sculpted")
+    yield from window.press("dqc.example_apply")
+    yield from window.wait(60)
+    step.expect(is_applied(step), "Apply applies the shape")
+    shaped = yield from step.look("Applied")
+    step.expect_changed(shaped, before, "The example changes the elbow", 0.001)
+
+
+def empty_view(step: Step) -> Generator[None, None, Picture]:
+    """The view without the character, and from now on without overlays.
+
+    In the GPU display Blender draws the character's bounds, as lines.
+    """
+    window = step.window
+    space = window.area.spaces.active
+    space.overlay.show_overlays = False
+    # A colour that no part of the character has.
+    space.shading.background_type = "VIEWPORT"
+    space.shading.background_color = (0.0, 0.0, 0.6)
+    step.human.hide_set(True)
+    picture = yield from window.look()
+    step.human.hide_set(False)
+    step.human.select_set(True)
+    return picture
+
+
+def gpu_display(step: Step) -> Wait:
+    """Click GPU: the same outline; drag Factor; undo both."""
+    window = step.window
+    empty = yield from empty_view(step)
+    yield from step.enable()
+    modifier = yield from step.look("Modifier")
+    yield from window.press("dq_compensation.display", 0.85)
+    step.expect(step.settings.display == "GPU", f"the display is {step.settings.display}")
+    drawn = yield from step.look("GPU")
+    step.expect_outline(drawn, modifier, empty, "GPU against Modifier")
+    yield from window.slide("dq_compensation.factor", -200)
+    plain = yield from step.look("GPU, Factor 0")
+    step.expect_changed(plain, drawn, "The factor acts on the GPU")
+    yield from step.undo(lambda: step.settings.factor == 1.0, "Ctrl Z sets the factor to 1")
+    step.expect_same((yield from step.look("After Ctrl Z")), drawn, "Undone")
+    yield from step.undo(lambda: step.settings.display == "MODIFIER", "Ctrl Z sets the display")
+    step.expect_same((yield from step.look("After Ctrl Z")), modifier, "Undone")
+
+
+def play_take(step: Step) -> Wait:
+    """Cache a take and play it without the armature: the elbow follows the timeline."""
+    window = step.window
+    empty = yield from empty_view(step)
+    yield from step.enable()
+    yield from window.press("dq_compensation.display", 0.85)
+    # The last frame of a take in a loop shows the first one.
+    yield from step.to_frame(22)
+    bent = yield from step.look("Frame 22, posed by the armature")
+    yield from step.to_frame(12)
+    posed = yield from step.look("Frame 12, posed by the armature")
+    step.expect_changed(posed, bent, "Frame 12 against frame 22")
+    yield from window.open_panel('section="takes"')
+    yield from window.press("dqc.take_cache")
+    yield from window.wait(20)
+    step.show("The dialog")
+    yield from window.key("RET")
+    yield from window.wait_until(lambda: len(step.rig.dq_compensation.takes), "There is no take.")
+    step.show("The take")
+    # What Blender deforms stays straight from now on.
+    step.rig.data.pose_position = "REST"
+    x, y = yield from window.find("playback.playing", _CHECKBOX)
+    yield from window.click((x, y))
+    step.expect(step.rig.dq_compensation.playback.playing, "the checkbox plays")
+    # Its panel opens by a click on its name.
+    yield from window.click((x + 50, y))
+    if not step.rig.dq_compensation.playback.take:
+        name = step.rig.dq_compensation.takes[0].name
+        yield from window.choose("playback.take", name[:5])
+    played = yield from step.look("Frame 12, played")
+    step.expect_outline(played, posed, empty, "The take against the armature, frame 12")
+    yield from step.to_frame(22)
+    played = yield from step.look("Frame 22, played")
+    step.expect_outline(played, bent, empty, "The take against the armature, frame 22")
+    yield from step.undo(lambda: not step.rig.dq_compensation.playback.playing, "Ctrl Z stops it")
