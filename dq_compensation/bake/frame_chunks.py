@@ -116,7 +116,7 @@ def read_chunk(path: Path) -> FrameChunk:
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        if int(arrays["format"]) > _FORMAT:
+        if int(arrays["format"].item()) > _FORMAT:
             raise FileError(f"{path} was written by a newer version of DQ Compensation.")
         characters = tuple(
             CharacterFrames(
@@ -132,7 +132,7 @@ def read_chunk(path: Path) -> FrameChunk:
         return FrameChunk(
             path.name,
             tuple(frames.tolist()),
-            float(arrays["frame_rate"]),
+            float(arrays["frame_rate"].item()),
             str(arrays["target"]) or None,  # type: ignore[arg-type]
             characters,
         )

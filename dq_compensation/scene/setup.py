@@ -95,7 +95,8 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
     if modifier is None:
         return REFUSAL_NO_MODIFIER.format(obj=obj.name)
     armature = modifier.object
-    if armature is None:
+    # A file can come without the bones of an armature object.
+    if armature is None or armature.data is None:
         return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
     if not (modifier.use_vertex_groups or modifier.use_bone_envelopes):
         return REFUSAL_BINDS_NOTHING.format(obj=obj.name, modifier=modifier.name)
@@ -176,7 +177,7 @@ def notes(
         straightened: whether bendy bones move as straight ones.
     """
     modifier = armature_modifier(obj) if obj.type == "MESH" else None
-    if modifier is None or modifier.object is None:
+    if modifier is None or modifier.object is None or modifier.object.data is None:
         return []
     found = _modifier_stack_notes(obj, modifier, own_modifier, drawn, followed)
     if base_left_on:

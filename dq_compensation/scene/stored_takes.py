@@ -99,7 +99,7 @@ def unpacked(data: bytes) -> Take:
     try:
         with np.load(BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        if int(arrays["format"]) > _FORMAT:
+        if int(arrays["format"].item()) > _FORMAT:
             raise KeyError("format")
         start, end = arrays["range"].tolist()
         take = Take(
@@ -108,7 +108,7 @@ def unpacked(data: bytes) -> Take:
             arrays["rest"],
             start,
             end,
-            float(arrays["fps"]),
+            float(arrays["fps"].item()),
             Keys(arrays["offsets"], arrays["frames"]),
             arrays["locations"],
             arrays["rotations"],

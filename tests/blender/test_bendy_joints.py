@@ -123,7 +123,7 @@ def test_where_the_armature_modifier_acts_in_part_it_acts_alone(curve: str) -> N
     expected = np.where(in_part[:, None], preserved, api.evaluate(obj))
     assert distance(found, expected) <= 1e-4
     assert distance(preserved[in_part], api.evaluate(obj)[in_part]) > 5e-3
-    said = f"{in_part.sum()} vertices of Limb that the vertex group of the Armature modifier"
+    said = f"Not compensated: {in_part.sum()} vertices of Limb with a weight between 0 and 1"
     assert any(note.startswith(said) for note in enabling.notes_of(obj))
     mask.add(range(len(obj.data.vertices)), 1.0, "REPLACE")
     obj.data.update()

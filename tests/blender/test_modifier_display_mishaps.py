@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -189,6 +190,21 @@ def test_another_armature_is_followed_though_nobody_else_needs_its_palette() -> 
     check()
     pose_limb(rig)
     assert error(obj) <= TOLERANCE
+
+
+def test_an_armature_whose_bones_the_file_has_lost_is_refused(tmp_path: Path) -> None:
+    obj, armature = build_limb()
+    enable(obj)
+    path = str(tmp_path / "lost.blend")
+    armature.data.user_clear()  # Blender saves what has a user
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert "has no armature" in str(enabling.problem_of(obj))
+    select(obj)
+    assert bpy.ops.dqc.check() == {"FINISHED"}
+    disable(obj)
 
 
 def test_a_pose_that_is_no_number_is_reported_with_the_bones_name() -> None:
