@@ -50,8 +50,9 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     arm = replace(poses["shoulder"], rotations={"upperarm01.L": rotation(0.0, 90.0, 20.0)})
     twist = twist_about_parent("default", "wrist.L", "lowerarm02.L", 130.0)
     hand = replace(poses["wrist"], rotations={"wrist.L": twist})
+    elbow = replace(poses["elbow"], rotations={"lowerarm01.L": rotation(98.0, 0.0, 0.0)})
     return [
-        ("Elbow bent", poses["elbow"], replace(FRAMINGS["elbow"], half_height=0.085)),
+        ("Elbow bent", elbow, replace(FRAMINGS["elbow"], half_height=0.058, shift=(-0.1, 0.15))),
         ("Hand twisted", hand, replace(FRAMINGS["wrist"], half_height=0.085)),
         ("Knee bent", poses["knee"], FRAMINGS["knee"]),
         ("Arm twisted", arm, replace(FRAMINGS["shoulder"], half_height=0.14, shift=(0.35, -0.05))),
