@@ -95,7 +95,7 @@ class Deformation:
 
     @cached_property
     def swing_amounts(self) -> NDArray[np.floating] | None:
-        """Shape (n, SWINGS), likewise of the `SwingJoints` of COMPENSATED; None without them."""
+        """Shape (n, s), likewise of the `SwingJoints` of COMPENSATED; None without them."""
         swings = None if self.compensation is None else self.compensation.swings
         if swings is None:
             return None

@@ -16,8 +16,10 @@ from ..errors import BindingError
 from .armature import armature_of, deforming_bones, is_invertible
 from .attributes import read_property
 from .mesh import mesh_of
+from .own_objects import is_hidden
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
+REFUSAL_HIDDEN_OBJECT = "{obj} belongs to DQ Compensation. Select the character's mesh."
 REFUSAL_NO_MODIFIER = (
     "{obj} has no Armature modifier. Add one (Ctrl P, Armature Deform) and press Enable again."
 )
@@ -91,6 +93,8 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
     """Why the object cannot be deformed: a sentence for riggers that says what to do, or None."""
     if obj.type != "MESH":
         return REFUSAL_NOT_A_MESH.format(obj=obj.name)
+    if is_hidden(obj):
+        return REFUSAL_HIDDEN_OBJECT.format(obj=obj.name)
     modifier = armature_modifier(obj)
     if modifier is None:
         return REFUSAL_NO_MODIFIER.format(obj=obj.name)

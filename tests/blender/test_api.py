@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
+from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.setup import rig_of
 from tests.blender.bake_scenes import native
+from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, pose_limb
 
 # Of a limb of 1.5 units in float32.
@@ -186,6 +189,20 @@ LONG: dict[str, Callable[[bpy.types.Object, Path, api.OnProgress], object]] = {
     "cache": lambda obj, path, told: api.bake_cache(obj, path / "a.pc2", 1, LAST, progress=told),
     "take": lambda obj, _, told: api.cache_take(obj.parent, "Swing", progress=told),
 }
+
+
+def test_a_script_that_enables_every_object_leaves_palettes_alone(
+    limb: bpy.types.Object,
+) -> None:
+    """A palette is a mesh with an Armature modifier, too."""
+    api.enable(limb)
+    palette = find_palette(rig_of(limb))
+    assert palette is not None
+    before = evaluated_positions(limb)
+    with pytest.raises(api.BindingError, match="belongs to DQ Compensation"):
+        api.enable(palette)
+    assert not settings_of(palette).is_enabled
+    assert np.array_equal(evaluated_positions(limb), before)
 
 
 @pytest.mark.parametrize("interrupt", [ctrl_c, out_of_patience])
