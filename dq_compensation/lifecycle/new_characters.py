@@ -15,18 +15,20 @@ from ..session.settings_writing import writing_settings
 
 
 def coming_settings(obj: bpy.types.Object) -> dict[str, Any]:
-    """The settings that *Enable* gives to an object: those that it has no value of its own for."""
+    """The settings that *Enable* gives to an object: those that it has no value of its own for.
+
+    None if it was enabled before: it looked as it did by its defaults, too.
+    """
     settings: Any = settings_of(obj)
+    if settings.is_property_set("is_enabled"):
+        return {}
     wanted = settings_of_new_characters()
     return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
 
 
 def coming_display(obj: bpy.types.Object) -> Display:
     """The display that an object has, or gets when it is enabled."""
-    settings = settings_of(obj)
-    if settings.is_enabled:
-        return settings.display
-    return coming_settings(obj).get("display", settings.display)
+    return coming_settings(obj).get("display", settings_of(obj).display)
 
 
 @contextmanager

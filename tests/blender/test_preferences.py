@@ -94,6 +94,19 @@ def test_own_settings_stay_and_so_do_those_of_an_earlier_time(preferences: Any) 
     assert settings_of(obj).curve == "FITTED"
 
 
+def test_a_character_that_was_enabled_before_keeps_its_defaults(preferences: Any) -> None:
+    """By a script, or in a file from before there were preferences: nothing of it was chosen."""
+    obj, _ = character()
+    api.enable(obj)
+    before = values_of(settings_of(obj))
+    choose(preferences, **CHOSEN)
+    select(obj)
+    for enabled in (False, True):
+        assert bpy.ops.dqc.toggle() == {"FINISHED"}
+        assert settings_of(obj).enabled is enabled
+        assert values_of(settings_of(obj)) == before
+
+
 def test_a_character_that_cannot_be_enabled_keeps_no_setting(preferences: Any) -> None:
     choose(preferences, curve="FITTED")
     obj, _ = character()
