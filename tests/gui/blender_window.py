@@ -240,13 +240,20 @@ class BlenderWindow:
         x, y = yield from self.find(wanted, 0.7)
         yield from self.drag([(x + round(pixels * part / 10), y) for part in range(11)])
 
-    def choose(self, wanted: str, text: str) -> Wait:
+    def choose(self, wanted: str, text: str, is_reached: Callable[[], bool]) -> Wait:
         """Click a field of the sidebar that searches, and choose what the text finds."""
-        yield from self.press(wanted, 0.7)
-        yield from self.wait(20)
-        yield from self.type_text(text)
-        yield from self.wait(40)
-        yield from self.key("RET")
+        for ticks in (20, 40, 80):
+            yield from self.press(wanted, 0.7)
+            # The list opens late on a busy machine, and text that comes before it is lost.
+            yield from self.wait(ticks)
+            yield from self.type_text(text)
+            yield from self.wait(2 * ticks)
+            yield from self.key("RET")
+            yield from self.wait(ticks)
+            if is_reached():
+                return
+        message = f"{wanted} does not become {text}."
+        raise StepError(message)
 
     def turn(self, wanted: str, is_reached: Callable[[], bool]) -> Wait:
         """Turn the mouse wheel over a menu of the sidebar, with Ctrl, until it has a value."""

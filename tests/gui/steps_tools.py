@@ -127,9 +127,9 @@ def to_by_example(step: Step) -> Wait:
     yield from window.turn(
         "dq_compensation.method", lambda: step.settings.method == "SPHERICAL_JOINT_BY_EXAMPLE"
     )
-    yield from window.choose("dq_compensation.example_bone", ELBOW)
-    yield from window.wait(20)
-    step.expect(step.settings.example_bone == ELBOW, f"the bone is {step.settings.example_bone}")
+    yield from window.choose(
+        "dq_compensation.example_bone", ELBOW, lambda: step.settings.example_bone == ELBOW
+    )
 
 
 def is_applied(step: Step) -> bool:
@@ -260,9 +260,10 @@ def play_take(step: Step) -> Wait:
     step.expect(step.rig.dq_compensation.playback.playing, "the checkbox plays")
     # Its panel opens by a click on its name.
     yield from window.click((x + 50, y))
-    if not step.rig.dq_compensation.playback.take:
+    playback = step.rig.dq_compensation.playback
+    if not playback.take:
         name = step.rig.dq_compensation.takes[0].name
-        yield from window.choose("playback.take", name[:5])
+        yield from window.choose("playback.take", name[:5], lambda: playback.take == name)
     played = yield from step.look("Frame 12, played")
     step.expect_outline(played, posed, empty, "The take against the armature, frame 12")
     yield from step.to_frame(22)
