@@ -59,7 +59,7 @@ def report(
     binding = bind(obj, depsgraph)
     settings = Settings.of(obj.evaluated_get(depsgraph))
     wanted = _wanted(bones, binding)
-    joints = _joints(obj, binding, settings, degrees, wanted, progress)
+    joints, left_out = _joints(obj, binding, settings, degrees, wanted, progress)
     times = None
     if speed:
         with interrupts_wait():
@@ -73,6 +73,7 @@ def report(
         binding.skeleton.bone_count,
         degrees,
         joints,
+        left_out,
         times,
         slow_parts(obj, settings, skins=times is not None and times.skins),
     )
@@ -98,7 +99,8 @@ def _joints(
     degrees: float,
     wanted: frozenset[str],
     progress: OnProgress | None,
-) -> tuple[JointQuality, ...]:
+) -> tuple[tuple[JointQuality, ...], tuple[str, ...]]:
+    """The joints that were bent, and the bones behind those that were left out unasked."""
     rest = transformed_points(binding.object_to_armature, binding.rest).astype(np.float32)
     measured = binding.measured(
         settings.limb_axis,
@@ -106,11 +108,14 @@ def _joints(
         use_ball_joints=settings.acting_ball_joints,
     )
     names, children = binding.skeleton.names, measured.limbs.children
-    bends = [
-        bend
-        for bend in joint_bends(rest, measured, binding.skeleton, degrees)
-        if (names[children[bend.joint]] in wanted if wanted else not _is_twist_joint(bend))
-    ]
+    bends = joint_bends(rest, measured, binding.skeleton, degrees)
+    left_out: tuple[str, ...] = ()
+    if wanted:
+        bends = [bend for bend in bends if names[children[bend.joint]] in wanted]
+    else:
+        twists = [bend for bend in bends if _is_twist_joint(bend)]
+        left_out = tuple(names[children[bend.joint]] for bend in twists)
+        bends = [bend for bend in bends if bend not in twists]
     unit = object_millimetres(rig_of(obj), bpy.context.scene)
     ways = [
         binding.deformation(each)
@@ -137,7 +142,7 @@ def _joints(
         results.append(quality(bend))
         if progress is not None:
             progress(number / len(bends), f"Bending the joints of {obj.name}")
-    return tuple(results)
+    return tuple(results), left_out
 
 
 def _is_twist_joint(bend: JointBend) -> bool:

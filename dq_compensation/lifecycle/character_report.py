@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -56,6 +57,7 @@ class CharacterReport:
         method: as the user chose it, also where the object is not enabled.
         degrees: by which the joints were bent.
         joints: those that are compensated, or would be; in the order of the bones.
+        left_out: the bones behind the joints that were not bent: pieces of an arm or a leg.
         times: None where they were not measured.
         slow_parts: sentences about what takes time; empty without any.
     """
@@ -67,13 +69,16 @@ class CharacterReport:
     bones: int
     degrees: float
     joints: tuple[JointQuality, ...]
+    left_out: tuple[str, ...]
     times: FrameTimes | None
     slow_parts: tuple[str, ...]
 
     def facts(self) -> dict[str, Any]:
         """All of it in numbers, strings, lists and dictionaries, for JSON."""
         facts = asdict(self)
-        return facts | {"joints": list(facts["joints"]), "slow_parts": list(self.slow_parts)}
+        for name in ("joints", "left_out", "slow_parts"):
+            facts[name] = list(facts[name])
+        return facts
 
     def table(self) -> str:
         """All of it as text, in lines of at most 100 characters."""
@@ -87,8 +92,11 @@ class CharacterReport:
         return "\n".join(lines)
 
     def _joint_lines(self) -> list[str]:
+        pieces = ", ".join(self.left_out)
+        left_out = f"Not bent, as pieces of an arm or a leg: {pieces}."
+        notes = textwrap.wrap(left_out, 100) if pieces else []
         if not self.joints:
-            return ["No joint is compensated."]
+            return ["No joint is compensated.", *notes]
         heads = ("linear", "Preserve Volume", self.method)
         lines = [
             f"Joints bent by {self.degrees:g} degrees: bulge and pinch in mm (% of the radius)",
@@ -100,7 +108,7 @@ class CharacterReport:
                 f"{joint.bone[:23]:24}{joint.radius:7.1f}"
                 + "".join(f"{_shown(joint, bend):>22}" for bend in bends)
             )
-        return lines
+        return lines + notes
 
     def _time_lines(self) -> list[str]:
         if self.times is None:

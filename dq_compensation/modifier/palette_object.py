@@ -216,14 +216,23 @@ def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict
     Blender renames the groups and hooks of a palette with the bones. Bones that are renamed in Edit
     Mode count when it is left.
     """
-    if armature_of(armature).is_editmode or NAMES_PROPERTY not in palette:
+    if armature_of(armature).is_editmode:
         return {}
-    before, now = json.loads(palette[NAMES_PROPERTY]), list(palette_rows(palette))
+    before, now = _remembered_names(palette), list(palette_rows(palette))
     if len(before) != len(now):
         return {}
     bones = armature_of(armature).bones
     pairs = zip(before, now, strict=True)
     return {old: new for old, new in pairs if old != new and new in bones}
+
+
+def _remembered_names(palette: bpy.types.Object) -> list[str]:
+    """What `remember_names` wrote; empty where that is missing or damaged."""
+    try:
+        names = json.loads(str(palette.get(NAMES_PROPERTY)))
+    except ValueError:
+        return []
+    return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:

@@ -129,7 +129,8 @@ def test_the_command_prints_a_table_or_json(
 @pytest.mark.usefixtures("addon")
 def test_joints_of_twist_bones_are_measured_only_if_they_are_named() -> None:
     body, _ = new_file_with_human("default")
-    bones = set(joints_of(api.report(body, speed=False)))
+    whole = api.report(body, speed=False)
+    bones = set(joints_of(whole))
     assert {"lowerarm01.L", "wrist.L", "finger1-2.L", "lowerleg01.R"} <= bones
     pieces = {
         f"{name}02.{side}"
@@ -137,5 +138,7 @@ def test_joints_of_twist_bones_are_measured_only_if_they_are_named() -> None:
         for side in "LR"
     }
     assert not bones & pieces
+    assert set(whole.left_out) == pieces
+    assert "Not bent, as pieces of an arm or a leg: " in whole.table()
     named = joints_of(api.report(body, speed=False, bones="lowerarm02.L"))
     assert set(named) == {"lowerarm02.L"}

@@ -22,6 +22,7 @@ from dq_compensation.modifier.attribute_names import (
     REST_LENGTH,
 )
 from dq_compensation.modifier.palette_object import (
+    NAMES_PROPERTY,
     edition_of,
     find_palette,
     is_intact,
@@ -295,8 +296,13 @@ def _with_other_lengths(palette: Object) -> None:
     attributes.new(PALETTE_LENGTH, "FLOAT_COLOR", "CORNER")
 
 
+def _with_other_names(palette: Object) -> None:
+    palette[NAMES_PROPERTY] = True
+
+
 @pytest.mark.parametrize(
-    "damage", [_without_groups, _without_lengths, _with_other_rows, _with_other_lengths]
+    "damage",
+    [_without_groups, _without_lengths, _with_other_rows, _with_other_lengths, _with_other_names],
 )
 def test_a_damaged_palette_is_written_anew(damage: Callable[[Object], None]) -> None:
     obj, armature = build_limb()

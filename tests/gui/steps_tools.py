@@ -151,9 +151,10 @@ def by_example(step: Step) -> Wait:
     yield from to_by_example(step)
     before = yield from step.look("Before")
     yield from window.press("dqc.example_add", 0.75)
-    yield from window.wait(20)
-    active = bpy.context.view_layer.objects.active
-    step.expect(active.mode == "EDIT", f"{active.name} is in Edit Mode")
+    yield from window.wait_until(
+        lambda: bpy.context.view_layer.objects.active.mode == "EDIT",
+        "The posed copy is not in Edit Mode.",
+    )
     yield from step.look("The posed copy in Edit Mode")
     yield from window.over_view()
     yield from window.key("A")
@@ -177,9 +178,10 @@ def sculpt(step: Step) -> Wait:
     yield from to_by_example(step)
     before = yield from step.look("Before")
     yield from window.press("dqc.example_add", 0.25)
-    yield from window.wait(20)
-    active = bpy.context.view_layer.objects.active
-    step.expect(active.mode == "SCULPT", f"{active.name} is in Sculpt Mode")
+    yield from window.wait_until(
+        lambda: bpy.context.view_layer.objects.active.mode == "SCULPT",
+        "The posed copy is not in Sculpt Mode.",
+    )
     yield from step.look("The posed copy in Sculpt Mode")
     if not has_brush("sculpt"):
         step.expect(True, "this Blender came without brushes: Cancel instead of strokes")
