@@ -13,7 +13,7 @@ from tests.blender.scene_builders import character
 pytestmark = pytest.mark.usefixtures("addon")
 
 # They change nothing in the file; what the key of compare changes is put back when it is released.
-ONLY_LOOK = {"check", "bake_cache", "help", "compare", "preset_add"}
+ONLY_LOOK = {"check", "bake_cache", "help", "compare", "preset_add", "preferences_reset"}
 
 
 def test_every_operator_that_changes_the_file_is_an_undo_step() -> None:
