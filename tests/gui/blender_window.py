@@ -34,7 +34,7 @@ class BlenderWindow:
 
     def __init__(self) -> None:
         self.at: Position = (0, 0)
-        self._known: dict[str, Position] = {}
+        self._known: dict[tuple[str, float], Position] = {}
 
     @property
     def window(self) -> Any:
@@ -178,8 +178,8 @@ class BlenderWindow:
         Args:
             across: where in the sidebar's width the buttons are looked for.
         """
-        if wanted in self._known:
-            yield from self.move(self._known[wanted])
+        if (wanted, across) in self._known:
+            yield from self.move(self._known[wanted, across])
             if wanted in self.under_mouse():
                 return self.at
         seen: dict[str, None] = {}
@@ -190,7 +190,7 @@ class BlenderWindow:
                 yield from self.scroll("WHEELDOWNMOUSE", 6)
             position = yield from self._find_shown(wanted, across, seen)
             if position is not None:
-                self._known[wanted] = position
+                self._known[wanted, across] = position
                 return position
         message = f"There is no button {wanted}, only {', '.join(seen)}."
         raise StepError(message)
@@ -242,18 +242,14 @@ class BlenderWindow:
 
     def choose(self, wanted: str, text: str, is_reached: Callable[[], bool]) -> Wait:
         """Click a field of the sidebar that searches, and choose what the text finds."""
-        for ticks in (20, 40, 80):
-            yield from self.press(wanted, 0.7)
-            # The list opens late on a busy machine, and text that comes before it is lost.
-            yield from self.wait(ticks)
-            yield from self.type_text(text)
-            yield from self.wait(2 * ticks)
-            yield from self.key("RET")
-            yield from self.wait(ticks)
-            if is_reached():
-                return
-        message = f"{wanted} does not become {text}."
-        raise StepError(message)
+        # A sidebar that is not drawn anew yet does not open the list, and the text is then lost.
+        yield from self.wait(40)
+        yield from self.press(wanted, 0.7)
+        yield from self.wait(40)
+        yield from self.type_text(text)
+        yield from self.wait(40)
+        yield from self.key("RET")
+        yield from self.wait_until(is_reached, f"{wanted} does not become {text}.")
 
     def turn(self, wanted: str, is_reached: Callable[[], bool]) -> Wait:
         """Turn the mouse wheel over a menu of the sidebar, with Ctrl, until it has a value."""
