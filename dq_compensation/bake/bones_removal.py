@@ -10,7 +10,6 @@ import bpy
 from ..errors import UserError
 from ..modifier.armature_base import choose_preserve_volume
 from ..scene.animation_curves import all_actions, bone_channel
-from ..scene.corrective_drivers import release_key
 from ..scene.helper_rig import gauge_of, helper_names, remove_helpers
 from ..scene.kept_weights import kept_record, restore_refusal, restore_weights
 from ..scene.key_animation import remove_curves
@@ -92,8 +91,6 @@ def _remove_correctives(obj: bpy.types.Object, record: dict[str, Any]) -> None:
     if key is None:
         return
     names = [name for name in record.get("keys", ()) if name in key.key_blocks]
-    for name in names:
-        release_key(obj, name)
     remove_curves(obj, names)
     remove_keys(obj, names)
     if record.get("made_basis") and len(key.key_blocks) == 1:

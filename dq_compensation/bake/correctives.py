@@ -19,7 +19,7 @@ from ..analysis.corrective_joints import CorrectiveJoint, Quaternion
 from ..analysis.forward_kinematics import posed_matrices
 from ..core.radial_basis import PosesTooClose
 from ..errors import UserError
-from ..scene.corrective_drivers import drive_keys, release_key
+from ..scene.corrective_drivers import drive_keys
 from ..scene.free_copies import FreeCopies, free_copies
 from ..scene.key_animation import remove_curves
 from ..scene.key_writing import remove_keys, write_key
@@ -131,8 +131,6 @@ def write(
     armature = rig_of(onto)
     if overwrite:
         old = {name: None for found in gathered for name in corrective_keys(onto, found.joint)}
-        for name in old:
-            release_key(onto, name)
         remove_curves(onto, old)
         remove_keys(onto, old)
     written: list[str] = []

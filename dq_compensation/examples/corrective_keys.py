@@ -27,7 +27,6 @@ from ..modifier.armature_base import preserves_volume
 from ..scene.armature import object_to_armature
 from ..scene.bind import bind
 from ..scene.binding import Binding
-from ..scene.corrective_drivers import release_key
 from ..scene.example_capture import capture
 from ..scene.key_writing import remove_keys, write_key
 from ..scene.mesh import mesh_of
@@ -290,11 +289,9 @@ def _let_go(obj: bpy.types.Object, keys: Sequence[str], drivers: Drivers) -> Non
     """Switch the correctives off, or remove them."""
     if drivers == "KEEP":
         return
-    for name in keys:
-        if drivers == "REMOVE":
-            release_key(obj, name)
-            continue
-        driver_curve(obj, name).mute = True
-        mesh_of(obj).shape_keys.key_blocks[name].value = 0.0
     if drivers == "REMOVE":
         remove_keys(obj, keys)
+        return
+    for name in keys:
+        driver_curve(obj, name).mute = True
+        mesh_of(obj).shape_keys.key_blocks[name].value = 0.0

@@ -172,7 +172,7 @@ def _products(form: Any) -> str:
     return "".join(parts)
 
 
-def release_key(obj: bpy.types.Object, name: str) -> None:
+def _release_key(obj: bpy.types.Object, name: str) -> None:
     """Take the driver off a key's value, when it has one."""
     key = mesh_of(obj).shape_keys
     animation = key.animation_data if key is not None else None
@@ -184,7 +184,7 @@ def _driven_key(obj: bpy.types.Object, name: str) -> Any:
     """The driver's curve of a key's value, new and empty."""
     block = mesh_of(obj).shape_keys.key_blocks[name]
     block.slider_min, block.slider_max = SLIDER_RANGE
-    release_key(obj, name)
+    _release_key(obj, name)
     return emptied(block.driver_add("value"))
 
 
