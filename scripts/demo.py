@@ -25,6 +25,7 @@ from demo_closeups import FRAMINGS, METHODS, Row, Studio
 from demo_sheet import CELL_HEIGHT, CELL_WIDTH, contact_sheet
 from human_model import build_human
 from human_poses import named_poses
+from leaving import leave
 
 PROJECT = Path(__file__).resolve().parent.parent
 FOLDER = PROJECT / "build" / "demo"
@@ -157,7 +158,4 @@ def _quiet_driver() -> Generator[None]:
 
 
 if __name__ == "__main__":
-    exit_code = main()
-    sys.stdout.flush()
-    # Blender's own clean-up can hang without a window.
-    os._exit(exit_code)
+    leave(main())

@@ -6,7 +6,6 @@ make demo        or        .venv-5.2/bin/python scripts/demo_before_after.py
 from __future__ import annotations
 
 import math
-import os
 import sys
 import tempfile
 import time
@@ -28,6 +27,7 @@ from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.bind import bind
 from human_model import build_human
 from human_poses import NamedPose, apply_pose, named_poses, rotation, twist_about_parent
+from leaving import leave
 
 PROJECT = Path(__file__).resolve().parent.parent
 PICTURE = PROJECT / "build" / "demo" / "before_after.jpg"
@@ -186,7 +186,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    exit_code = main()
-    sys.stdout.flush()
-    # Blender's own clean-up can hang without a window.
-    os._exit(exit_code)
+    leave(main())

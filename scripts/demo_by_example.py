@@ -8,7 +8,6 @@ middle of each muscle stands out from where it would be without examples.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -30,6 +29,7 @@ from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport.characters import Characters
 from example_shapes import BELLS, BICEPS, SHOULDER, animate_arm, make_examples
 from human_model import build_human
+from leaving import leave
 
 PROJECT = Path(__file__).resolve().parent.parent
 PICTURE = PROJECT / "build" / "demo" / "by_example_filmstrip.jpg"
@@ -170,7 +170,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    exit_code = main()
-    sys.stdout.flush()
-    # Blender's own clean-up can hang without a window.
-    os._exit(exit_code)
+    leave(main())

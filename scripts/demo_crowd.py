@@ -8,7 +8,6 @@ Most figures walk; some stand, and walk on; some jump. What is rendered needs no
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from dq_compensation.session.crowd_bakes import baked_crowd
 from human_gait import key_idle, key_walk
 from human_model import build_human
 from human_motion import key_motion
+from leaving import leave
 
 PROJECT = Path(__file__).resolve().parent.parent
 FOLDER = PROJECT / "build" / "demo"
@@ -162,7 +162,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    exit_code = main()
-    sys.stdout.flush()
-    # Blender's own clean-up can hang without a window.
-    os._exit(exit_code)
+    leave(main())

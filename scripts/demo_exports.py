@@ -8,7 +8,6 @@ Below each picture: how far the skin is from the live deformation.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -36,6 +35,7 @@ from dq_compensation.scene.object_settings import Settings
 from dq_compensation.viewport.characters import Characters
 from human_model import build_human
 from human_poses import NamedPose, apply_pose, named_poses
+from leaving import leave
 
 PROJECT = Path(__file__).resolve().parent.parent
 FOLDER = PROJECT / "build" / "demo"
@@ -238,7 +238,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    exit_code = main()
-    sys.stdout.flush()
-    # Blender's own clean-up can hang without a window.
-    os._exit(exit_code)
+    leave(main())

@@ -7,7 +7,6 @@ It writes `docs/method_*.jpg`: look at them before they are committed.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from dq_compensation.core.deform import Method
 from dq_compensation.scene.object_settings import settings_of
 from human_model import build_human
 from human_poses import named_poses
+from leaving import leave
 
 FOLDER = PROJECT / "docs"
 JOINTS = ("elbow", "wrist", "shoulder")
@@ -80,7 +80,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    exit_code = main()
-    sys.stdout.flush()
-    # Blender's own clean-up can hang without a window.
-    os._exit(exit_code)
+    leave(main())

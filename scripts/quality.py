@@ -9,7 +9,6 @@ figure that misses its target has a star; then the exit status is 1.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections import defaultdict
@@ -25,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.vectors import extent
 from human_model import RIGS, Rig
+from leaving import leave
 from quality_body import Body
 from quality_cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
 from quality_human import Human
@@ -158,7 +158,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    exit_code = main()
-    sys.stdout.flush()
-    # Blender's own clean-up can hang without a window.
-    os._exit(exit_code)
+    leave(main())

@@ -25,6 +25,7 @@ sys.path.insert(0, str(PROJECT))
 import bpy
 
 import dq_compensation
+from leaving import leave
 from tests.soak.fuzz import fuzz
 from tests.soak.growth import grown, play
 from tests.soak.soak import SoakError, soak
@@ -117,7 +118,4 @@ if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
         # Sets have the same order in every run.
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"PYTHONHASHSEED": "0"})
-    status = main()
-    sys.stdout.flush()
-    # Blender's own clean-up is of no interest here.
-    os._exit(status)
+    leave(main())

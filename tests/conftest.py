@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from fnmatch import fnmatch
 
 import pytest
@@ -47,3 +48,10 @@ def _is_left_out(item: pytest.Item, patterns: tuple[str, ...]) -> bool:
 def _folder_of_kept_files(tmp_path_factory: pytest.TempPathFactory) -> None:
     """`tests.kept_files` puts its files here. `core` is tested without Blender: no bpy here."""
     os.environ.setdefault("DQC_KEPT_FILES", str(tmp_path_factory.mktemp("kept")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard() -> None:
+    """A shell starts what runs in the background with Ctrl C ignored; tests send it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -145,17 +145,28 @@ def is_applied(step: Step) -> bool:
     return bool(np.abs(shape - rest).max() > 1e-3)
 
 
+def add_example(step: Step, across: float, mode: str) -> Generator[None, None, Picture]:
+    """Click Add and Edit, or Add and Sculpt beside it; the view before that.
+
+    Args:
+        across: where in the sidebar's width the button is.
+        mode: of the posed copy then.
+    """
+    yield from to_by_example(step)
+    before = yield from step.look("Before")
+    yield from step.window.press("dqc.example_add", across)
+    yield from step.window.wait_until(
+        lambda: bpy.context.view_layer.objects.active.mode == mode,
+        f"The posed copy is not in the mode {mode}.",
+    )
+    yield from step.look(f"The posed copy, {mode}")
+    return before
+
+
 def by_example(step: Step) -> Wait:
     """Click Add and Edit, thicken the elbow, leave Edit Mode: the shape is applied; undo."""
     window = step.window
-    yield from to_by_example(step)
-    before = yield from step.look("Before")
-    yield from window.press("dqc.example_add", 0.75)
-    yield from window.wait_until(
-        lambda: bpy.context.view_layer.objects.active.mode == "EDIT",
-        "The posed copy is not in Edit Mode.",
-    )
-    yield from step.look("The posed copy in Edit Mode")
+    before = yield from add_example(step, 0.75, "EDIT")
     yield from window.over_view()
     yield from window.key("A")
     yield from window.key("S", alt=True)
@@ -175,14 +186,7 @@ def by_example(step: Step) -> Wait:
 def sculpt(step: Step) -> Wait:
     """Click Add and Sculpt, draw a stroke, click Apply."""
     window = step.window
-    yield from to_by_example(step)
-    before = yield from step.look("Before")
-    yield from window.press("dqc.example_add", 0.25)
-    yield from window.wait_until(
-        lambda: bpy.context.view_layer.objects.active.mode == "SCULPT",
-        "The posed copy is not in Sculpt Mode.",
-    )
-    yield from step.look("The posed copy in Sculpt Mode")
+    before = yield from add_example(step, 0.25, "SCULPT")
     if not has_brush("sculpt"):
         step.expect(True, "this Blender came without brushes: Cancel instead of strokes")
         yield from window.press("dqc.example_cancel")
