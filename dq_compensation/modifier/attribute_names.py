@@ -11,7 +11,7 @@ MISFIT = f"{PREFIX}misfit"
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
 STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
-PAIR = f"{PREFIX}pair"  # its row in one of the tables of the palette: of joints, or of pairs
+PAIR = f"{PREFIX}pair"  # where the evaluated palette has its joint or its pair of bones
 # The limb that it is measured against by MEASURED: how far it is from that at rest,
 REST_DISTANCE = f"{PREFIX}kept"
 MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint;
@@ -19,7 +19,7 @@ MAX_CORRECTION = f"{PREFIX}room"  # and how much farther from the joint;
 REST_HEAD = f"{PREFIX}joint"
 REST_RAY = f"{PREFIX}limb"
 AMOUNT = f"{PREFIX}amount"  # `amounts` of its `core.compensation.Compensation`
-# The joints whose swing takes it along chords, rows of the palette's table of joints, and
+# The joints whose swing takes it along chords, points of the evaluated palette, and
 SWING_JOINT = f"{PREFIX}swing_joint"
 SWING_AMOUNT = f"{PREFIX}swing_amount"  # twice their `amounts`, one attribute each.
 
@@ -60,16 +60,14 @@ REST_LENGTH = f"{PREFIX}rest_length"
 JOINT_ROWS = f"{PREFIX}joint_rows"
 PAIR_ROWS = f"{PREFIX}pair_rows"
 
-# Of the evaluated palette, row by row: see `bone_nodes.posed_bones`, `measured_nodes.with_limbs`
-# and `set_nodes.pair_offset`.
+# Of the evaluated palette: row by row see `bone_nodes.posed_bones` and `set_nodes.pair_offset`, at
+# the points of joints `measured_nodes`;
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
 # of the first row: the length of the skeleton, and 1 where there is LIMB_STATE, else 0;
 PALETTE_STATE = f"{PREFIX}palette_state"
-POSED_HEAD = f"{PREFIX}posed_head"
-POSED_RAY = f"{PREFIX}posed_ray"
 SWING = f"{PREFIX}swing"
-LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than these two
+LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than positions
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 OF_PALETTE = frozenset(
@@ -82,7 +80,7 @@ OF_PALETTE = frozenset(
         JOINT_ROWS,
         PAIR_ROWS,
     )
-    + (BONE, BONE_MATRIX, PALETTE_STATE, POSED_HEAD, POSED_RAY, SWING, LIMB_STATE, POSED_PAIR)
+    + (BONE, BONE_MATRIX, PALETTE_STATE, SWING, LIMB_STATE, POSED_PAIR)
 )
 
 

@@ -37,7 +37,6 @@ from .node_values import (
 # squares.
 _STRETCHED = 0.5 * NOT_ORTHONORMAL
 _RIGID = f"{PREFIX}rigid"
-_STRAIGHT = f"{PREFIX}straight"
 
 
 def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
@@ -58,7 +57,7 @@ def with_places(build: TreeBuilder, palette: Geometry) -> Cloud:
     """A palette with its positions as `place`.
 
     Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
-    Index*; this one it copies once.
+    Index*; this one it copies once, where another node reads the palette, too.
     """
     return palette.capture({"place": build.position()})
 
@@ -108,7 +107,8 @@ def bone_matrices(
     points: Geometry,
     last: Scalar,
     length: Scalar,
-    bendy: Scalar,
+    *,
+    bendy: bool,
 ) -> tuple[Cloud, Scalar]:
     """The matrices of the bones, one on each point; on points beyond, the last one again.
 
@@ -127,13 +127,14 @@ def bone_matrices(
     first = row * 4.0
     corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
     at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
-    own_length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
-    shrink = 1.0 / build.choose(bendy, length, own_length)
+    if bendy:
+        length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
+    shrink = 1.0 / length
     x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
     turn = build.matrix_of_columns(x, y, z, None)
-    base = at_rest.transform_point(build.zero())
-    own_origin = corners[0] - turn.transform_direction(base)
-    origin = build.choose(bendy, corners[0], own_origin)
+    origin = corners[0]
+    if bendy:
+        origin = origin - turn.transform_direction(at_rest.transform_point(build.zero()))
     matrix = build.matrix_of_columns(x, y, z, origin)
     posed = points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
     matrix, scaled = posed.fields["matrix"], posed.fields["scaled"]
@@ -148,13 +149,12 @@ def bone_matrices(
     return Cloud(geometry, {**posed.fields, "rigid": rigid}), any_scaled
 
 
-def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud, bendy: Scalar) -> Cloud:
+def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
     """Bones with the field `straight`: `core.bendy_bones.limb_straightness`; 1 where not bendy.
 
     Args:
         palette: as its Armature modifier leaves it.
         bones: `bone_matrices`.
-        bendy: whether there are bendy bones; without them the field is not there to be read.
     """
     row = build.index()
     partner: Scalar = palette.sample(build.attribute(PALETTE_PARTNER, Integer), row)
@@ -178,9 +178,8 @@ def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud, bendy
     share = ((lesser - CURVED) * (1.0 / (STRAIGHT - CURVED))).maximum(0.0).minimum(1.0)
     smooth = share * share * (3.0 - share * 2.0)
     straight = build.choose(partner.absolute() > 0.5, 1.0, smooth)
-    stored = known.geometry.store(_STRAIGHT, straight)
-    geometry = build.choose(bendy, bones.geometry, stored)
-    return Cloud(geometry, {**bones.fields, "straight": build.attribute(_STRAIGHT, Scalar)})
+    known = known.geometry.capture({"straight": straight})
+    return Cloud(known.geometry, {**bones.fields, **known.fields})
 
 
 def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:

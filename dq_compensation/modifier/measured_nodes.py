@@ -8,42 +8,55 @@ from __future__ import annotations
 from ..core.limb_joints import SHORTEST_RAY
 from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
-from .bone_nodes import with_places, with_state
+from .bone_nodes import with_state
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
+from .palette_tables import POINTS_OF_JOINT
 
 # Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
 _NO_GAP = 5e-7
 
 
-def with_rigid_limbs(
-    build: TreeBuilder, palette: Geometry, points: Geometry, bone_rows: Scalar
+def rigid_limbs(
+    build: TreeBuilder, palette: Geometry, count: Scalar, bone_rows: Scalar, length: Scalar
 ) -> Geometry:
-    """`with_limbs` where no bone is scaled, bendy or away from its joint: of `palette_joints`."""
-    places = with_places(build, palette)
-    head, near, far = (
-        places.at("place", build.index().times_plus(4.0, bone_rows * 4.0 + corner))
-        for corner in (0.0, 2.0, 3.0)
-    )
-    return points.store(stored.POSED_HEAD, head).store(stored.POSED_RAY, (far - near).normalized())
+    """`with_limbs` where no bone is scaled, bendy or away from its joint: of `palette_joints`.
+
+    Args:
+        count: how many points there are to be.
+        bone_rows: how many rows the bones have.
+        length: of the skeleton, as `bone_nodes.palette_state`.
+    """
+    index = build.index()
+    is_ray = _is_ray(index)
+    # Of the four points of a joint in the palette: the first one, or the third and the fourth.
+    number = index.times_plus(2.0, bone_rows * 4.0)
+    start: Vector = palette.sample(build.position(), number)
+    end: Vector = palette.sample(build.position(), number + is_ray)
+    return build.points(count, build.choose(is_ray, end, (end - start) * (1.0 / length)))
+
+
+def _is_ray(index: Scalar) -> Scalar:
+    """1 at the points of the evaluated palette that are rays, 0 at those that are joints."""
+    return index.modulo(2.0)
 
 
 def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
     """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
 
-    It is on the first one of the two rows that a swing has; on those of limbs it means nothing.
-    One matrix, since every mesh fetches it.
+    It is on the first one of the points of the two rows that a swing has; on others it means
+    nothing. One matrix, since every mesh fetches it.
 
     Args:
-        points: `with_limbs` or `with_rigid_limbs`.
+        points: `with_limbs` or `rigid_limbs`.
     """
-    before: Vector = build.attribute(stored.POSED_RAY, Vector)
-    after = points.sample(before, build.index() + 1.0)
+    place, index = build.position(), build.index()
+    before, after = (points.sample(place, index + number) for number in (1.0, 3.0))
     ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
     swing = before.cross(after) * ahead.inverse_square_root()
     (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
     across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
-    from_joint = build.attribute(stored.POSED_HEAD, Vector).cross(swing).components()
+    from_joint = place.cross(swing).components()
     once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
     about_joint = build.matrix((*across, (*from_joint, 1.0)))
     return points.store(stored.SWING, once @ about_joint)
@@ -54,22 +67,26 @@ def with_limbs(
     palette: Geometry,
     bones: Cloud,
     any_scaled: Scalar,
-    bendy: Scalar,
     length: Scalar,
+    *,
+    bendy: bool,
 ) -> Geometry:
-    """Points with each joint and one of its two limbs, in the pose; on the rows of JOINT_ROWS.
+    """Points with each joint and one of its two limbs, in the pose: two for each of JOINT_ROWS.
 
-    POSED_HEAD is the joint and POSED_RAY the direction of the limb. Only where it matters for any
-    limb there is LIMB_STATE, too: how thick the limb is scaled, how far the parent's end has come
-    away from the joint, and how straight the limb is.
+    The first one is at the joint. The position of the second one is a ray, the direction of the
+    limb. Only where it matters for any limb there is LIMB_STATE, too: how thick the limb is scaled,
+    how far the parent's end has come away from the joint, and how straight the limb is.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
-        bones: `bone_nodes.with_straightness`, with a point for each row.
-        any_scaled, bendy: whether any bone is scaled; whether there are bendy bones.
+        bones: `bone_nodes.bone_matrices`, or `with_straightness`; as many points as there are to
+            be.
+        any_scaled: whether any bone is scaled.
         length: of the skeleton, as `bone_nodes.palette_state`.
+        bendy: whether there are bendy bones.
     """
-    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), build.index())
+    index = build.index()
+    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), _row_of(index))
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
     (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
@@ -77,20 +94,28 @@ def with_limbs(
     turned = bones.at("matrix", limb).transform_direction(ray)
     posed_ray = turned.normalized() * (turned.length() > SHORTEST_RAY)
     gap = posed_head.distance(of_parent.transform_point(head))
-    known = bones.geometry.capture({"head": posed_head, "ray": posed_ray, "gap": gap})
-    gap = known.fields["gap"]
+    place = build.choose(_is_ray(index), posed_head, posed_ray)
+    known = bones.geometry.capture({"place": place, "gap": gap})
+    place, gap = known.fields["place"], known.fields["gap"]
+    assert isinstance(place, Vector)
     assert isinstance(gap, Scalar)
-    posed = known.geometry.store(stored.POSED_HEAD, known.fields["head"])
-    posed = posed.store(stored.POSED_RAY, known.fields["ray"])
-    apart = posed.greatest(gap) > length * _NO_GAP
+    posed = known.geometry.set_position(place)
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
     )
     size = build.choose(any_scaled, 1.0, size)
-    straight = build.choose(bendy, 1.0, bones.at("straight", limb))
+    straight = bones.at("straight", limb) if bendy else 1.0
     states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
     states = with_state(build, states, length, 1.0)
-    return build.choose(any_scaled + bendy + apart, posed, states)
+    if bendy:
+        return states
+    apart = posed.greatest(gap) > length * _NO_GAP
+    return build.choose(any_scaled + apart, posed, states)
+
+
+def _row_of(index: Scalar) -> Scalar:
+    """The row of a point of the evaluated palette in the table of joints."""
+    return (index * (1.0 / POINTS_OF_JOINT)).floored()
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
@@ -146,9 +171,9 @@ def back_to_limb(
             are in attributes.
         moved: the vertex after skinning.
     """
-    row = build.attribute(stored.PAIR, Integer)
-    head: Vector = palette.sample(build.attribute(stored.POSED_HEAD, Vector), row)
-    ray: Vector = palette.sample(build.attribute(stored.POSED_RAY, Vector), row)
+    joint: Integer = build.attribute(stored.PAIR, Integer)
+    head: Vector = palette.sample(build.position(), joint)
+    ray: Vector = palette.sample(build.position(), joint.plus(1))
     back = _to_ray(head - moved, ray)
     distance = back.length()
     if rest is not None:
@@ -159,7 +184,7 @@ def back_to_limb(
         rest_distance = build.attribute(stored.REST_DISTANCE, Scalar)
         max_correction = build.attribute(stored.MAX_CORRECTION, Scalar)
 
-    state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), row)
+    state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), joint)
     size, gap, straight = state.components()
     rest_distance = build.choose(limb_states, rest_distance, size.times_plus(rest_distance, gap))
     max_correction = build.choose(limb_states, max_correction, size * max_correction)

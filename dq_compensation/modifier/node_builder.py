@@ -70,15 +70,23 @@ class TreeBuilder(TreeNodes):
         """An integer that is the same everywhere."""
         return Scalar(self, self.node("FunctionNodeInputInt", integer=number).outputs[0])
 
-    def points(self, count: Scalar) -> Geometry:
-        """A cloud of that many points."""
-        return Geometry(self, self.node("GeometryNodePoints", count).outputs[0])
+    def points(self, count: Scalar, position: Vector | None = None) -> Geometry:
+        """A cloud of that many points, all at the origin or each at a position."""
+        return Geometry(self, self.node("GeometryNodePoints", count, position).outputs[0])
 
     def edge_length(self) -> Scalar:
         """The length of the edge."""
         outputs = self.node("GeometryNodeInputMeshEdgeVertices").outputs
         start, end = (Vector(self, outputs[name]) for name in ("Position 1", "Position 2"))
         return start.distance(end)
+
+    def equal(self, one: Scalar, other: Scalar) -> Scalar:
+        """Whether two integers are equal; for `choose`."""
+        node = self.node("FunctionNodeCompare", data_type="INT", operation="EQUAL")
+        sides = [socket for socket in node.inputs if socket.enabled]
+        for socket, operand in zip(sides, (one, other), strict=True):
+            self.connect(socket, operand)
+        return Scalar(self, node.outputs[0])
 
     def index(self) -> Scalar:
         """The number of the element."""

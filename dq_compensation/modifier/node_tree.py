@@ -84,6 +84,10 @@ from .vertex_nodes import (
     linear_blend_by_sets,
 )
 
+# A direction in no plane and along no axis that anybody turns or scales an object about: what
+# leaves this point in place moves nothing.
+_OFF_ALL_AXES = (0.37, 0.61, 0.83)
+
 # A custom property of a tree: its base.
 BASE_PROPERTY = "dq_compensation_base"
 
@@ -144,6 +148,11 @@ class _Assembly:
         """The vertices of the mesh that is skinned."""
         return Vertices(self.b, self.mesh, self.kind.slots)
 
+    @cached_property
+    def bones(self) -> Cloud:
+        """The posed bones."""
+        return posed_bones(self.b, self.palette)
+
     def build(self) -> None:
         """All nodes, from the group's inputs to its output."""
         self.b.node("NodeGroupOutput", self._shown())
@@ -154,7 +163,6 @@ class _Assembly:
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
         self.palette = Geometry(build, read.outputs["Geometry"]).points_alone()
         self.length, self.limb_states = palette_state(build, self.palette)
-        self.bones = posed_bones(build, self.palette)
         self.to_object = Matrix(build, placed.outputs["Transform"])
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
@@ -166,9 +174,9 @@ class _Assembly:
         # lets Python see it.
         sampled = self.kind.sampled
         expected = self._copy_attributes().point_count() if sampled else inputs["Vertices"]
-        surplus = self.arriving.point_count() - expected
-        fits = surplus.absolute() < 0.5
-        shown = build.choose(fits, self.arriving.store(MISFIT, surplus), deformed)
+        count = self.arriving.point_count()
+        misfit = self.arriving.store(MISFIT, count - expected)
+        shown = build.choose(build.equal(count, expected), misfit, deformed)
         if not self.kind.switched:
             return shown
         # What is not deformed needs no compensation.
@@ -201,29 +209,22 @@ class _Assembly:
 
     def _mask_weight(self) -> Scalar:
         """The weight of the Armature modifier's vertex group, or 1 - weight."""
-        _, weight = self._group("Mask")
+        weight = self._group("Mask")
         return weight + self.inputs["Invert Mask"] * (1.0 - weight * 2.0)
 
-    def _group(self, input_name: str) -> tuple[Scalar, Scalar]:
-        """Whether an input names any vertex group, and its weights: 1 without such a group."""
+    def _group(self, input_name: str) -> Scalar:
+        """The weights of the vertex group that an input names; 1 where there is none."""
         build, name = self.b, self.inputs[input_name]
         node = build.node("GeometryNodeInputNamedAttribute", data_type="FLOAT")
         build.connect(node.inputs["Name"], name)
         weight = Scalar(build, node.outputs["Attribute"])
-        length = Scalar(build, build.node("FunctionNodeStringLength", name).outputs[0])
-        return length > 0.5, build.choose(Scalar(build, node.outputs["Exists"]), 1.0, weight)
+        return build.choose(Scalar(build, node.outputs["Exists"]), 1.0, weight)
 
     @cached_property
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
-        build, length = self.b, self.length
-        off: Scalar | None = None
-        for row in range(4):
-            point = build.vector(*(length if row == axis else 0.0 for axis in range(3)))
-            distance = self.to_object.transform_point(point).distance(point)
-            off = distance if off is None else off + distance
-        assert off is not None
-        return off < length * 1e-6
+        point = self.b.vector(*_OFF_ALL_AXES) * self.length
+        return self.to_object.transform_point(point).distance(point) < self.length * 1e-6
 
     def _set_position(self, deform: Motion) -> Geometry:
         """Deform in armature space; when that is object space, without going there and back."""
@@ -304,8 +305,9 @@ class _Assembly:
     def _strength(self) -> Scalar:
         """Factor and painted weight of the vertex."""
         factor = self.inputs["Factor"]
-        is_painted, weight = self._group("Vertex Group")
-        return self.b.choose(is_painted, factor, factor * weight)
+        if not self.kind.painted:
+            return factor
+        return factor * self._group("Vertex Group")
 
     def _of_row(self, value: AnyField) -> AnyField:
         """The value of each vertex's row of the palette, its joint or its pair of bones."""
@@ -314,9 +316,7 @@ class _Assembly:
     def _share(self) -> Scalar:
         """The amount of the vertex, times factor and painted weight."""
         amount: Scalar = self.b.attribute(AMOUNT, Scalar)
-        share = amount * self.inputs["Factor"]
-        is_painted, weight = self._group("Vertex Group")
-        return self.b.choose(is_painted, share, share * weight)
+        return amount * self._strength()
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
@@ -344,7 +344,7 @@ class _Assembly:
         """
         if not self.kind.blended:
             return lambda start: then(start, deform(start))
-        _, weight = self._group("Blend Group")
+        weight = self._group("Blend Group")
 
         def between(start: Vector) -> Vector:
             moved = linear(start)

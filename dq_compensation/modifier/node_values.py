@@ -52,6 +52,14 @@ class Scalar(Socket):
         """`self factor + addend` in one node."""
         return self._math("MULTIPLY_ADD", self, factor, addend)
 
+    def modulo(self, divisor: Number) -> Scalar:
+        """What is left of a number that is not negative."""
+        return self._math("MODULO", self, divisor)
+
+    def floored(self) -> Scalar:
+        """The greatest integer that is not greater."""
+        return self._math("FLOOR", self)
+
     def minimum(self, other: Scalar | Number) -> Scalar:
         """The lesser one."""
         return self._math("MINIMUM", self, other)
@@ -91,6 +99,13 @@ class Integer(Scalar):
     Blender turns all elements of an attribute of integers into floats when they are sampled as
     floats, also where few are wanted.
     """
+
+    def plus(self, number: int) -> Scalar:
+        """The sum; from Blender 4.5 on without a float in between."""
+        if not hasattr(bpy.types, "FunctionNodeIntegerMath"):
+            return self + number
+        node = self._node("FunctionNodeIntegerMath", self, number, operation="ADD")
+        return Scalar(self.builder, node.outputs[0])
 
 
 class Vector(Socket):

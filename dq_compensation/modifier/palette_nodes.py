@@ -7,10 +7,15 @@ A mesh then takes one *Sample Index* for a joint or a pair. What no mesh reads i
 
 A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
 
-All palettes of a file share one tree.
+Where no bone is scaled or bendy and no joint comes apart, that takes a few nodes: they are asked
+first, in each frame.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import partial, reduce
+from operator import add
 
 import bpy
 
@@ -23,7 +28,7 @@ from .bone_nodes import (
     with_state,
     with_straightness,
 )
-from .measured_nodes import with_limbs, with_rigid_limbs, with_swings
+from .measured_nodes import rigid_limbs, with_limbs, with_swings
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Scalar
@@ -31,107 +36,134 @@ from .own_trees import TreeInput, in_one_group
 from .set_nodes import pair_offset
 from .tree_kind import TREE_VERSION
 
-PALETTE_TREE_KEY = f"{TREE_VERSION} palette"
+
+@dataclass(frozen=True)
+class PaletteKind:
+    """What meshes have asked a palette for. Palettes of one kind share a tree.
+
+    Attributes:
+        bendy: whether there are bendy bones.
+        bones: whether trees of meshes read the bones themselves.
+        joints: whether they read joints.
+        swings: whether any of these swings.
+        pairs: whether they read pairs of bones.
+    """
+
+    bendy: bool = False
+    bones: bool = False
+    joints: bool = False
+    swings: bool = False
+    pairs: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether anybody reads anything; else a palette needs no tree."""
+        return self.bones or self.joints or self.pairs
+
+    @property
+    def key(self) -> str:
+        """The key that is stored in the tree."""
+        options = "".join(f" {field.name}" for field in fields(self) if getattr(self, field.name))
+        return f"{TREE_VERSION} palette{options}"
 
 
 INPUTS = (
-    TreeInput("Rows", "Int", 1, True, "How many rows the longest table has"),
+    TreeInput("Points", "Int", 1, True, "How many it shows: as many as the longest table needs"),
     TreeInput("Bone Rows", "Int", 1, True, "How many rows the bones have"),
     TreeInput("Length", "Float", 1.0, True, "How far the points of the axes are from the origin"),
-    TreeInput("Bendy", "Bool", False, True, "Whether there are bendy bones"),
-    TreeInput("Bones", "Bool", False, True, "Whether trees of meshes read the bones"),
-    TreeInput("Joints", "Bool", False, True, "Whether meshes have asked for joints"),
-    TreeInput("Swings", "Bool", False, True, "Whether meshes have asked for swings of joints"),
-    TreeInput("Pairs", "Bool", False, True, "Whether meshes have asked for pairs of bones"),
 )
 
 
-def build_palette_tree() -> bpy.types.NodeTree:
+def build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     """A new tree."""
-    return in_one_group("DQ Compensation: Palette", INPUTS, _add_nodes)
+
+    def add_nodes(tree: bpy.types.NodeTree) -> None:
+        _Assembly(TreeBuilder(tree), kind).build()
+
+    return in_one_group("DQ Compensation: Palette", INPUTS, add_nodes)
 
 
-def _add_nodes(tree: bpy.types.NodeTree) -> None:
-    build = TreeBuilder(tree)
-    outputs = build.node("NodeGroupInput").outputs
-    inputs = {each.name: Scalar(build, outputs[each.name]) for each in INPUTS}
-    palette = Geometry(build, outputs["Geometry"])
-    of_any = _with_any_bones(build, palette, inputs)
-    turned = grouped(
-        build,
-        "DQ Compensation bone turns",
-        bone_turns,
-        palette,
-        inputs["Bone Rows"],
-        inputs["Length"],
-    )
-    # Nobody looks where it does not matter.
-    stretched = any_stretched(build, palette, inputs["Length"])
-    stretched = build.choose(inputs["Joints"], 0.0, stretched)
-    scaled = turned.geometry.greatest(turned.fields["scaled"])
-    scaled = build.choose(inputs["Pairs"], 0.0, scaled)
-    always = inputs["Bendy"] + inputs["Bones"]
-    needed = build.choose(always, stretched + scaled, 1.0)
-    of_rigid = _with_rigid_bones(build, palette, turned, inputs)
-    shown = build.choose(needed, of_rigid, of_any)
-    swings = grouped(build, "DQ Compensation swings", with_swings, shown)
-    build.node("NodeGroupOutput", build.choose(inputs["Swings"], shown, swings))
+class _Assembly:
+    """Puts the parts together."""
 
+    def __init__(self, build: TreeBuilder, kind: PaletteKind) -> None:
+        self.b = build
+        self.kind = kind
+        outputs = build.node("NodeGroupInput").outputs
+        self.palette = Geometry(build, outputs["Geometry"])
+        self.points, self.bone_rows, self.length = (
+            Scalar(build, outputs[each.name]) for each in INPUTS
+        )
 
-def _with_rigid_bones(
-    build: TreeBuilder, palette: Geometry, turned: Cloud, inputs: dict[str, Scalar]
-) -> Geometry:
-    """What meshes read where no bone is scaled or bendy, and no joint comes apart.
+    def build(self) -> None:
+        """All nodes, from the group's inputs to its output."""
+        shown = self._shown()
+        if self.kind.swings:
+            shown = grouped(self.b, "DQ Compensation swings", with_swings, shown)
+        self.b.node("NodeGroupOutput", shown)
 
-    Args:
-        turned: `bone_turns`.
-    """
-    shown = with_state(build, build.points(inputs["Rows"]), inputs["Length"])
-    joints = grouped(
-        build,
-        "DQ Compensation rigid joints",
-        with_rigid_limbs,
-        palette,
-        shown,
-        inputs["Bone Rows"],
-    )
-    shown = build.choose(inputs["Joints"], shown, joints)
-    offset = grouped(build, "DQ Compensation rigid pairs", pair_offset, palette, turned)
-    return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))
+    def _shown(self) -> Geometry:
+        if self.kind.bendy or self.kind.bones:
+            return self._of_any_bones()
+        build, palette, length = self.b, self.palette, self.length
+        shown = build.points(self.points)
+        doubts: list[Scalar] = []
+        if self.kind.joints:
+            doubts.append(any_stretched(build, palette, length))
+            part = rigid_limbs
+            of_joints = (palette, self.points, self.bone_rows, length)
+            shown = grouped(build, "DQ Compensation rigid joints", part, *of_joints)
+        if self.kind.pairs:
+            of_bones = (palette, self.bone_rows, length)
+            turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
+            doubts.append(turned.geometry.greatest(turned.fields["scaled"]))
+            shown = self._with_pairs(shown, turned)
+        shown = with_state(build, shown, length)
+        if not doubts:
+            return shown
+        return build.choose(reduce(add, doubts), shown, self._of_any_bones())
 
+    def _of_any_bones(self) -> Geometry:
+        """What meshes read where bones may be scaled or bendy, and joints come apart."""
+        build, kind, palette, length = self.b, self.kind, self.palette, self.length
+        cloud, last = build.points(self.points), self.bone_rows - 1.0
+        bones, any_scaled = grouped(
+            build,
+            "DQ Compensation bones",
+            partial(bone_matrices, bendy=kind.bendy),
+            palette,
+            cloud,
+            last,
+            length,
+        )
+        if kind.bendy:
+            bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones)
+        shown = with_state(build, bones.geometry, length)
+        if kind.bones:
+            named = Cloud(shown, bones.fields)
+            shown = grouped(build, "DQ Compensation dual quaternions", with_bones, named)
+        if kind.joints:
+            shown = grouped(
+                build,
+                "DQ Compensation joints",
+                partial(with_limbs, bendy=kind.bendy),
+                palette,
+                Cloud(shown, bones.fields),
+                any_scaled,
+                length,
+            )
+        if kind.pairs:
+            turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
+            straight = {name: bones.fields[name] for name in ("straight",) if kind.bendy}
+            shown = self._with_pairs(shown, Cloud(turned.geometry, {**turned.fields, **straight}))
+        return shown
 
-def _with_any_bones(build: TreeBuilder, palette: Geometry, inputs: dict[str, Scalar]) -> Geometry:
-    """What meshes read."""
-    bendy = inputs["Bendy"]
-    bones, any_scaled = grouped(
-        build,
-        "DQ Compensation bones",
-        bone_matrices,
-        palette,
-        build.points(inputs["Rows"]),
-        inputs["Bone Rows"] - 1.0,
-        inputs["Length"],
-        bendy,
-    )
-    bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones, bendy)
-    shown = with_state(build, bones.geometry, inputs["Length"])
-    stored = grouped(
-        build, "DQ Compensation dual quaternions", with_bones, Cloud(shown, bones.fields)
-    )
-    shown = build.choose(inputs["Bones"], shown, stored)
-    joints = grouped(
-        build,
-        "DQ Compensation joints",
-        with_limbs,
-        palette,
-        Cloud(shown, bones.fields),
-        any_scaled,
-        bendy,
-        inputs["Length"],
-    )
-    shown = build.choose(inputs["Joints"], shown, joints)
-    turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
-    straight = build.choose(bendy, 1.0, bones.fields["straight"])
-    turned = Cloud(turned.geometry, {**turned.fields, "straight": straight})
-    offset = grouped(build, "DQ Compensation pairs", pair_offset, palette, turned)
-    return build.choose(inputs["Pairs"], shown, shown.store(POSED_PAIR, offset))
+    def _with_pairs(self, shown: Geometry, turned: Cloud) -> Geometry:
+        """Points with POSED_PAIR.
+
+        Args:
+            turned: the rotations of bones, `turn`; where they are bendy, how `straight` they are.
+        """
+        part = pair_offset
+        offset = grouped(self.b, "DQ Compensation pairs", part, self.palette, turned)
+        return shown.store(POSED_PAIR, offset)

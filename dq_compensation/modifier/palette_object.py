@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from functools import partial
 from typing import cast
 
 import bpy
@@ -23,13 +24,13 @@ from ..scene.armature import armature_of, read_skeleton
 from ..scene.bendy_segments import with_bendy_bones
 from ..scene.content import bones_digest
 from ..scene.mesh import mesh_of
-from ..scene.own_objects import PALETTE_PROPERTY, is_palette
+from ..scene.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
 from ..session.new_data import remember_new
 from .attribute_names import PALETTE_LENGTH
 from .modifier_inputs import get_input, set_input
 from .own_trees import ensure_tree, is_unedited
 from .palette_joints import swing_rows, write_joints
-from .palette_nodes import PALETTE_TREE_KEY, build_palette_tree
+from .palette_nodes import PaletteKind, build_palette_tree
 from .palette_points import (
     BoneGroup,
     bone_groups,
@@ -38,7 +39,7 @@ from .palette_points import (
     palette_rows,
     write_bones,
 )
-from .palette_tables import point_count, read_counts, read_points, write_counts
+from .palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
 
 # Custom properties: of the palette object the digest and the names of its bones, and the number of
 # its vertex groups; of its mesh the edition of its tables.
@@ -109,7 +110,6 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
 def _is_current(palette: bpy.types.Object) -> bool:
     """Whether the points and the node modifier of a palette are those of this version."""
     mesh, nodes = mesh_of(palette), nodes_of_palette(palette)
-    tree = nodes.node_group if nodes is not None else None
     counts = read_counts(mesh)
     return (
         bool(counts[0])
@@ -120,8 +120,7 @@ def _is_current(palette: bpy.types.Object) -> bool:
         and nodes is not None
         and not _differing(nodes, _SHOWN)
         and nodes == palette.modifiers[-1]
-        and tree is not None
-        and is_unedited(tree, PALETTE_TREE_KEY)
+        and _shows_kind(nodes, _kind_of(palette, bones=_reads_bones(palette)))
     )
 
 
@@ -169,7 +168,7 @@ def ensure_palette(
     nodes = nodes_of_palette(palette)
     if nodes is None:
         nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
-    nodes.node_group = ensure_tree(PALETTE_TREE_KEY, build_palette_tree)
+    _show_kind(nodes, _kind_of(palette, bones=_reads_bones(palette)))
     for name, value in _SHOWN.items():
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
@@ -187,22 +186,54 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     """
     nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
     assert nodes is not None
-    counts = read_counts(mesh).tolist()
+    bone_rows, joints, pairs = read_counts(mesh).tolist()
     write_joints(palette)
+    kind = _kind_of(palette, bones=bones or _reads_bones(palette))
+    _show_kind(nodes, kind)
+    if not kind.is_read:
+        return
     values: dict[str, object] = {
-        "Rows": max(counts),
-        "Bone Rows": counts[0],
+        "Points": max(bone_rows, POINTS_OF_JOINT * joints, pairs),
+        "Bone Rows": bone_rows,
         "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
-        "Bendy": len(palette_rows(palette)) + 1 < counts[0],
-        "Bones": bones or get_input(nodes, "Bones"),
-        "Joints": counts[1] > 0,
-        "Swings": bool(swing_rows(mesh).any()),
-        "Pairs": counts[2] > 0,
     }
     for name, value in values.items():
         if get_input(nodes, name) != value:
             set_input(nodes, name, value)
             palette.update_tag()
+
+
+def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
+    """The kind of tree that a palette needs for its tables."""
+    mesh = mesh_of(palette)
+    bone_rows, joints, pairs = read_counts(mesh).tolist()
+    return PaletteKind(
+        bendy=len(palette_rows(palette)) + 1 < bone_rows,
+        bones=bones,
+        joints=joints > 0,
+        swings=bool(swing_rows(mesh).any()),
+        pairs=pairs > 0,
+    )
+
+
+def _reads_bones(palette: bpy.types.Object) -> bool:
+    """Whether the tree of a palette is one for meshes that read the bones themselves."""
+    nodes = nodes_of_palette(palette)
+    tree = nodes.node_group if nodes is not None else None
+    return tree is not None and "bones" in str(tree.get(TREE_PROPERTY)).split()
+
+
+def _shows_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> bool:
+    """Whether the node modifier of a palette has the tree of that kind, as it was built."""
+    tree = nodes.node_group
+    return is_unedited(tree, kind.key) if tree is not None else not kind.is_read
+
+
+def _show_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> None:
+    """Give the node modifier of a palette the tree of a kind; none where nobody reads anything."""
+    tree = ensure_tree(kind.key, partial(build_palette_tree, kind)) if kind.is_read else None
+    if nodes.node_group != tree:
+        nodes.node_group = tree
 
 
 def remember_names(palette: bpy.types.Object) -> None:

@@ -20,6 +20,8 @@ from .attribute_names import JOINT_ROWS, PAIR_ROWS, PREFIX
 
 # A custom property of a palette's mesh: the rows of bones, joints and pairs.
 COUNTS_PROPERTY = "dq_compensation_palette_rows"
+# How many points the evaluated palette has for each joint: of its place, of the ray of its limb.
+POINTS_OF_JOINT = 2
 # The tables by the attribute that has the rows; where the property has their number.
 _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
 

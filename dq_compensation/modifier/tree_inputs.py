@@ -30,7 +30,7 @@ def inputs_of(kind: TreeKind) -> list[TreeInput]:
     read = {
         "Palette": True,
         "Factor": compensated,
-        "Vertex Group": compensated,
+        "Vertex Group": kind.painted,
         "Mask": kind.masked,
         "Invert Mask": kind.masked,
         "Vertices": not kind.sampled and not kind.lets_pass,

@@ -11,7 +11,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 20
+TREE_VERSION = 21
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -63,6 +63,7 @@ class TreeKind:
     Attributes:
         slots: how many influences it can blend: 4, 7, 10, ...; 0 where the base is ARMATURE.
         masked: whether the Armature modifier is limited to a vertex group.
+        painted: whether a vertex group scales the compensation.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
         swung: how many joints of MEASURED take a vertex along chords, at most.
@@ -77,6 +78,7 @@ class TreeKind:
     base: Base
     slots: int
     masked: bool
+    painted: bool = False
     scattered: bool = False
     measured: bool = False
     swung: int = 0
@@ -89,7 +91,16 @@ class TreeKind:
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = ("masked", "scattered", "measured", "shaped", "blended", "sampled", "switched")
+        names = (
+            "masked",
+            "painted",
+            "scattered",
+            "measured",
+            "shaped",
+            "blended",
+            "sampled",
+            "switched",
+        )
         options = "".join(f" {name}" for name in names if getattr(self, name))
         options += f" swung {self.swung}" * bool(self.swung)
         if self.examples is not None:
@@ -169,6 +180,7 @@ def kind_for(
     """
     influences, method = deformation.influences, deformation.method
     compensation = deformation.compensation
+    painted = method == "COMPENSATED" and deformation.painted is not None
     measured = isinstance(compensation, MeasuredJoints)
     swings = compensation.swings if compensation is not None else None
     swung = swings.amounts.shape[1] if swings is not None and swings.acts else 0
@@ -179,6 +191,7 @@ def kind_for(
             base,
             0,
             masked and adds,
+            painted,
             measured=measured,
             swung=swung * adds,
             sampled=sampled,
@@ -190,6 +203,7 @@ def kind_for(
         base,
         slots_for(influences.width),
         masked,
+        painted,
         scattered,
         measured,
         swung=swung * (method == "COMPENSATED"),

@@ -22,7 +22,7 @@ from ..scene.stored_examples import Examples
 from . import attribute_names as stored
 from .example_tables import example_bones, example_tables
 from .palette_points import IDENTITY_ROW, palette_rows, rows_of_bones
-from .palette_tables import rows_in_table
+from .palette_tables import POINTS_OF_JOINT, rows_in_table
 
 
 def write_attributes(
@@ -201,7 +201,7 @@ def _of_measured(
     *,
     on_armature: bool,
 ) -> dict[str, NDArray[Any]]:
-    """The joint and limb that each vertex is measured against, a row of the palette's table.
+    """The joint and limb that each vertex is measured against, in the palette's table.
 
     Args:
         bone_rows: of `rows_of_bones`.
@@ -222,7 +222,7 @@ def _of_measured(
     of_limb = np.where(limbs.sides(joint, limb) == 0, starts[limb], ends[limb])
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
-    values: dict[str, NDArray[Any]] = {stored.PAIR: numbers[of_vertex]}
+    values: dict[str, NDArray[Any]] = {stored.PAIR: POINTS_OF_JOINT * numbers[of_vertex]}
     if binding.shape_keys is None or on_armature:
         rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][of_vertex]
@@ -240,7 +240,7 @@ def _of_swings(
     palette: bpy.types.Mesh,
     left_out: NDArray[np.bool_] | None,
 ) -> dict[str, NDArray[Any]]:
-    """The joints that swing each vertex, rows of the palette's table, and how much.
+    """The joints that swing each vertex, in the palette's table, and how much.
 
     Args:
         left_out: shape (n,), vertices that are not to be swung; None: none.
@@ -261,7 +261,8 @@ def _of_swings(
         amounts[left_out] = 0.0
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):
-        values[stored.numbered(stored.SWING_JOINT, slot)] = numbers[swings.joints[:, slot]]
+        points = POINTS_OF_JOINT * numbers[swings.joints[:, slot]]
+        values[stored.numbered(stored.SWING_JOINT, slot)] = points
         values[stored.numbered(stored.SWING_AMOUNT, slot)] = amounts[:, slot]
     return values
 

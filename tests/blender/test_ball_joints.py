@@ -15,7 +15,6 @@ from dq_compensation import api
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.modifier.attribute_names import SWING_AMOUNT, SWING_JOINT
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
-from dq_compensation.modifier.modifier_inputs import get_input
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.modifier.stack import our_modifier
 from dq_compensation.scene.bind import bind
@@ -116,7 +115,7 @@ def test_the_setting_brings_it_and_takes_it_away(human: Human) -> None:
         return (
             any(name.startswith((SWING_JOINT, SWING_AMOUNT)) for name in names),
             " swung" in tree[TREE_PROPERTY],
-            bool(get_input(nodes_of_palette(palette), "Swings")),
+            " swings" in nodes_of_palette(palette).node_group[TREE_PROPERTY],
         )
 
     before = evaluated_positions(obj)

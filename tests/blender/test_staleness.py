@@ -185,7 +185,7 @@ def driver_muted(obj: Object, _rig: Object) -> None:
 
 
 def input_edited(obj: Object, _rig: Object) -> None:
-    set_input(ours(obj), "Vertex Group", "Root")
+    set_input(ours(obj), "Vertices", 1)
 
 
 def palette_input_cleared(obj: Object, _rig: Object) -> None:

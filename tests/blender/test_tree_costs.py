@@ -5,8 +5,9 @@ from __future__ import annotations
 import bpy
 import pytest
 
-from dq_compensation.modifier.modifier_inputs import get_inputs
+from dq_compensation.modifier.modifier_inputs import get_input, get_inputs
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
+from dq_compensation.scene.own_objects import TREE_PROPERTY
 from tests.blender.enabled_scenes import check, distance, enable, error, ours
 from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb
@@ -48,7 +49,7 @@ def test_modifiers_have_the_inputs_and_the_driver_that_their_method_reads() -> N
     uncompensated = evaluated_positions(obj)
     obj.dq_compensation.method = "COMPENSATED"
     check()
-    assert list(get_inputs(ours(obj))) == ["Palette", "Factor", "Vertex Group", "Vertices"]
+    assert list(get_inputs(ours(obj))) == ["Palette", "Factor", "Vertices"]
     assert distance(evaluated_positions(obj), uncompensated) > 100.0 * TOLERANCE
     obj.dq_compensation.factor = 0.0
     bpy.context.view_layer.update()
@@ -56,6 +57,35 @@ def test_modifiers_have_the_inputs_and_the_driver_that_their_method_reads() -> N
     obj.dq_compensation.method = "DUAL_QUATERNION"
     check()
     assert obj.animation_data is None
+
+
+def test_a_vertex_group_is_read_once_there_is_one() -> None:
+    obj, _ = posed_limb()
+    obj.dq_compensation.vertex_group = "Compensation"
+    check()
+    assert "Vertex Group" not in get_inputs(ours(obj))
+    group = obj.vertex_groups.new(name="Compensation")
+    group.add(range(len(obj.data.vertices) // 2), 0.3, "REPLACE")
+    check()
+    assert get_input(ours(obj), "Vertex Group") == "Compensation"
+    assert error(obj) <= TOLERANCE
+    obj.vertex_groups.remove(group)
+    check()
+    assert "Vertex Group" not in get_inputs(ours(obj))
+    assert error(obj) <= TOLERANCE
+
+
+def test_a_palette_computes_what_meshes_have_asked_for() -> None:
+    obj, rig = posed_limb()
+    asked = [" joints"]
+    for curve, method in (("FITTED", "COMPENSATED"), ("FITTED", "SPHERICAL_JOINT")):
+        key = nodes_of_palette(find_palette(rig)).node_group[TREE_PROPERTY]
+        assert key.endswith("".join([" palette", *asked]))
+        obj.dq_compensation.curve = curve
+        obj.dq_compensation.method = method
+        check()
+        asked = [*asked, " pairs"] if " pairs" not in asked else [" bones", *asked]
+        assert error(obj) <= TOLERANCE
 
 
 @pytest.mark.parametrize(
