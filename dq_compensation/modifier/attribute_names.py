@@ -64,8 +64,6 @@ PAIR_ROWS = f"{PREFIX}pair_rows"
 # the points of joints `measured_nodes`;
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
-# of the first row: the length of the skeleton, and 1 where there is LIMB_STATE, else 0;
-PALETTE_STATE = f"{PREFIX}palette_state"
 SWING = f"{PREFIX}swing"
 LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than positions
 POSED_PAIR = f"{PREFIX}posed_pair"
@@ -80,7 +78,7 @@ OF_PALETTE = frozenset(
         JOINT_ROWS,
         PAIR_ROWS,
     )
-    + (BONE, BONE_MATRIX, PALETTE_STATE, SWING, LIMB_STATE, POSED_PAIR)
+    + (BONE, BONE_MATRIX, SWING, LIMB_STATE, POSED_PAIR)
 )
 
 

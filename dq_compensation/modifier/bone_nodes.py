@@ -17,7 +17,6 @@ from .attribute_names import (
     PALETTE_LENGTH,
     PALETTE_PARTNER,
     PALETTE_REST,
-    PALETTE_STATE,
     PREFIX,
     REST_LENGTH,
 )
@@ -208,21 +207,14 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
     return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
 
 
-def with_state(
-    build: TreeBuilder, points: Geometry, length: Scalar, limb_states: float = 0.0
-) -> Geometry:
-    """Points with PALETTE_STATE."""
-    return points.store(PALETTE_STATE, build.vector(length, limb_states, 0.0))
-
-
 def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:
-    """What PALETTE_STATE says, as single numbers: one fetch for both.
+    """What the first point of an evaluated palette says, by its position: one fetch for both.
 
     Returns:
         how far the skeleton reaches from the origin, as a power of two; and whether there is
         LIMB_STATE.
     """
-    state: Vector = palette.sample(build.attribute(PALETTE_STATE, Vector), build.constant(0))
+    state: Vector = palette.sample(build.position(), build.constant(0))
     length, limb_states, _ = state.components()
     return length, limb_states
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from ..core.limb_joints import SHORTEST_RAY
 from ..core.swing_joints import SWUNG_BACK
 from . import attribute_names as stored
-from .bone_nodes import with_state
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 from .palette_tables import POINTS_OF_JOINT
@@ -30,10 +29,16 @@ def rigid_limbs(
     index = build.index()
     is_ray = _is_ray(index)
     # Of the four points of a joint in the palette: the first one, or the third and the fourth.
-    number = index.times_plus(2.0, bone_rows * 4.0)
+    number = index.times_plus(2.0, bone_rows * 4.0 - 4.0)
     start: Vector = palette.sample(build.position(), number)
     end: Vector = palette.sample(build.position(), number + is_ray)
-    return build.points(count, build.choose(is_ray, end, (end - start) * (1.0 / length)))
+    place = build.choose(is_ray, end, (end - start) * (1.0 / length))
+    return build.points(count, _behind_state(build, build.vector(length, 0.0, 0.0), place))
+
+
+def _behind_state(build: TreeBuilder, state: Vector, place: Vector) -> Vector:
+    """The positions of the evaluated palette: of its first point, which is `palette_state`."""
+    return build.choose(build.index() < 0.5, place, state)
 
 
 def _is_ray(index: Scalar) -> Scalar:
@@ -99,23 +104,24 @@ def with_limbs(
     place, gap = known.fields["place"], known.fields["gap"]
     assert isinstance(place, Vector)
     assert isinstance(gap, Scalar)
-    posed = known.geometry.set_position(place)
+    matters: Scalar | float = 1.0
+    if not bendy:
+        apart = known.geometry.greatest(gap) > length * _NO_GAP
+        matters = any_scaled.maximum(apart)
+    state = build.vector(length, matters, 0.0)
+    posed = known.geometry.set_position(_behind_state(build, state, place))
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
     )
     size = build.choose(any_scaled, 1.0, size)
     straight = bones.at("straight", limb) if bendy else 1.0
     states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
-    states = with_state(build, states, length, 1.0)
-    if bendy:
-        return states
-    apart = posed.greatest(gap) > length * _NO_GAP
-    return build.choose(any_scaled + apart, posed, states)
+    return states if isinstance(matters, float) else build.choose(matters, posed, states)
 
 
 def _row_of(index: Scalar) -> Scalar:
     """The row of a point of the evaluated palette in the table of joints."""
-    return (index * (1.0 / POINTS_OF_JOINT)).floored()
+    return (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:

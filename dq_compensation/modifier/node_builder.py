@@ -17,11 +17,12 @@ def new_tree(name: str) -> Any:
 
 
 class TreeBuilder(TreeNodes):
-    """Adds the inputs of formulas to one tree. Equal named attributes are one node."""
+    """Adds the inputs of formulas to one tree. Equal ones are one node."""
 
     def __init__(self, tree: bpy.types.NodeTree) -> None:
         super().__init__(tree)
         self._attributes: dict[tuple[object, str], Socket] = {}
+        self._inputs: dict[str, Socket] = {}
 
     def vector(self, x: Scalar | Number, y: Scalar | Number, z: Scalar | Number) -> Vector:
         """Three numbers as a vector."""
@@ -90,11 +91,16 @@ class TreeBuilder(TreeNodes):
 
     def index(self) -> Scalar:
         """The number of the element."""
-        return Scalar(self, self.node("GeometryNodeInputIndex").outputs[0])
+        return self._input("GeometryNodeInputIndex", Scalar)
 
     def position(self) -> Vector:
         """The position of the point."""
-        return Vector(self, self.node("GeometryNodeInputPosition").outputs[0])
+        return self._input("GeometryNodeInputPosition", Vector)
+
+    def _input(self, node: str, kind: type[Scalar | Vector]) -> Any:
+        if node not in self._inputs:
+            self._inputs[node] = kind(self, self.node(node).outputs[0])
+        return self._inputs[node]
 
     def choose(self, condition: Scalar, false: Any, true: Any) -> Any:
         """One of two values or geometries, by a number above 0.5 or a boolean."""

@@ -25,13 +25,12 @@ from .bone_nodes import (
     bone_matrices,
     bone_turns,
     with_bones,
-    with_state,
     with_straightness,
 )
 from .measured_nodes import rigid_limbs, with_limbs, with_swings
 from .node_builder import TreeBuilder
 from .node_groups import grouped
-from .node_values import Cloud, Geometry, Scalar
+from .node_values import Cloud, Geometry, Scalar, Vector
 from .own_trees import TreeInput, in_one_group
 from .set_nodes import pair_offset
 from .tree_kind import TREE_VERSION
@@ -106,7 +105,7 @@ class _Assembly:
         if self.kind.bendy or self.kind.bones:
             return self._of_any_bones()
         build, palette, length = self.b, self.palette, self.length
-        shown = build.points(self.points)
+        shown = build.points(self.points, self._state())
         doubts: list[Scalar] = []
         if self.kind.joints:
             doubts.append(any_stretched(build, palette, length))
@@ -118,15 +117,18 @@ class _Assembly:
             turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
             doubts.append(turned.geometry.greatest(turned.fields["scaled"]))
             shown = self._with_pairs(shown, turned)
-        shown = with_state(build, shown, length)
         if not doubts:
             return shown
         return build.choose(reduce(add, doubts), shown, self._of_any_bones())
 
+    def _state(self) -> Vector:
+        """What the first point says where there are no joints: `bone_nodes.palette_state`."""
+        return self.b.vector(self.length, 0.0, 0.0)
+
     def _of_any_bones(self) -> Geometry:
         """What meshes read where bones may be scaled or bendy, and joints come apart."""
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
-        cloud, last = build.points(self.points), self.bone_rows - 1.0
+        cloud, last = build.points(self.points, self._state()), self.bone_rows - 1.0
         bones, any_scaled = grouped(
             build,
             "DQ Compensation bones",
@@ -138,7 +140,7 @@ class _Assembly:
         )
         if kind.bendy:
             bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones)
-        shown = with_state(build, bones.geometry, length)
+        shown = bones.geometry
         if kind.bones:
             named = Cloud(shown, bones.fields)
             shown = grouped(build, "DQ Compensation dual quaternions", with_bones, named)

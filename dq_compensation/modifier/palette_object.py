@@ -193,7 +193,7 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     if not kind.is_read:
         return
     values: dict[str, object] = {
-        "Points": max(bone_rows, POINTS_OF_JOINT * joints, pairs),
+        "Points": max(bone_rows, POINTS_OF_JOINT * (joints + 1), pairs),
         "Bone Rows": bone_rows,
         "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
     }

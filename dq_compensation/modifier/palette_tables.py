@@ -20,7 +20,8 @@ from .attribute_names import JOINT_ROWS, PAIR_ROWS, PREFIX
 
 # A custom property of a palette's mesh: the rows of bones, joints and pairs.
 COUNTS_PROPERTY = "dq_compensation_palette_rows"
-# How many points the evaluated palette has for each joint: of its place, of the ray of its limb.
+# The points of the evaluated palette: the first one says what holds for all of it. Behind it and
+# another one are two for each joint, at its place and with the ray of its limb as a position.
 POINTS_OF_JOINT = 2
 # The tables by the attribute that has the rows; where the property has their number.
 _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
@@ -60,6 +61,11 @@ def rows_in_table(
     if len(places) > len(known):
         write_table(mesh, name, np.frombuffer(b"".join(places), np.float32).reshape(-1, 16))
     return np.array(numbers, np.int32)
+
+
+def points_of_joints(rows: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The first point that the evaluated palette has for each of these rows of joints."""
+    return POINTS_OF_JOINT * (rows + 1)
 
 
 def write_table(mesh: bpy.types.Mesh, name: str, rows: Rows) -> None:

@@ -22,7 +22,7 @@ from ..scene.stored_examples import Examples
 from . import attribute_names as stored
 from .example_tables import example_bones, example_tables
 from .palette_points import IDENTITY_ROW, palette_rows, rows_of_bones
-from .palette_tables import POINTS_OF_JOINT, rows_in_table
+from .palette_tables import points_of_joints, rows_in_table
 
 
 def write_attributes(
@@ -222,7 +222,7 @@ def _of_measured(
     of_limb = np.where(limbs.sides(joint, limb) == 0, starts[limb], ends[limb])
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
-    values: dict[str, NDArray[Any]] = {stored.PAIR: POINTS_OF_JOINT * numbers[of_vertex]}
+    values: dict[str, NDArray[Any]] = {stored.PAIR: points_of_joints(numbers)[of_vertex]}
     if binding.shape_keys is None or on_armature:
         rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][of_vertex]
@@ -261,7 +261,7 @@ def _of_swings(
         amounts[left_out] = 0.0
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):
-        points = POINTS_OF_JOINT * numbers[swings.joints[:, slot]]
+        points = points_of_joints(numbers)[swings.joints[:, slot]]
         values[stored.numbered(stored.SWING_JOINT, slot)] = points
         values[stored.numbered(stored.SWING_AMOUNT, slot)] = amounts[:, slot]
     return values
