@@ -163,7 +163,7 @@ def back_to_limb(
     build: TreeBuilder,
     palette: Geometry,
     limb_states: Scalar,
-    share: Scalar,
+    strength: Scalar,
     rest: Vector | None,
     moved: Vector,
 ) -> Vector:
@@ -172,7 +172,7 @@ def back_to_limb(
     Args:
         palette: evaluated, `with_limbs`.
         limb_states: whether there is LIMB_STATE.
-        share: amount, painted weight and factor of the vertex.
+        strength: painted weight and factor of the vertex.
         rest: the vertex before skinning, where shape keys change it; else its distances at rest
             are in attributes.
         moved: the vertex after skinning.
@@ -185,19 +185,21 @@ def back_to_limb(
     if rest is not None:
         to_joint = build.attribute(stored.REST_HEAD, Vector) - rest
         rest_distance = _to_ray(to_joint, build.attribute(stored.REST_RAY, Vector)).length()
-        max_correction = to_joint.length() - rest_distance
+        farthest = to_joint.length()
+        correction = build.attribute(stored.AMOUNT, Scalar) * (farthest - rest_distance)
     else:
-        rest_distance = build.attribute(stored.REST_DISTANCE, Scalar)
-        max_correction = build.attribute(stored.MAX_CORRECTION, Scalar)
+        names = stored.REST_DISTANCE, stored.JOINT_DISTANCE, stored.CORRECTION
+        rest_distance, farthest, correction = (build.attribute(name, Scalar) for name in names)
 
     state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), joint)
     size, gap, straight = state.components()
     rest_distance = build.choose(limb_states, rest_distance, size.times_plus(rest_distance, gap))
-    max_correction = build.choose(limb_states, max_correction, size * max_correction)
-    share = build.choose(limb_states, share, share * straight)
-    too_far = (distance - rest_distance).clamped(0.0, max_correction)
-    # Blender divides by 0 without harm.
-    return back * (share * too_far / distance)
+    farthest = build.choose(limb_states, farthest, size.times_plus(farthest, gap))
+    correction = build.choose(limb_states, correction, correction * size * straight)
+    # Too far by 0 up to the difference of the two: AMOUNT times that. Blender divides by 0 without
+    # harm.
+    too_far = distance.mapped((rest_distance, farthest), (0.0, correction))
+    return back * (strength * too_far / distance)
 
 
 def _to_ray(to_joint: Vector, ray: Vector) -> Vector:

@@ -71,7 +71,7 @@ from .measured_nodes import back_to_limb, onto_chords
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_sockets import Socket
-from .node_values import AnyField, Cloud, Geometry, Integer, Matrix, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
 from .own_trees import in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets
 from .tree_inputs import inputs_of
@@ -239,17 +239,16 @@ class _Assembly:
 
         Leaving out vertices without a joint saved nothing.
         """
-        build, share, to_object = self.b, self._share(), self.to_object
-        if self.kind.masked:
-            share = share * self._mask_weight()
+        build, to_object = self.b, self.to_object
+        strength = self._masked_strength()
         if self.kind.measured:
             together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
-            offset = back_to_limb(build, self.palette, self.limb_states, share, None, moved)
+            offset = back_to_limb(build, self.palette, self.limb_states, strength, None, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
             return self._swung(self.mesh.moved_by(offset))
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
-        return self.mesh.moved_by(self._of_row(pair) * share)
+        return self.mesh.moved_by(self._pair_offset(pair, strength))
 
     def _linear(self) -> Geometry:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
@@ -265,18 +264,18 @@ class _Assembly:
 
     def _compensation(self) -> Finish:
         """What the compensation does to vertices after skinning, in armature space."""
-        build, share = self.b, self._share()
+        build, strength = self.b, self._strength()
         if not self.kind.measured:
-            offset = self._of_row(build.attribute(POSED_PAIR, Vector)) * share
+            offset = self._pair_offset(build.attribute(POSED_PAIR, Vector), strength)
             return lambda _start, moved: moved + offset
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
             rest = start if self.kind.shaped else None
             told = self.limb_states
-            moved = moved + back_to_limb(build, self.palette, told, share, rest, moved)
+            moved = moved + back_to_limb(build, self.palette, told, strength, rest, moved)
             if not self._swings_within:
                 return moved
-            return moved + self._onto_chords(self._strength(), moved)
+            return moved + self._onto_chords(strength, moved)
 
         return bring_back
 
@@ -292,12 +291,9 @@ class _Assembly:
         """Let the vertices that joints swing go on to their chords; only they are computed."""
         if not self.kind.swung:
             return deformed
-        build, strength = self.b, self._strength()
-        if self.kind.masked:
-            strength = strength * self._mask_weight()
-        together = self._placed_together
+        build, together = self.b, self._placed_together
         moved = build.choose(together, self.in_armature_space, build.position())
-        offset = self._onto_chords(strength, moved)
+        offset = self._onto_chords(self._masked_strength(), moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
         strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
@@ -309,14 +305,16 @@ class _Assembly:
             return factor
         return factor * self._group("Vertex Group")
 
-    def _of_row(self, value: AnyField) -> AnyField:
-        """The value of each vertex's row of the palette, its joint or its pair of bones."""
-        return self.palette.sample(value, self.b.attribute(PAIR, Integer))
+    def _masked_strength(self) -> Scalar:
+        """The same, less where the Armature modifier acts less."""
+        strength = self._strength()
+        return strength * self._mask_weight() if self.kind.masked else strength
 
-    def _share(self) -> Scalar:
-        """The amount of the vertex, times factor and painted weight."""
+    def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
+        """What each vertex takes of the offset of its pair of bones."""
         amount: Scalar = self.b.attribute(AMOUNT, Scalar)
-        return amount * self._strength()
+        of_pair = self.palette.sample(offset, self.b.attribute(PAIR, Integer))
+        return of_pair * (amount * strength)
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""

@@ -68,9 +68,12 @@ class Scalar(Socket):
         """The greater one."""
         return self._math("MAXIMUM", self, other)
 
-    def clamped(self, least: Scalar | Number, greatest: Scalar | Number) -> Scalar:
-        """The nearest value between two others."""
-        return Scalar(self.builder, self._node("ShaderNodeClamp", self, least, greatest).outputs[0])
+    def mapped(
+        self, before: tuple[Scalar, Scalar], after: tuple[Scalar | Number, Scalar | Number]
+    ) -> Scalar:
+        """Where it is between two values, between two others; clamped to these."""
+        node = self._node("ShaderNodeMapRange", self, *before, *after)
+        return Scalar(self.builder, node.outputs[0])
 
     def absolute(self) -> Scalar:
         """The value without its sign."""

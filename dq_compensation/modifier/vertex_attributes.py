@@ -66,7 +66,11 @@ def write_attributes(
         else:
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
-        values[stored.AMOUNT] = amounts
+        if stored.JOINT_DISTANCE in values:
+            farther = values[stored.JOINT_DISTANCE] - values[stored.REST_DISTANCE]
+            values[stored.CORRECTION] = amounts * farther
+        else:
+            values[stored.AMOUNT] = amounts
         partly = binding.partly_masked if on_armature and binding.mask is not None else None
         values |= _of_swings(compensation.swings, bone_rows, table, partly)
     if deformation.sets is not None:
@@ -226,8 +230,8 @@ def _of_measured(
     if binding.shape_keys is None or on_armature:
         rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][of_vertex]
-        at_rest = distances_at_rest(from_joint, ray[of_vertex])
-        values[stored.REST_DISTANCE], values[stored.MAX_CORRECTION] = at_rest
+        distances, farther = distances_at_rest(from_joint, ray[of_vertex])
+        values[stored.REST_DISTANCE], values[stored.JOINT_DISTANCE] = distances, distances + farther
     else:
         values[stored.REST_HEAD] = limbs.heads[joint][of_vertex]
         values[stored.REST_RAY] = ray[of_vertex]

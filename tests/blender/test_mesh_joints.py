@@ -17,7 +17,7 @@ from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
 from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
-from dq_compensation.modifier.attribute_names import AMOUNT
+from dq_compensation.modifier.attribute_names import CORRECTION
 from dq_compensation.modifier.made_for import joint_counts
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.scene.bind import bind
@@ -195,7 +195,7 @@ def test_the_setting_takes_them_away_and_the_panel_counts_them(whole_human: Huma
     assert joint_counts(obj) == (0, 0)
     assert "Joints found: 0 from the hierarchy." in drawn_text(obj)
     amounts = np.empty(len(obj.data.vertices), np.float32)
-    obj.data.attributes[AMOUNT].data.foreach_get("value", amounts)
+    obj.data.attributes[CORRECTION].data.foreach_get("value", amounts)
     assert not amounts.any()
 
 
