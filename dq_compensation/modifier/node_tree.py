@@ -37,8 +37,9 @@ What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two c
   modifier's own tree: 8 microseconds each, with 163 groups. It does not in groups: all nodes are
   in one (`own_trees.in_one_group`).
 - Each *Sample Index* copies the mesh that comes into a modifier or from an object, with its vertex
-  groups: 6 to 15 microseconds with 163 groups. So the palette is captured first, and meshes read
-  its cloud of points alone.
+  groups: 20 microseconds with 163 groups. A *Capture Attribute* saves that only where another node
+  reads the mesh, too: it copies it then, once. Meshes read the palette's cloud of points alone.
+- What is captured and not read is not computed: a test that leaves it unread measures nothing.
 - Each input of the modifier takes 3 microseconds, a driver 15.
 - A field is computed anew by every node that takes it to another geometry. *Capture Attribute*
   with several items computes them together, once.
