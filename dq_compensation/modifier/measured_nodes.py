@@ -104,10 +104,8 @@ def with_limbs(
     place, gap = known.fields["place"], known.fields["gap"]
     assert isinstance(place, Vector)
     assert isinstance(gap, Scalar)
-    matters: Scalar | float = 1.0
-    if not bendy:
-        apart = known.geometry.greatest(gap) > length * _NO_GAP
-        matters = any_scaled.maximum(apart)
+    apart = known.geometry.greatest(gap) > length * _NO_GAP
+    matters = build.constant(1) if bendy else any_scaled.maximum(apart)
     state = build.vector(length, matters, 0.0)
     posed = known.geometry.set_position(_behind_state(build, state, place))
     size = _thickness(build, of_joint, forth).maximum(
@@ -116,7 +114,7 @@ def with_limbs(
     size = build.choose(any_scaled, 1.0, size)
     straight = bones.at("straight", limb) if bendy else 1.0
     states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
-    return states if isinstance(matters, float) else build.choose(matters, posed, states)
+    return build.choose(matters, posed, states)
 
 
 def _row_of(index: Scalar) -> Scalar:
