@@ -167,6 +167,11 @@ def node_muted(obj: Object, _rig: Object) -> None:
         node.mute |= node.bl_idname == "GeometryNodeSetPosition"
 
 
+def node_option_changed(obj: Object, _rig: Object) -> None:
+    nodes = ours(obj).node_group.nodes["Group"].node_tree.nodes
+    next(node for node in nodes if node.type == "MAP_RANGE").clamp = False
+
+
 def inner_node_removed(obj: Object, _rig: Object) -> None:
     """Of a tree that has inner ones: our own skinning."""
     obj.dq_compensation.method = "SPHERICAL_JOINT"
@@ -253,6 +258,7 @@ RIGHT: list[Edit] = [
     attribute_removed,
     node_removed,
     node_muted,
+    node_option_changed,
     inner_node_removed,
     driver_removed,
     driver_muted,
