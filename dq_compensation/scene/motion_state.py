@@ -71,7 +71,8 @@ def motion_digests(
     keys = [key for _, mesh in sorted(meshes.items()) if (key := mesh.shape_keys) is not None]
     return {
         "bones": digest(bones_digest(armature), *_inherited(armature)),
-        "action": digest(*_actions(played_actions(armature)), armature_of(armature).pose_position),
+        "action": digest(*_actions(played_actions(armature))),
+        "Pose Position": digest(armature_of(armature).pose_position),
         "NLA strips": digest(*_strips(armature)),
         "drivers": digest(*_drivers(armature), *_drivers(armature_of(armature))),
         "constraints": digest(*_constraints(armature, animated)),

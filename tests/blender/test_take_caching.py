@@ -318,6 +318,15 @@ def test_a_change_is_told_by_its_name(limb: tuple, part: str) -> None:
     assert changed_since(takes_of(armature)[0]) == ()
 
 
+def test_an_armature_in_rest_position_is_told_as_such(limb: tuple) -> None:
+    _, armature = limb
+    cache()
+    for position, changed in (("REST", ("Pose Position",)), ("POSE", ())):
+        armature.data.pose_position = position
+        take_checks.check_takes()
+        assert changed_since(takes_of(armature)[0]) == changed
+
+
 def test_bad_input_is_refused_and_changes_nothing(limb: tuple) -> None:
     _, armature = limb
     meshes = len(bpy.data.meshes)
