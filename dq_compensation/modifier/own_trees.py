@@ -21,7 +21,14 @@ EDITED = "edited"
 # What of a node's settings changes what it computes.
 _OPTIONS = (
     *("operation", "data_type", "domain", "input_type", "transform_space", "integer"),
-    *("clamp", "use_clamp", "interpolation_type", "primary_axis", "secondary_axis", "rotation_space"),
+    *(
+        "clamp",
+        "use_clamp",
+        "interpolation_type",
+        "primary_axis",
+        "secondary_axis",
+        "rotation_space",
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""Which objects are not at the same place in every frame."""
+"""Which objects are not at the same place, or not of the same shape, in every frame."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import bpy
 
 from .animation_curves import animated_paths
 
+# Modifiers that need no other data-block to give another shape in each frame.
+_BY_TIME = frozenset(
+    ("BUILD", "CLOTH", "DYNAMIC_PAINT", "EXPLODE", "FLUID", "MESH_CACHE", "NODES", "OCEAN")
+    + ("PARTICLE_SYSTEM", "SOFT_BODY", "WAVE")
+)
 _TRANSFORM = ("location", "rotation_", "scale", "delta_")
 
 
@@ -31,4 +36,13 @@ def is_reshaped(obj: bpy.types.Object) -> bool:
         return False
     keys = getattr(data, "shape_keys", None)
     animated = bool(animated_paths(data)) or (keys is not None and bool(animated_paths(keys)))
-    return animated or any(each.show_viewport for each in obj.modifiers)
+    if animated or any(path.startswith("modifiers[") for path in animated_paths(obj)):
+        return True
+    return any(each.show_viewport and _may_follow_time(each) for each in obj.modifiers)
+
+
+def _may_follow_time(modifier: bpy.types.Modifier) -> bool:
+    """Whether it may give another shape in each frame with the same settings: by time or data."""
+    pointers = (each for each in modifier.bl_rna.properties if each.type == "POINTER")
+    refers = any(isinstance(getattr(modifier, each.identifier), bpy.types.ID) for each in pointers)
+    return refers or modifier.type in _BY_TIME

@@ -124,8 +124,19 @@ def test_the_report_names_what_moves_but_not_in_the_bake(crowd: bpy.types.Object
     bpy.context.scene.collection.objects.link(places)
     crowd_of(crowd).layout, crowd_of(crowd).layout_object = "POINTS", places
     assert f"{armature.name} stays as in frame 4." in report()
+    bend = places.modifiers.new("Bend", "SIMPLE_DEFORM")
+    assert f"{armature.name} stays as in frame 4." in report()
+    both = f"{armature.name}, Places stay as in frame 4."
+    bend.origin = armature
+    assert both in report()
+    bend.origin = None
+    bend.keyframe_insert("angle", frame=1)
+    assert both in report()
+    places.modifiers.remove(bend)
+    places.animation_data_clear()
+    assert f"{armature.name} stays as in frame 4." in report()
     places.modifiers.new("Wave", "WAVE")
-    assert f"{armature.name}, Places stay as in frame 4." in report()
+    assert both in report()
 
 
 def _placed(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
