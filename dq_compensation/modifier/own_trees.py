@@ -20,15 +20,8 @@ EDITED = "edited"
 
 # What of a node's settings changes what it computes.
 _OPTIONS = (
-    *("operation", "data_type", "domain", "input_type", "transform_space", "integer"),
-    *(
-        "clamp",
-        "use_clamp",
-        "interpolation_type",
-        "primary_axis",
-        "secondary_axis",
-        "rotation_space",
-    ),
+    *("operation", "data_type", "domain", "input_type", "transform_space", "rotation_space"),
+    *("integer", "clamp", "use_clamp", "interpolation_type", "primary_axis", "secondary_axis"),
 )
 
 
