@@ -20,6 +20,7 @@ from dq_compensation.lifecycle import app_handlers, enabling, following
 from dq_compensation.modifier.stack import base_of
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable, ours
+from tests.blender.example_scenes import ELBOW, flexing, turn
 from tests.blender.scene_builders import add_mesh, evaluated_positions
 from tests.blender.test_modifiers_before import (
     distance,
@@ -316,6 +317,34 @@ def test_shape_keys_go_through_the_modifier(limb: Pair) -> None:
     assert distance(evaluated_positions(obj), rest) < TOLERANCE
     pose_limb(rig)
     assert distance(evaluated_positions(obj), api.evaluate(obj)) < TOLERANCE
+    disable(obj)
+
+
+def test_examples_are_sculpted_and_shown_on_the_reshaped_mesh(
+    body_with_rig: Callable[[str], Human],
+) -> None:
+    human = body_with_rig("game_engine")
+    obj = human.mesh_object
+    displace(obj).strength = 0.01
+    wanted = flexing(human, "COMPENSATED", "game_engine")
+    enable(obj)
+    obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
+    bpy.context.view_layer.update()
+    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
+    turn(human, ELBOW["game_engine"], 60.0)
+    assert distance(evaluated_positions(obj), api.evaluate(obj)) < TOLERANCE
+    disable(obj)
+
+
+def test_the_gpu_display_says_as_of_when_it_shows_the_shape(
+    with_viewport: None, limb: Pair
+) -> None:
+    obj, _ = limb
+    displace(obj)
+    enable(obj, "GPU")
+    check()
+    assert any("as Displace shaped it when it was read" in n for n in enabling.notes_of(obj))
+    assert not any("do not show" in note for note in enabling.notes_of(obj))
     disable(obj)
 
 
