@@ -41,10 +41,7 @@ def _after_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
     if not any_enabled() or (final_render_runs() and not bpy.app.background):
         return
     forget_removed()
-    if is_playing():
-        following.follow_playing(depsgraph)
-    else:
-        following.follow(depsgraph, patient=False)
+    following.follow_frame(depsgraph, playing=is_playing())
     _drop_removed()
 
 
