@@ -252,16 +252,18 @@ def _strongest(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The joints (n, SWINGS) with the largest gains, and what counts of the amounts of these."""
     order = np.lexsort((-gains, vertices))
-    vertices, joints, amounts, gains = (each[order] for each in (vertices, joints, amounts, gains))
+    vertices, joints = vertices[order], joints[order]
+    amounts, gains = amounts[order], gains[order]
     counts = np.bincount(vertices, minlength=count)
     place = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
     left_out = np.zeros(count)
     next_one = place == SWINGS
     left_out[vertices[next_one]] = gains[next_one]
     taken = place < SWINGS
-    vertices, place, amounts, gains = (each[taken] for each in (vertices, place, amounts, gains))
+    vertices, place, joints = vertices[taken], place[taken], joints[taken]
+    amounts, gains = amounts[taken], gains[taken]
     found = np.zeros((count, SWINGS), np.int32)
-    found[vertices, place] = joints[taken]
+    found[vertices, place] = joints
     counting = np.zeros((count, SWINGS))
     lost = np.maximum(left_out[vertices] / gains, _LEAST / amounts)
     counting[vertices, place] = amounts * (1.0 - lost**4)
