@@ -39,7 +39,7 @@ def test_enabling_saves_a_new_file_and_leaves_the_input(
     outcome = command(
         *("enable", "--file", limb_file, "--output", target, "--json"),
         *("--method", "compensated", "--factor", "0.5", "--curve", "fitted"),
-        *("--no-mesh-joints", "--ball-joints"),
+        *("--no-mesh-joints", "--no-ball-joints"),
     )
     assert (outcome.code, outcome.errors) == (0, [])
     (file,) = outcome.document["files"]
@@ -48,7 +48,7 @@ def test_enabling_saves_a_new_file_and_leaves_the_input(
     assert limb_file.read_bytes() == before
     found = api.settings(open_again(target))
     assert (found.enabled, found.method, found.factor) == (True, "COMPENSATED", 0.5)
-    assert (found.use_mesh_joints, found.use_ball_joints) == (False, True)
+    assert (found.use_mesh_joints, found.use_ball_joints) == (False, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["enabled.blend", "limb.blend"]
 
 
@@ -58,6 +58,7 @@ def test_disabling_gives_back_what_the_input_was(
     target = tmp_path / "enabled.blend"
     command("enable", "--file", limb_file, "--output", target)
     assert [m.type for m in open_again(target).modifiers] == ["ARMATURE", "NODES"]
+    assert api.settings(bpy.data.objects["Limb"]).use_ball_joints
     command("disable", "--file", target, "--in-place")
     found = open_again(target)
     assert not settings_of(found).enabled
