@@ -32,8 +32,9 @@ class Gap:
         parent: the index of the bone that it continues.
         vertices: shape (k,), int32; those that both move.
         touches: whether it starts where the parent ends; otherwise the weights show the joint.
-        distance: between their heads; where tails say nothing, from the child's head to the middle
-            of the vertices. The nearest of several parents that fit is taken.
+        distance: between their heads; where tails say nothing, and from the child's head to the
+            middle of the vertices: neighbours are as near, but share skin beside the joint. The
+            nearest of several parents that fit is taken.
     """
 
     child: int
@@ -79,8 +80,9 @@ def find_gaps(
             on_one_limb &= not by_skin[child] or leads_to(skeleton, child, parent)
             if not touches and (has_parent[child] or nearness > _NEARER or not on_one_limb):
                 continue
-            end = centre if by_skin[child] else skeleton.heads[parent]
-            apart = np.linalg.norm(skeleton.heads[child] - end)
+            apart = np.linalg.norm(skeleton.heads[child] - skeleton.heads[parent])
+            if by_skin[child]:
+                apart += np.linalg.norm(skeleton.heads[child] - centre)
             gap = Gap(child, parent, vertices, touches, float(apart))
             if child not in best or _rank(gap) > _rank(best[child]):
                 best[child] = gap

@@ -19,8 +19,10 @@ from ..core.vectors import dots, unit_or
 # Cosine of the angle from a tail to the skin, 30 degrees: within it are four of five bones of a
 # character whose tails are at the ends of its limbs, and one of fifteen that point anywhere.
 _ALONG_SKIN = 0.87
-# The share of bones that point along their skin where tails tell. An importer's guess is one way for
-# all at times, and that is right for most fingers of a hand.
+# Tails are as long as their limbs within this factor. An importer's may be ten times as long.
+_AS_LONG = 4.0
+# The share of bones that end with their skin where tails tell. Where all point one way, that is
+# right for most fingers of a hand at times.
 _MOST, _NEARLY_ALL = 0.5, 0.9
 # The length of the mean of unit vectors that all point one way.
 _ONE_WAY = 0.99
@@ -52,7 +54,8 @@ class Limbs:
 
         Along the axis that the user has named. AUTO: along the bones, but for bones that stand
         alone: none above or below them moves vertices. Where most of these that have skin of their
-        own point elsewhere, the limbs of all go through the middle of their skin, and as far again.
+        own do not end with it, the limbs of all go through the middle of their skin, and as far
+        again.
 
         Args:
             positions: shape (n, 3), armature space, at rest.
@@ -69,10 +72,7 @@ class Limbs:
         if np.count_nonzero(telling) < 2:
             return cls(skeleton, by_tails)
         skin = _to_skin(positions, influences, skeleton)
-        ways = unit_or(skeleton.tails[telling] - skeleton.heads[telling], 0.0)
-        along = np.mean(dots(unit_or(skin[telling], 0.0), ways) > _ALONG_SKIN)
-        one_way = np.linalg.norm(ways.mean(axis=0)) > _ONE_WAY
-        if along >= (_NEARLY_ALL if one_way else _MOST):
+        if _tails_tell(skeleton.tails[telling] - skeleton.heads[telling], skin[telling]):
             return cls(skeleton, by_tails)
         tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
         tails[alone] = skeleton.heads[alone] + 2.0 * skin[alone]
@@ -107,6 +107,16 @@ def _alone(influences: Influences, skeleton: Skeleton) -> NDArray[np.bool_]:
         found[related] = found[above[related]] = False
         above = np.where(above >= 0, skeleton.parents[above], -1)
     return found
+
+
+def _tails_tell(tails: NDArray[np.floating], middles: NDArray[np.floating]) -> bool:
+    """Whether tails are where limbs end, by the middles of their skin; both (k, 3), from heads."""
+    ways = unit_or(tails, 0.0)
+    parts = np.linalg.norm(tails, axis=1) / np.linalg.norm(2.0 * middles, axis=1).clip(TINY)
+    fits = (parts > 1.0 / _AS_LONG) & (parts < _AS_LONG)
+    fits &= dots(unit_or(middles, 0.0), ways) > _ALONG_SKIN
+    one_way = np.linalg.norm(ways.mean(axis=0)) > _ONE_WAY
+    return bool(np.mean(fits) >= (_NEARLY_ALL if one_way else _MOST))
 
 
 def _to_skin(
