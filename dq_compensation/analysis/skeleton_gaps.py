@@ -68,6 +68,7 @@ def find_gaps(
     used = np.zeros(skeleton.bone_count, np.bool_)
     used[influences.bones[influences.weights > 0.0]] = True
     has_parent = _has_ancestor(skeleton, used)
+    lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)
     best: dict[int, Gap] = {}
     for (one, other), vertices in pairs.items():
         if sides[one] * sides[other] < 0:
@@ -75,7 +76,8 @@ def find_gaps(
         centre = positions[vertices].mean(axis=0)
         for child, parent in ((one, other), (other, one)):
             nearness = _nearness(skeleton, child, parent, centre)
-            touches = not (by_skin[child] or by_skin[parent]) and _touches(skeleton, child, parent)
+            touches = not by_skin[child] and _touches(skeleton, lengths, child, parent)
+            touches &= not by_skin[parent]
             on_one_limb = sides[parent] == 0 or _goes_on(skeleton, child, parent)
             on_one_limb &= not by_skin[child] or leads_to(skeleton, child, parent)
             if not touches and (has_parent[child] or nearness > _NEARER or not on_one_limb):
@@ -135,9 +137,8 @@ def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.boo
     return found
 
 
-def _touches(skeleton: Skeleton, child: int, parent: int) -> bool:
-    """Whether the child starts where the parent ends."""
-    lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)
+def _touches(skeleton: Skeleton, lengths: NDArray[np.floating], child: int, parent: int) -> bool:
+    """Whether the child starts where the parent ends; lengths of the bones: shape (B,)."""
     apart = np.linalg.norm(skeleton.heads[child] - skeleton.tails[parent])
     return bool(apart <= _NEAR * min(lengths[child], lengths[parent]))
 

@@ -65,9 +65,12 @@ class Limbs:
             lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
             tails = skeleton.heads + lengths * skeleton.limb_directions(limb_axis)
             return cls(replace(skeleton, tails=tails), by_tails)
-        alone = _alone(influences, skeleton)
-        own = np.zeros_like(alone)
+        own, moves = by_tails.copy(), by_tails.copy()
         own[influences.bones[:, :1][influences.weights[:, :1] > _OWN]] = True
+        if np.count_nonzero(_alone(skeleton, own)) < 2:  # most characters: this costs nothing
+            return cls(skeleton, by_tails)
+        moves[influences.bones[influences.weights > 0.0]] = True
+        alone = _alone(skeleton, moves)
         telling = alone & own
         if np.count_nonzero(telling) < 2:
             return cls(skeleton, by_tails)
@@ -97,10 +100,8 @@ class Limbs:
         return replace(skeleton, rest=rest)
 
 
-def _alone(influences: Influences, skeleton: Skeleton) -> NDArray[np.bool_]:
-    """Shape (B,): the bones that move vertices, and none above or below them does."""
-    moves = np.zeros(skeleton.bone_count, np.bool_)
-    moves[influences.bones[influences.weights > 0.0]] = True
+def _alone(skeleton: Skeleton, moves: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Shape (B,): those of the bones that move vertices with none above or below them that does."""
     found, above = moves.copy(), skeleton.parents
     while (related := above >= 0).any():
         related &= moves & moves[above]
