@@ -127,16 +127,16 @@ def test_the_tails_that_an_importer_makes(tails: Tails, tmp_path: Path) -> None:
         new_file()
         build_hand(flat=flat, tails=tails if flat else "ALONG")
         bpy.ops.export_scene.gltf(filepath=str(tmp_path / f"{name}.glb"), export_animations=False)
-    shapes = []
+    shapes = {}
     for name in ("flat", "whole"):
         new_file()
         bpy.ops.import_scene.gltf(filepath=str(tmp_path / f"{name}.glb"))
         mesh = bpy.data.objects["Hand"]
-        shapes.append(skin_of((mesh, mesh.find_armature())))
-        if name == "flat":
-            plain = skin_of((mesh, mesh.find_armature()), "DUAL_QUATERNION")
-    assert farthest(*shapes) < SAME
-    assert farthest(plain, shapes[1]) > ACTS
+        for method in ("COMPENSATED", "DUAL_QUATERNION"):
+            shapes[name, method] = skin_of((mesh, mesh.find_armature()), method)
+    expected = shapes["whole", "COMPENSATED"]
+    assert farthest(shapes["flat", "COMPENSATED"], expected) < SAME
+    assert farthest(shapes["flat", "DUAL_QUATERNION"], expected) > ACTS
 
 
 def test_correctives_name_the_joints_and_see_them_with_parents() -> None:
