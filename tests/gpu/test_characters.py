@@ -18,6 +18,7 @@ from dq_compensation.scene.binding import Binding
 from dq_compensation.viewport.characters import Characters
 from human_model import build_from
 from human_poses import apply_pose, random_pose
+from tests.hand import FINGERS, build_hand, pose_fingers
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
@@ -75,6 +76,22 @@ def test_settings_reach_the_gpu(posed_human: Scene, axis: str) -> None:
     group.add(range(0, len(body.data.vertices), 2), 0.5, "REPLACE")  # type: ignore[union-attr]
     settings.vertex_group = "Compensation"
     _assert_same_result(body, "COMPENSATED")
+
+
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+def test_limbs_that_the_skin_tells_reach_the_gpu(addon: None, curve: str) -> None:
+    """Two flat hands on one armature: the other one's weights tell other limbs."""
+    body, rig = build_hand(flat=True, tails="RANDOM")
+    other = body.copy()
+    other.data = body.data.copy()  # type: ignore[union-attr]
+    bpy.context.scene.collection.objects.link(other)  # type: ignore[union-attr]
+    tips = [other.vertex_groups[f"{finger}-tip"] for finger in FINGERS]
+    for group in tips:
+        other.vertex_groups.remove(group)
+    pose_fingers(rig, 80.0, 30.0)
+    for obj in (body, other, body):
+        obj.dq_compensation.curve = curve  # type: ignore[attr-defined]
+        _assert_same_result(obj, "COMPENSATED")
 
 
 def test_ball_joints_reach_the_gpu_and_leave_it(posed_human: Scene) -> None:
