@@ -15,6 +15,7 @@ from .checks import (
     bone_orientation,
     bone_scale,
     example_supports,
+    mesh_placement,
     mirrored_weights,
     multi_modifier,
     object_scale,
@@ -31,6 +32,7 @@ from .issue import Check, Issue
 from .subject import Subject
 
 CHECKS: tuple[Check, ...] = (
+    mesh_placement.CHECK,
     bone_scale.CHECK,
     object_scale.CHECK,
     parenting.CHECK,
