@@ -16,6 +16,7 @@ from .checks import (
     bone_scale,
     example_supports,
     mesh_placement,
+    mirrored_names,
     mirrored_weights,
     multi_modifier,
     object_scale,
@@ -52,6 +53,7 @@ CHECKS: tuple[Check, ...] = (
     baked_bones.CHECK,
     stale_binding.CHECK,
     mirrored_weights.CHECK,
+    mirrored_names.CHECK,
 )
 
 # The key of the issue that stands for a check that could not be made.

@@ -1,1 +1,1 @@
-"""The 20 checks: one file per check, what it finds and how it is fixed."""
+"""The 21 checks: one file per check, what it finds and how it is fixed."""
