@@ -21,6 +21,7 @@ from .checks import (
     multi_modifier,
     object_scale,
     parenting,
+    refusal,
     shape_keys,
     shared_joints,
     stale_binding,
@@ -33,6 +34,7 @@ from .issue import Check, Issue
 from .subject import Subject
 
 CHECKS: tuple[Check, ...] = (
+    refusal.CHECK,
     mesh_placement.CHECK,
     bone_scale.CHECK,
     object_scale.CHECK,
