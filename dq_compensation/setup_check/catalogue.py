@@ -34,8 +34,8 @@ from .issue import Check, Issue
 from .subject import Subject
 
 CHECKS: tuple[Check, ...] = (
-    refusal.CHECK,
     mesh_placement.CHECK,
+    refusal.CHECK,
     bone_scale.CHECK,
     object_scale.CHECK,
     parenting.CHECK,
