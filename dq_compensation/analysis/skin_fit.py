@@ -28,8 +28,8 @@ _ROUNDS, _NEAR = 30, 0.5
 # whole and in parts (a glove, shoes, trousers, a shirt), 73 to 100 % are, and of a head with the
 # bones of its face half; of the human turned by 10 degrees or moved by 5 cm, 17 to 53 %.
 _MOST_INSIDE, _HALF_INSIDE = 0.7, 0.5
-# Where the mesh is misplaced, so much fewer are inside: 75 % of those that could be. For the same
-# characters where they fit it is 95 %, and more than 80 % with heads that are off at random.
+# Where the mesh is misplaced, at most 75 % of those are inside that could be. For the same humans
+# where they fit, the best movement brings so little that it is 95 % and more.
 _FEWER_INSIDE = 0.75
 # A movement of the whole brings every joint nearer to its centre or leaves it: for each one inside
 # that it takes away by a part of the radius, so many come nearer. Of the whole human moved by 2 cm
