@@ -33,7 +33,7 @@ _KEEPS = (
 
 def find(subject: Subject) -> list[Issue]:
     """Bones that lack their parent, by how it was found; methods that compensate need it."""
-    if not Settings.of(subject.obj).compensates:
+    if not Settings.of(subject.obj).compensates or subject.misplacement is not None:
         return []
     by_key: dict[str, list[Gap]] = {}
     for gap in gaps_of(subject):
