@@ -17,7 +17,8 @@ from .before_undo import part_from_new_data
 def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if not final_render_runs() and any_enabled():
         forget_removed()
-        following.follow(depsgraph)
+        # Without a window nothing is dragged, and no timer looks again.
+        following.follow(depsgraph, patient=not bpy.app.background)
         _drop_removed()
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
@@ -278,42 +276,6 @@ def test_a_failure_of_the_disk_leaves_the_old_file(
     assert outcome.error.endswith(f"{limb_file} cannot be written: Input/output error.")
     assert limb_file.read_bytes() == before
     assert [path.name for path in limb_file.parent.iterdir()] == ["limb.blend"]
-
-
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 64 KB, which is less than any .blend file."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
-    if (
-        shutil.which("mount") is None
-        or subprocess.run(mount, check=False, capture_output=True).returncode
-    ):
-        pytest.skip("only root may mount a small disk")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (("enable",), "limb.blend"),
-        (("evaluate", "--frames", "1-99"), "limb.npy"),
-        (("evaluate", "--frames", "1-99"), "limb.npz"),
-        (("bake", "cache", "--frames", "1-99"), "limb.pc2"),
-    ],
-)
-def test_a_full_disk_is_told_and_leaves_nothing(
-    command: CommandLine, limb_file: Path, tiny_disk: Path, words: tuple[str, ...], name: str
-) -> None:
-    old = tiny_disk / name
-    old.write_text("old")
-    outcome = command(*words, "--file", limb_file, "--output", old)
-    assert outcome.code == 3
-    assert f"{old} cannot be written: its disk is full" in outcome.error
-    assert old.read_text() == "old"
-    assert [path.name for path in tiny_disk.iterdir()] == [name]
 
 
 def test_a_folder_without_permission_is_told_before_any_work(
