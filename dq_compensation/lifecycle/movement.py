@@ -65,15 +65,11 @@ def has_moved_with_frame(obj: bpy.types.Object) -> bool:
     rig, status = find_rig(obj), status_of(obj)
     if rig is None:
         return False
-    place = rig.matrix_world.inverted_safe() @ obj.matrix_world
+    place = np.array(rig.matrix_world.inverted_safe() @ obj.matrix_world)
     before = status.frame_place
-    if before is not None and all(
-        abs(one - other) <= _STILL
-        for row, other_row in zip(place, before, strict=True)
-        for one, other in zip(row, other_row, strict=True)
-    ):
+    if before is not None and np.abs(place - before).max() <= _STILL:
         return False
-    status.frame_place = tuple(tuple(row) for row in place)
+    status.frame_place = place
     return True
 
 
