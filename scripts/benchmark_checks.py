@@ -67,10 +67,11 @@ def _handler_seconds(obj: bpy.types.Object) -> float:
         bpy.context.scene.collection.objects.link(other)
     bpy.context.view_layer.update()
     seconds: list[float] = []
+    handler = dict(recheck_handlers.HANDLERS)["depsgraph_update_post"]
 
     def timed(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
         start = time.perf_counter()
-        recheck_handlers._on_depsgraph_update(scene, depsgraph)
+        handler(scene, depsgraph)
         seconds.append(time.perf_counter() - start)
 
     bpy.app.handlers.depsgraph_update_post.append(timed)
