@@ -17,6 +17,9 @@ REFUSAL_SPACE = (
     "Choose another disk or fewer frames."
 )
 
+# Bytes for custom properties, parents, and the file itself.
+_AROUND = 100_000
+
 
 def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, last: int) -> None:
     """Export objects as they are rendered, with every modifier; the selection is as before then.
@@ -76,7 +79,7 @@ def size_at_most(obj: bpy.types.Object, frames: int) -> int:
     moving = 24 * vertices + (0 if mesh.normals_domain == "POINT" else 12 * corners)
     # Faces and their corners; place and index of each corner in each UV map.
     still = 4 * faces + 4 * corners + 12 * corners * len(mesh.uv_layers)
-    return int((moving * frames + still) * 4.0 ** min(more, 0)) + 1000 * frames + 10_000
+    return int((moving * frames + still) * 4.0 ** min(more, 0)) + 1000 * frames + _AROUND
 
 
 def _further_subdivisions(obj: bpy.types.Object) -> int:
@@ -88,11 +91,16 @@ def _further_subdivisions(obj: bpy.types.Object) -> int:
     for modifier in reversed(obj.modifiers):
         if isinstance(modifier, bpy.types.SubsurfModifier | bpy.types.MultiresModifier):
             rendered = modifier.render_levels if modifier.show_render else 0
-            smooth = modifier.subdivision_type == "CATMULL_CLARK"
-            if modifier.type == "SUBSURF" and smooth and at_the_end:
+            if at_the_end and _is_subdivision_surface(modifier):
                 rendered = 0
             more += rendered - (modifier.levels if modifier.show_viewport else 0)
         elif modifier.type in {"DISPLACE", "PARTICLE_SYSTEM"}:
             continue
         at_the_end = at_the_end and not modifier.show_render
     return more
+
+
+def _is_subdivision_surface(modifier: bpy.types.Modifier) -> bool:
+    if not isinstance(modifier, bpy.types.SubsurfModifier):
+        return False
+    return modifier.subdivision_type == "CATMULL_CLARK"

@@ -42,7 +42,7 @@ class Status:
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
         misfit: the frame and the surplus of vertices for which followed modifiers were read last.
-        frame_place: shape (4, 4), A^-1 O in the last frame that had moved the object by its armature.
+        frame_place: shape (4, 4), A^-1 O in the last frame that moved the object by its armature.
         last_place: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
     """
 
