@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..bake.frames import frame_kept, offsets_memory
 from ..errors import BindingError, UserError
+from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
 from ..scene.bind import bind
 from ..scene.binding import Binding
@@ -54,10 +55,12 @@ def evaluate(
         depsgraph: the state to evaluate; by default the current one.
 
     Returns:
-        shape (n, 3), float32, object space, before the modifiers that follow the Armature modifier.
+        shape (n, 3), float32, object space, behind the modifiers before the Armature modifier, and
+        before those that follow it.
 
     Raises:
-        BindingError: the object cannot be deformed; the message says why and what to do.
+        BindingError: the object cannot be deformed, or not by this evaluator; the message says why
+            and what to do.
         PoseError: a bone's matrix is not finite.
         RuntimeError: 'GPU' in a session without one.
         UserError: an unknown method or evaluator, or a factor that is not from 0 to 1.
@@ -143,6 +146,8 @@ def _positions(
     evaluator: Evaluator,
 ) -> NDArray[np.float32]:
     """See `evaluate`."""
+    if evaluator != "MODIFIER" and (reason := mixing_refusal(obj)):
+        raise BindingError(f"{reason} Or choose the evaluator 'MODIFIER'.")
     if evaluator == "NUMPY":
         armature = rig_of(obj).evaluated_get(depsgraph)
         return evaluate_binding(binding, settings, obj.evaluated_get(depsgraph), armature)

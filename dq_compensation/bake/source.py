@@ -20,6 +20,7 @@ from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError
+from ..modifier.armature_base import mixing_refusal
 from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.bind import bind
@@ -47,7 +48,7 @@ REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in t
 
 def source_refusal(obj: bpy.types.Object) -> str | None:
     """Why the deformation of an object cannot be baked at all, or None; cheap."""
-    if reason := deformation_refusal(obj):
+    if reason := deformation_refusal(obj) or mixing_refusal(obj):
         return reason
     armature = armature_modifier(obj)
     for modifier in obj.modifiers:

@@ -12,6 +12,9 @@ from ..scene.modifiers_before import (
     differing_in_renders,
     examples_refusal,
     followed_modifiers,
+    is_animated,
+    modifiers_read,
+    reshaping_modifiers,
 )
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import notes
@@ -30,6 +33,15 @@ OTHER_IN_FRAMES = (
 LEFT_OUT = (
     "Measured does not compensate the vertices of {obj} that shape keys move, because the Armature "
     "modifier has bendy bones, envelopes or Multi Modifier. The curve Fitted compensates them."
+)
+NOT_MEASURED = (
+    "{obj} is deformed with Preserve Volume, without compensation: {names} before the Armature "
+    "modifier can change its shape, and the Armature modifier has bendy bones, envelopes or Multi "
+    "Modifier. Apply {names}, or choose the curve Fitted."
+)
+AS_READ = (
+    "The GPU display shows {obj} as {names} shaped it when it was read. Press Refresh to read it "
+    "again, or choose the display Modifier."
 )
 PARTLY_MASKED = (
     "Not compensated: {vertices} of {obj} with a weight between 0 and 1 in the vertex group of the "
@@ -57,12 +69,15 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         base_left_on=native.base_left_on,
         own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
-        followed=bool(followed_modifiers(obj)),
+        followed=bool(modifiers_read(obj)),
         straightened=acting.acting_method == "SPHERICAL_JOINT"
         or not (drawn or native.base_left_on or native.passing),
     )
     found += _turned_off(obj)
     found += _notes_on_followed(obj)
+    names = listed([each.name for each in reshaping_modifiers(obj) if each.show_viewport])
+    if drawn and names:
+        found.append(AS_READ.format(obj=obj.name, names=names))
     if native.base_left_on and not drawn and acting.compensates:
         found += _notes_on_left_out(obj, acting)
     if is_fixed(obj) and has_moved(obj, acting):
@@ -97,6 +112,9 @@ def _notes_on_left_out(obj: bpy.types.Object, acting: Settings) -> list[str]:
     """What is not compensated where the Armature modifier stays on."""
     found = []
     keys, binding = mesh_of(obj).shape_keys, status_of(obj).binding
+    names = listed([each.name for each in reshaping_modifiers(obj)])
+    if names and acting.curve == "MEASURED":
+        return [NOT_MEASURED.format(obj=obj.name, names=names)]
     if keys is not None and len(keys.key_blocks) > 1 and acting.curve == "MEASURED":
         found.append(LEFT_OUT.format(obj=obj.name))
     count = 0 if binding is None else int(binding.partly_masked.sum())
@@ -122,9 +140,8 @@ def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
 
 def _changing_with_the_frame(obj: bpy.types.Object) -> list[str]:
     """The followed modifiers that are animated, or all where another number was seen."""
-    followed = [each.name for each in followed_modifiers(obj)]
-    if not followed or status_of(obj).misfit is not None:
-        return followed
-    owners = {name: f'modifiers["{bpy.utils.escape_identifier(name)}"]' for name in followed}
-    paths = animated_paths(obj)
-    return [name for name in followed if any(path.startswith(owners[name]) for path in paths)]
+    followed = followed_modifiers(obj)
+    if followed and status_of(obj).misfit is None:
+        paths = animated_paths(obj)
+        followed = [each for each in followed if is_animated(each, paths)]
+    return [each.name for each in followed]

@@ -8,7 +8,7 @@ import bpy
 
 from ..modifier.stack import our_modifiers
 from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import followed_modifiers
+from ..scene.modifiers_before import modifiers_read, reshaping_modifiers
 from ..scene.object_settings import Settings
 from ..scene.own_objects import is_hidden, is_posed_copy
 from ..scene.setup import armature_modifier, find_rig, rig_of
@@ -51,7 +51,7 @@ def _meshes(obj: bpy.types.Object) -> list[str]:
 
 def _modifiers(obj: bpy.types.Object) -> list[str]:
     found = []
-    before = [each.name for each in followed_modifiers(obj)]
+    before = [each.name for each in modifiers_read(obj)]
     if before:
         found.append(
             f"{listed(before)} before the Armature modifier of {obj.name}: Blender computes this "
@@ -95,6 +95,8 @@ def _own_skinning(obj: bpy.types.Object, settings: Settings) -> list[str]:
         reason = f"the vertex group {armature.vertex_group} of the Armature modifier"
     elif keys is not None and len(keys.key_blocks) > 1:
         reason = "shape keys with the curve Measured"
+    elif names := listed([each.name for each in reshaping_modifiers(obj)]):
+        reason = f"{names} before the Armature modifier with the curve Measured"
     if reason is None:
         return []
     return [

@@ -14,9 +14,15 @@ import bpy
 from ..core.deform import Deformation
 from ..scene.animation_curves import animated_paths
 from ..scene.object_settings import NativeState, Settings, settings_of
-from ..scene.setup import mixed_modifiers
+from ..scene.setup import armature_modifier, mixed_modifiers
+from ..wording import listed
 from .stack import our_modifier, our_modifiers
 from .tree_kind import Base
+
+REFUSAL_MIXED = (
+    "{names} of {obj} is mixed into the result of {armature} (Multi Modifier), which only the "
+    "display Modifier computes. Turn off Multi Modifier in {names}."
+)
 
 
 def can_be_left_on(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
@@ -28,6 +34,14 @@ def can_be_left_on(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) 
 def mixed_modifiers_of(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
     """The Armature modifiers that mix their result with that of the first one."""
     return mixed_modifiers(obj, [ours.name for ours in our_modifiers(obj)])
+
+
+def mixing_refusal(obj: bpy.types.Object) -> str | None:
+    """Why only the node modifier gives the deformation of an object, or None; cheap."""
+    armature, names = armature_modifier(obj), listed([m.name for m in mixed_modifiers_of(obj)])
+    if armature is None or not names:
+        return None
+    return REFUSAL_MIXED.format(obj=obj.name, armature=armature.name, names=names)
 
 
 def does_more(

@@ -11,6 +11,7 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.modifiers_before import signature_before
 from ..scene.named_bones import named_bones
 from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_hidden, remove_hidden
@@ -74,14 +75,13 @@ def install(
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     _require_vertices_for(examples, obj)
-    shape_keys = binding.shape_keys is not None
     base: Base = "OWN"
     if can_be_left_on(obj, armature):
         base = base_for(
             deformation,
             examples,
             masked=bool(armature.vertex_group),
-            shape_keys=shape_keys,
+            shape_varies=binding.shape_varies,
             followed=bool(binding.followed),
             forced=does_more(obj, armature, deformation),
             count_sets=partial(count_sets, deformation.influences),
@@ -104,7 +104,7 @@ def install(
         examples,
         base,
         masked=bool(mask) or inverted,
-        shape_keys=shape_keys,
+        shape_varies=binding.shape_varies,
         sets=written.sets,
         sampled=hidden is not None,
         base_is_on=all(shown.values()),
@@ -272,7 +272,8 @@ def _differs_from_others(obj: bpy.types.Object, settings: Settings, base: Base) 
 
 
 def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:
-    """What of an object's Armature modifier decides which bones move a vertex of its mesh."""
+    """What decides which bones move a vertex of an object's mesh, and where it comes from."""
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
     mask = (armature.vertex_group, armature.invert_vertex_group)
-    return armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
+    bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
+    return *bound, signature_before(obj)

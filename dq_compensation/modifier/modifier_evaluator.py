@@ -14,7 +14,7 @@ from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier
 from ..scene.temporary_copy import temporary_copy
-from .armature_base import put_back
+from .armature_base import mixed_modifiers_of, put_back
 from .installation import install, uninstall
 from .stack import our_modifier
 
@@ -57,9 +57,10 @@ def evaluate_by_modifier(
 
 
 def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:
-    """The copied node modifiers, and all modifiers after the Armature modifier."""
+    """The copied node modifiers, and all modifiers after the base."""
     armature = armature_modifier(copy)
-    modifiers = list(copy.modifiers)
+    modifiers, mixed = list(copy.modifiers), mixed_modifiers_of(copy)
     after = modifiers[modifiers.index(cast("bpy.types.Modifier", armature)) + 1 :]
+    after = [each for each in after if each not in mixed]
     ours = our_modifier(copy)
     return after if ours is None or ours in after else [*after, ours]

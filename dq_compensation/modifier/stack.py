@@ -14,13 +14,20 @@ from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import acts, modifiers_before
 from ..scene.own_objects import is_own_tree, is_palette
 from ..scene.setup import armature_modifier, mixed_modifiers
+from ..wording import listed
 from .attribute_names import MISFIT
 from .node_tree import BASE_PROPERTY
 from .tree_kind import Base
 
+# Blender moves no modifier that makes a mesh before one of these.
+_WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
 REFUSAL_LIBRARY = (
     "The mesh of {obj} is linked from another file. Enable {obj} in that file, or make object and "
     "mesh local (Object, Relations, Make Local, Selected Objects and Data)."
+)
+REFUSAL_ORIGINAL_DATA = (
+    "The modifier {names} of {obj} stands after the Armature modifier, and Blender lets no node "
+    "modifier stand before it. Apply {names}, remove it, or move it above the Armature modifier."
 )
 REFUSAL_OTHER_VERTICES = (
     "{obj} gets another number of vertices from {names} than before, so {armature} alone deforms "
@@ -84,7 +91,10 @@ def installation_refusal(obj: bpy.types.Object) -> str | None:
     """Why the node modifier cannot be added to an object that can be bound, or None."""
     if obj.library is not None or mesh_of(obj).library is not None:
         return REFUSAL_LIBRARY.format(obj=obj.name)
-    return None
+    stack, base = list(obj.modifiers), _last_of_base(obj)
+    after = stack[stack.index(base) + 1 :] if base is not None else []
+    names = listed([each.name for each in after if each.type in _WANT_ORIGINAL_DATA])
+    return REFUSAL_ORIGINAL_DATA.format(obj=obj.name, names=names) if names else None
 
 
 def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:

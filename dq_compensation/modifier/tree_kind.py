@@ -67,7 +67,7 @@ class TreeKind:
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
         swung: how many joints of MEASURED take a vertex along chords, at most.
-        shaped: whether shape keys change what is measured.
+        shaped: whether shape keys or modifiers change what is measured.
         blended: whether a vertex group blends to LINEAR.
         sampled: whether the attributes are copied from an attribute object.
         switched: whether the Armature modifier that is the base is off, in viewports or renders.
@@ -125,7 +125,7 @@ def base_for(
     examples: Examples | None,
     *,
     masked: bool,
-    shape_keys: bool,
+    shape_varies: bool,
     followed: bool,
     forced: bool,
     count_sets: Callable[[], int],
@@ -134,7 +134,7 @@ def base_for(
 
     Args:
         masked: whether the Armature modifier is limited to a vertex group.
-        shape_keys: whether the mesh has any.
+        shape_varies: whether shape keys or modifiers can change the shape before skinning.
         followed: whether modifiers before the Armature modifier make the mesh. Where they make
             other vertices than were bound, as in renders, the base deforms those, too.
         forced: whether the Armature modifier does what our own tree does not: bendy bones,
@@ -150,7 +150,7 @@ def base_for(
         return "ARMATURE"  # our own tree knows no bendy bones
     measured = isinstance(deformation.compensation, MeasuredJoints)
     # The offset depends on the position that is not masked, and on the shape before skinning.
-    if masked or (measured and shape_keys):
+    if masked or (measured and shape_varies):
         return "OWN"
     if followed:
         return "ARMATURE"
@@ -164,7 +164,7 @@ def kind_for(
     base: Base,
     *,
     masked: bool,
-    shape_keys: bool,
+    shape_varies: bool,
     sets: int,
     sampled: bool = False,
     base_is_on: bool = True,
@@ -173,7 +173,7 @@ def kind_for(
 
     Args:
         masked: whether the Armature modifier is limited to a vertex group.
-        shape_keys: whether the mesh has any.
+        shape_varies: whether shape keys or modifiers can change the shape before skinning.
         sets: how many sets of bones it has.
         sampled: whether an attribute object has its attributes.
         base_is_on: whether the Armature modifier is on, in viewports and renders.
@@ -207,7 +207,7 @@ def kind_for(
         scattered,
         measured,
         swung=swung * (method == "COMPENSATED"),
-        shaped=measured and shape_keys,
+        shaped=measured and shape_varies,
         blended=deformation.blend is not None,
         sampled=sampled,
         examples=None if examples is None else ExampleCounts.of(examples),

@@ -17,7 +17,7 @@ from .bone_influences import modifier_influences
 from .content import structure_of
 from .followed_mesh import followed_mesh, keys_through
 from .mesh import VertexGroupWeights, mesh_of, read_mesh_arrays, read_positions, read_weights
-from .modifiers_before import followed_modifiers
+from .modifiers_before import followed_modifiers, modifiers_read, reshaping_modifiers
 from .setup import armature_modifier, deformation_refusal, group_refusal, rig_of
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import example_items
@@ -31,8 +31,8 @@ def bind(
     Args:
         obj: a mesh object, original or evaluated; the original is read.
         depsgraph: where the world matrices come from; without it from the object itself.
-        follow: bind the vertices as they come into the Armature modifier; else those of the mesh
-            itself, whatever modifiers make of them.
+        follow: bind the vertices as they come into the Armature modifier now; else those of the
+            mesh itself, whatever modifiers make of them.
 
     Raises:
         BindingError: the object cannot be deformed; the message is for the panel.
@@ -40,21 +40,21 @@ def bind(
     obj = cast("bpy.types.Object", obj.original)
     if reason := deformation_refusal(obj):
         raise BindingError(reason)
-    followed = tuple(each.name for each in followed_modifiers(obj)) if follow else ()
-    if not followed:
-        return _bind(obj, obj, depsgraph, followed)
+    if not (follow and modifiers_read(obj)):
+        return _bind(obj, obj, depsgraph, follow=follow)
     modifier = armature_modifier(obj)
     with followed_mesh(obj) as holder:
         if modifier is not None and (reason := group_refusal(obj, holder, modifier)):
             raise BindingError(reason)
-        return _bind(obj, holder, depsgraph, followed)
+        return _bind(obj, holder, depsgraph, follow=follow)
 
 
 def _bind(
     obj: bpy.types.Object,
     holder: bpy.types.Object,
     depsgraph: bpy.types.Depsgraph | None,
-    followed: tuple[str, ...],
+    *,
+    follow: bool,
 ) -> Binding:
     """Bind an object to the mesh and the groups of `holder`, which may be the object itself."""
     modifier, armature, mesh = armature_modifier(obj), rig_of(obj), mesh_of(holder)
@@ -87,7 +87,8 @@ def _bind(
         group_names=tuple(group.name for group in holder.vertex_groups),
         example_items=example_items(obj),
         structure=structure_of(obj),
-        followed=followed,
+        followed=tuple(each.name for each in followed_modifiers(obj)) if follow else (),
+        reshaped=follow and bool(reshaping_modifiers(obj)),
         _mesh_arrays=read_mesh_arrays(mesh, rest),
         _weights=weights,
     )

@@ -61,6 +61,8 @@ class Binding:
         followed: the names of the modifiers before the Armature modifier that are followed: the
             vertices are those that come into the Armature modifier then. Empty where they are
             those of the mesh itself.
+        reshaped: whether modifiers before the Armature modifier may move the vertices in each
+            frame; `rest` is where they were when it was bound.
         structure: `scene.content.structure_of` the object when it was bound.
     """
 
@@ -80,6 +82,7 @@ class Binding:
     example_items: tuple[ExampleItem, ...]
     structure: Digests
     followed: tuple[str, ...]
+    reshaped: bool
     _mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     _compensations: dict[
@@ -122,6 +125,11 @@ class Binding:
             for offsets in keys.own_offsets:
                 moved |= np.einsum("ij,ij->i", offsets, offsets) > least**2
         return moved
+
+    @property
+    def shape_varies(self) -> bool:
+        """Whether shape keys or modifiers can change the shape that comes to be skinned."""
+        return self.shape_keys is not None or self.reshaped
 
     @cached_property
     def partly_masked(self) -> NDArray[np.bool_]:

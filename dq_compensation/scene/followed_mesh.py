@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .mesh import mesh_of, read_positions, read_weights
-from .modifiers_before import modifiers_before
+from .modifiers_before import followed_modifiers, modifiers_before
 from .shape_key_offsets import ShapeKeys
 from .temporary_copy import temporary_copy
 
@@ -54,7 +54,7 @@ def followed_mesh(
 
 
 def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys | None:
-    """The shape keys of an object behind the modifiers that are followed; None without any.
+    """The shape keys of an object behind the modifiers that are read; None without any.
 
     Args:
         holder: what `followed_mesh` gives.
@@ -72,7 +72,8 @@ def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys |
         with followed_mesh(current, shape) as shaped:
             return read_positions(mesh_of(shaped))
 
-    return keys and keys.through(read_positions(mesh_of(holder)), follow)
+    same = not followed_modifiers(obj)
+    return keys and keys.through(read_positions(mesh_of(holder)), follow, same_vertices=same)
 
 
 def _take_over(scene: bpy.types.Scene, current: bpy.types.Scene) -> None:

@@ -1,33 +1,41 @@
-"""The modifiers before the Armature modifier that change vertices or weights: they are followed.
+"""The modifiers before the Armature modifier: what they change, and what is followed of it.
 
-Such an object is bound to the mesh as it comes into the Armature modifier (`followed_mesh`), not to
-its own mesh.
+Where one of them changes vertices, weights or the shape, an object is bound to the mesh as it comes
+into the Armature modifier (`followed_mesh`), not to its own mesh. *Followed* are those that make
+other vertices or weights, *reshaping* those that may move vertices in each frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 import bpy
 import numpy as np
 
 from ..wording import listed
+from .animation_curves import animated_paths
 from .own_objects import is_own_tree
 from .setup import armature_modifier
 
-# Modifiers that leave every vertex what it is.
-_KEEP_VERTICES = frozenset(
-    {"ARMATURE", "CAST", "CORRECTIVE_SMOOTH", "CURVE", "DATA_TRANSFER", "DISPLACE", "HOOK"}
-    | {"LAPLACIANDEFORM", "LAPLACIANSMOOTH", "LATTICE", "MESH_CACHE", "MESH_DEFORM", "NORMAL_EDIT"}
-    | {"SHRINKWRAP", "SIMPLE_DEFORM", "SMOOTH", "SOFT_BODY", "SURFACE_DEFORM"}
-    | {"UV_PROJECT", "UV_WARP", "WARP", "WAVE", "WEIGHTED_NORMAL"}
+# Modifiers that move vertices and leave every vertex what it is.
+_DEFORM = frozenset(
+    {"CAST", "CORRECTIVE_SMOOTH", "CURVE", "DISPLACE", "HOOK", "LAPLACIANDEFORM"}
+    | {"LAPLACIANSMOOTH", "LATTICE", "MESH_CACHE", "MESH_DEFORM", "SHRINKWRAP", "SIMPLE_DEFORM"}
+    | {"SMOOTH", "SOFT_BODY", "SURFACE_DEFORM", "WARP", "WAVE"}
 )
+# Modifiers that move vertices, in each frame, and may make others, too.
+_SIMULATE = frozenset({"CLOTH", "FLUID", "MESH_SEQUENCE_CACHE", "OCEAN"})
+# Modifiers that leave every vertex what it is, and where it is.
+_KEEP_SHAPE = frozenset(
+    {"ARMATURE", "DATA_TRANSFER", "NORMAL_EDIT", "UV_PROJECT", "UV_WARP", "WEIGHTED_NORMAL"}
+)
+_SET_POSITION = "GeometryNodeSetPosition"
 # Nodes that give a geometry with the vertices that they got.
 _KEEPING_NODES = frozenset(
     {"NodeGroupInput", "NodeReroute", "GeometryNodeGroup", "GeometryNodeSwitch"}
     | {"GeometryNodeCaptureAttribute", "GeometryNodeSetID", "GeometryNodeSetMaterial"}
-    | {"GeometryNodeSetMaterialIndex", "GeometryNodeSetMeshNormal", "GeometryNodeSetPosition"}
+    | {"GeometryNodeSetMaterialIndex", "GeometryNodeSetMeshNormal", _SET_POSITION}
     | {"GeometryNodeSetShadeSmooth", "GeometryNodeStoreNamedAttribute"}
 )
 _SIMPLE = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM"})
@@ -36,6 +44,27 @@ _NOT_SETTINGS = frozenset(
     {"name", "is_active", "show_expanded", "show_in_editmode", "show_on_cage", "execution_time"}
     | {"show_render", "use_pin_to_last", "persistent_uid", "is_override_data"}
 )
+
+
+def modifiers_read(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier whose result is bound, in order; cheap.
+
+    Those that are on in the viewport and are followed, or move vertices.
+    """
+    followed, moving = followed_modifiers(obj), reshaping_modifiers(obj)
+    return [
+        each
+        for each in modifiers_before(obj)
+        if each in followed or (each in moving and each.show_viewport)
+    ]
+
+
+def reshaping_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier that may move vertices in each frame, in order.
+
+    Those that are on in the viewport or in renders. Cheap.
+    """
+    return [each for each in modifiers_before(obj) if acts(each) and _reshapes(each)]
 
 
 def followed_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
@@ -88,26 +117,54 @@ def differing_in_renders(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
 
 
 def signature_before(obj: bpy.types.Object) -> tuple[object, ...]:
-    """The value that changes with the settings of what is followed, and with the objects it uses.
+    """The value that changes with the settings of what is read, and with the objects it uses.
 
-    Empty when nothing is followed. Animated settings have their current values.
+    Empty when nothing is read. Settings that are animated have their current values where vertices
+    are followed. Modifiers that only move vertices are asked for settings that no frame changes:
+    where they move them is read in every frame, by the node tree.
     """
-    if not followed_modifiers(obj):
+    read, reshaping = modifiers_read(obj), reshaping_modifiers(obj)
+    if not (read or reshaping):
         return ()
     simplify = bpy.context.scene.render
     levels = simplify.simplify_subdivision if simplify.use_simplify else None
-    shown = [each for each in modifiers_before(obj) if each.show_viewport]
-    return (levels, *((each.type, *_settings_of(each, obj)) for each in shown))
+    followed, animated = followed_modifiers(obj), animated_paths(obj) if reshaping else {}
+    found: list[object] = [levels, bool(reshaping)]
+    for each in modifiers_before(obj) if read else ():
+        if each.show_viewport:
+            moves = each in reshaping and each not in followed
+            still = not moves or not is_animated(each, animated)
+            found.append((each.type, *(_settings_of(each, obj, places=not moves) if still else ())))
+    return tuple(found)
+
+
+def is_animated(modifier: bpy.types.Modifier, paths: Collection[str]) -> bool:
+    """Whether a setting of a modifier is among these data paths of its object."""
+    owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
+    return any(path.startswith(owner) for path in paths)
 
 
 def used_data(obj: bpy.types.Object) -> Iterator[bpy.types.ID]:
-    """The data-blocks that the followed modifiers of an object use: objects, their data, trees."""
-    for modifier in followed_modifiers(obj):
+    """The data-blocks that an edit can change what is read of an object by: objects, data, trees.
+
+    Of modifiers that only move vertices, those that no frame changes: where vertices are moved is
+    read in every frame, by the node tree.
+    """
+    followed = followed_modifiers(obj)
+    for modifier in modifiers_read(obj):
         for used in _pointers(modifier):
-            yield used
-            data = getattr(used, "data", None)
+            data = getattr(used, "data", used)
+            if modifier in followed:
+                yield used
+            elif isinstance(data, bpy.types.ID) and _changes_by_frame(data):
+                continue
             if isinstance(data, bpy.types.ID):
                 yield data
+
+
+def _changes_by_frame(data: bpy.types.ID) -> bool:
+    keys = getattr(data, "shape_keys", None)
+    return any(each is not None and bool(animated_paths(each)) for each in (data, keys))
 
 
 def _has_other_levels(modifier: bpy.types.Modifier) -> bool:
@@ -120,7 +177,16 @@ def _keeps_mesh(modifier: bpy.types.Modifier, groups: frozenset[str]) -> bool:
     if modifier.type == "NODES":
         tree = cast("bpy.types.NodesModifier", modifier).node_group
         return tree is None or _tree_keeps_mesh(tree, groups, set())
-    return modifier.type in _KEEP_VERTICES and not _transfers_weights(modifier)
+    kept = modifier.type in _KEEP_SHAPE or modifier.type in _DEFORM
+    return kept and not _transfers_weights(modifier)
+
+
+def _reshapes(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier may move vertices, in each frame to another place."""
+    if modifier.type == "NODES":
+        tree = cast("bpy.types.NodesModifier", modifier).node_group
+        return tree is not None and not _tree_keeps_shape(tree, set())
+    return modifier.type in _DEFORM or modifier.type in _SIMULATE
 
 
 def _transfers_weights(modifier: bpy.types.Modifier) -> bool:
@@ -147,7 +213,31 @@ def _tree_keeps_mesh(tree: bpy.types.NodeTree, groups: frozenset[str], seen: set
     )
 
 
-def _settings_of(modifier: bpy.types.Modifier, obj: bpy.types.Object) -> list[object]:
+def _tree_keeps_shape(tree: bpy.types.NodeTree, seen: set[str]) -> bool:
+    """Whether a tree of nodes moves no vertex and makes none."""
+    seen.add(tree.name)
+    nodes: list[Any] = list(tree.nodes)
+    moving = [
+        node
+        for node in nodes
+        if not node.mute
+        and any(o.type == "GEOMETRY" and o.is_linked for o in node.outputs)
+        and (node.bl_idname == _SET_POSITION or node.bl_idname not in _KEEPING_NODES)
+    ]
+    inner: list[Any] = [node.node_tree for node in nodes if node.type == "GROUP"]
+    return not moving and all(
+        _tree_keeps_shape(each, seen) for each in inner if each and each.name not in seen
+    )
+
+
+def _settings_of(
+    modifier: bpy.types.Modifier, obj: bpy.types.Object, *, places: bool
+) -> list[object]:
+    """The settings of a modifier, and what it uses.
+
+    Args:
+        places: where the objects are that it uses, too.
+    """
     found: list[object] = []
     for prop in modifier.bl_rna.properties:
         # To read the layers of a Data Transfer, Blender evaluates the scene.
@@ -158,7 +248,7 @@ def _settings_of(modifier: bpy.types.Modifier, obj: bpy.types.Object) -> list[ob
             found.append(sorted(held) if isinstance(held, set) else held if is_plain else held[:])
     for used in _pointers(modifier):
         found.append(used.name)
-        if isinstance(used, bpy.types.Object):
+        if places and isinstance(used, bpy.types.Object):
             found.append(_place(used, obj))
     found += [str(each) for each in _inputs(modifier)]
     return found

@@ -129,9 +129,16 @@ def evaluate(
         PoseError: a bone's matrix is not finite.
     """
     deformer = PosedDeformer.of_current_pose(binding, settings, obj, armature, matrices)
+    keys, examples = binding.shape_keys, binding.acting_examples(settings)
     if shape is None:
-        shape = binding.shape(shape_key_values(binding, settings, obj, deformer.pose))
-    elif binding.shape_keys is not None and (examples := binding.acting_examples(settings)):
-        offsets = binding.shape_keys.offsets[examples.rows]
+        values = None if keys is None else keys.values(obj)
+        if obj.show_only_shape_key:
+            examples = None
+        elif values is not None and examples is not None:
+            values[examples.rows] = 0.0
+        shape = binding.shape(values)
+    if keys is not None and examples is not None:
+        # After the modifiers that shape it: so do the nodes.
+        offsets = keys.offsets[examples.rows]
         shape = shape + np.tensordot(examples.values(deformer.pose), offsets, 1)
     return deformer(shape).astype(np.float32)

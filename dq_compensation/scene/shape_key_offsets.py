@@ -26,8 +26,8 @@ class ShapeKeys:
     one than the basis has a second row, further down, with its offset from the basis: that is what
     Blender shows when the key is pinned (Show Only Shape Key).
 
-    Where modifiers before the Armature modifier are followed, each shape goes through them: they
-    make k vertices of n. Without, k is n.
+    Where modifiers before the Armature modifier are read, each shape goes through them: they make k
+    vertices of n. Without, k is n.
 
     Attributes:
         basis: shape (k, 3), float32, object space; the reference key.
@@ -36,6 +36,7 @@ class ShapeKeys:
         key_names: the K <= m key blocks.
         pinned_row: shape (K,), int32; the row that shows a key alone.
         follow: takes a shape (n, 3) through the modifiers; None without any.
+        same_vertices: whether they only move vertices.
     """
 
     basis: NDArray[np.float32]
@@ -45,6 +46,7 @@ class ShapeKeys:
     basis_key: int
     pinned_row: NDArray[np.int32]
     follow: Follow | None = None
+    same_vertices: bool = True
 
     @classmethod
     def read(cls, obj: bpy.types.Object, weights: VertexGroupWeights) -> ShapeKeys | None:
@@ -94,13 +96,15 @@ class ShapeKeys:
         offsets = np.concatenate([rows, np.stack(extra)]) if extra else rows
         return cls(basis, basis, offsets, tuple(names), basis_key, pinned_row)
 
-    def through(self, basis: NDArray[np.float32], follow: Follow) -> ShapeKeys:
-        """The same keys behind modifiers that make other vertices.
+    def through(
+        self, basis: NDArray[np.float32], follow: Follow, *, same_vertices: bool
+    ) -> ShapeKeys:
+        """The same keys behind modifiers.
 
         Args:
             basis: shape (k, 3), behind them.
         """
-        return replace(self, basis=basis, follow=follow)
+        return replace(self, basis=basis, follow=follow, same_vertices=same_vertices)
 
     @property
     def row_count(self) -> int:
@@ -111,10 +115,11 @@ class ShapeKeys:
     def offsets(self) -> NDArray[np.float32]:
         """Shape (m, k, 3), float32, object space.
 
-        Behind modifiers each row is what its key does alone. Sums of rows are exact where modifiers
-        are linear, like Mirror and Subdivision. A key that changes the number of vertices has none.
+        Behind modifiers that make other vertices each row is what its key does alone. Sums of rows
+        are exact where modifiers are linear, like Mirror and Subdivision. A key that changes the
+        number of vertices has none. Where vertices are only moved, rows are taken as they are.
         """
-        if self.follow is None:
+        if self.follow is None or self.same_vertices:
             return self.own_offsets
         rows = np.zeros((self.row_count, *self.basis.shape), np.float32)
         for row in np.flatnonzero(self.own_offsets.any(axis=(1, 2))):

@@ -12,7 +12,7 @@ from ...errors import BindingError
 from ...lifecycle import enabling
 from ...lifecycle.reconcile import Found, State, look
 from ...scene.bind import bind
-from ...scene.modifiers_before import followed_modifiers
+from ...scene.modifiers_before import modifiers_read
 from ...scene.object_settings import settings_of
 from ...session.bindings import bindings
 from ...session.status import status_of
@@ -31,8 +31,8 @@ def find(subject: Subject) -> list[Issue]:
     if status_of(obj).failure:
         return [_issue("failed", f"Deforming {obj.name} has failed. {status_of(obj).failure}")]
     try:
-        # To read followed modifiers again, Blender sorts out all dependencies of the scene anew.
-        read = bindings.get if followed_modifiers(obj) else bind
+        # To read modifiers again, Blender sorts out all dependencies of the scene anew.
+        read = bindings.get if modifiers_read(obj) else bind
         found = look(obj, subject.depsgraph, read(obj, subject.depsgraph))
     except BindingError:
         return []
