@@ -43,27 +43,43 @@ _FORMER_PROPERTIES = (
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
+ATTRIBUTES = "attributes"
+# Of both records: the edition of the palette's tables, and the settings of the measurement.
+EDITION = "edition"
+MEASURED = "measured by"
 VERSION = "version of the add-on"
 
 
 def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
     """Remember the state that the modifier of an object has just been made for."""
     forget(obj)
-    mesh = attribute_mesh(obj)
-    if _record(mesh, CONTENT_PROPERTY) != binding.content:
-        mesh[CONTENT_PROPERTY] = json.dumps(binding.content)
-    record: dict[str, object] = dict(_state(obj, settings))
-    if settings.compensates:
-        record["measured by"] = _measuring_of(settings)
-        record["place"] = binding.object_to_armature.ravel().tolist()
-        record["extent"] = extent(binding.rest)
-        if settings.curve == "MEASURED":
-            record["joints"] = binding.measured(
-                settings.limb_axis,
-                use_mesh_joints=settings.use_mesh_joints,
-                use_ball_joints=settings.use_ball_joints,
-            ).joint_counts
+    mesh, attributes = attribute_mesh(obj), _attributes_for(obj, binding, settings)
+    written = _record(mesh, CONTENT_PROPERTY)
+    content = written | binding.content | attributes
+    if content != written:
+        mesh[CONTENT_PROPERTY] = json.dumps(content)
+    record: dict[str, object] = {**_state(obj, settings), **attributes}
+    if settings.compensates and settings.curve == "MEASURED":
+        record["joints"] = binding.measured(
+            settings.limb_axis,
+            use_mesh_joints=settings.use_mesh_joints,
+            use_ball_joints=settings.use_ball_joints,
+        ).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
+
+
+def _attributes_for(
+    obj: bpy.types.Object, binding: Binding, settings: Settings
+) -> dict[str, object]:
+    """What the attributes were written for that the modifier of an object reads."""
+    modifier, found = our_modifier(obj), dict[str, object]()
+    if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
+        found[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
+    if settings.compensates:
+        found[MEASURED] = _measuring_of(settings)
+        found["place"] = binding.object_to_armature.ravel().tolist()
+        found["extent"] = extent(binding.rest)
+    return found
 
 
 def forget(obj: bpy.types.Object) -> None:
@@ -92,12 +108,27 @@ def changed_parts(
     if not known and mesh_of(obj).library is not None:
         return ()  # made by an earlier version, in a file that cannot be written
     found = [name for name, value in _state(obj, settings).items() if known.get(name) != value]
+    written = _record(attribute_mesh(obj), CONTENT_PROPERTY)
     if has_moved(obj, settings):
         found.append(PLACE)
+    elif ATTRIBUTES not in found and _are_of_another(obj, known, written):
+        found.append(ATTRIBUTES)
     if binding is not None:
-        written = _record(attribute_mesh(obj), CONTENT_PROPERTY)
         found += [name for name, value in binding.content.items() if written.get(name) != value]
     return tuple(found)
+
+
+def _are_of_another(obj: bpy.types.Object, known: dict[str, Any], written: dict[str, Any]) -> bool:
+    """Whether the attributes of a mesh were written for another object than the one that has it.
+
+    An object may get the mesh of another one; and an undo may read a mesh as it was, and keep an
+    object in memory as it is.
+    """
+    if EDITION not in known or EDITION not in written:
+        return False  # none is read, or they are of an earlier version
+    if any(name in known and known[name] != written.get(name) for name in (EDITION, MEASURED)):
+        return True
+    return known.get("place") != written.get("place") and _is_elsewhere(obj, written)
 
 
 def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
@@ -125,9 +156,9 @@ def are_measured_alike(
         other: it shares the mesh and the armature, and has our modifier.
     """
     known, theirs = _record(other, STATE_PROPERTY), our_modifier(other)
-    if not settings.compensates or "measured by" not in known or theirs is None:
+    if not settings.compensates or MEASURED not in known or theirs is None:
         return True
-    same_settings = known["measured by"] == _measuring_of(settings)
+    same_settings = known[MEASURED] == _measuring_of(settings)
     return same_settings and base_of(theirs) == base and not _is_elsewhere(obj, known)
 
 
@@ -176,7 +207,7 @@ def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
-        "attributes": digest(sorted(attributes), len(mesh.vertices), weights),
+        ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
         BASE: digest(*_base(obj, modifier, armature)),
         VERSION: digest(TREE_VERSION),
     }

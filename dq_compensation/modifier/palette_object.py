@@ -22,7 +22,7 @@ from mathutils import Matrix
 
 from ..scene.armature import armature_of, read_skeleton
 from ..scene.bendy_segments import with_bendy_bones
-from ..scene.content import bones_digest
+from ..scene.content import bones_digest, digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
 from ..session.new_data import remember_new
@@ -41,11 +41,11 @@ from .palette_points import (
 )
 from .palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
 
-# Custom properties: of the palette object the digest and the names of its bones, and the number of
-# its vertex groups; of its mesh the edition of its tables.
+# Custom properties: of the palette object the digest and the names of its bones, and the digest of
+# what its mesh had when both were written; of its mesh the edition of its tables.
 SIGNATURE_PROPERTY = "dq_compensation_palette_state"
 NAMES_PROPERTY = "dq_compensation_palette_bones"
-GROUPS_PROPERTY = "dq_compensation_palette_groups"
+MESH_PROPERTY = "dq_compensation_palette_mesh"
 EDITION_PROPERTY = "dq_compensation_palette_edition"
 
 NODES_NAME = "DQ Compensation"
@@ -114,14 +114,22 @@ def _is_current(palette: bpy.types.Object) -> bool:
     return (
         bool(counts[0])
         and len(mesh.vertices) == point_count(counts)
-        and EDITION_PROPERTY in mesh
         and has_all_attributes(mesh)
-        and palette.get(GROUPS_PROPERTY) == len(palette.vertex_groups)
+        and palette.get(MESH_PROPERTY) == _mesh_digest(palette)
         and nodes is not None
         and not _differing(nodes, _SHOWN)
         and nodes == palette.modifiers[-1]
         and _shows_kind(nodes, _kind_of(palette, bones=_reads_bones(palette)))
     )
+
+
+def _mesh_digest(palette: bpy.types.Object) -> str:
+    """The digest of what the mesh of a palette has, for its object.
+
+    An undo may read one of them as it was, and keep the other in memory as it is.
+    """
+    counts = read_counts(mesh_of(palette)).tolist()
+    return digest(edition_of(palette), counts, len(palette.vertex_groups))
 
 
 def edition_of(palette: bpy.types.Object | None) -> str | None:
@@ -164,7 +172,6 @@ def ensure_palette(
         write_counts(mesh, np.zeros(3, np.int64))
         mesh[EDITION_PROPERTY] = secrets.token_hex(8)
     write_bones(palette, armature, known + wanted, skeleton)
-    palette[GROUPS_PROPERTY] = len(palette.vertex_groups)
     nodes = nodes_of_palette(palette)
     if nodes is None:
         nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
@@ -174,6 +181,7 @@ def ensure_palette(
     last = len(palette.modifiers) - 1
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[SIGNATURE_PROPERTY] = bones
+    palette[MESH_PROPERTY] = _mesh_digest(palette)
     remember_names(palette)
     return palette
 
@@ -190,6 +198,7 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     write_joints(palette)
     kind = _kind_of(palette, bones=bones or _reads_bones(palette))
     _show_kind(nodes, kind)
+    palette[MESH_PROPERTY] = _mesh_digest(palette)
     if not kind.is_read:
         return
     values: dict[str, object] = {

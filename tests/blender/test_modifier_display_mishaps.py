@@ -148,7 +148,7 @@ def with_envelopes(twin: bpy.types.Object) -> None:
 
 
 def elsewhere(twin: bpy.types.Object) -> None:
-    twin.location.y = 0.05
+    twin.location.y += 0.3
 
 
 @pytest.mark.parametrize("change", [with_envelopes, elsewhere])
@@ -165,6 +165,43 @@ def test_objects_that_share_a_mesh_may_be_bound_otherwise(
     pose_at_random(armature, seed=4)
     assert error(obj) <= TOLERANCE
     assert error(twin) <= TOLERANCE
+
+
+def with_another_curve(other: bpy.types.Object) -> None:
+    other.dq_compensation.curve = "FITTED"  # type: ignore[attr-defined]
+
+
+def on_another_rig(other: bpy.types.Object) -> None:
+    """The tables of its palette begin with joints that the first one does not have."""
+    rig = other.parent.copy()
+    bpy.context.scene.collection.objects.link(rig)
+    other.modifiers["Armature"].object = other.parent = rig
+    twin = other.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    twin.data = twin.data.copy()
+    twin.dq_compensation.limb_axis = "Z"  # type: ignore[attr-defined]
+    bpy.context.view_layer.update()
+    enable(twin)
+
+
+@pytest.mark.parametrize("change", [elsewhere, with_another_curve, on_another_rig])
+def test_a_mesh_that_was_written_for_another_object_is_written_anew(
+    change: Callable[[bpy.types.Object], None],
+) -> None:
+    """An undo leaves it like this, too: it may read a shared mesh, and keep an object."""
+    obj, armature = build_limb()
+    other = obj.copy()
+    other.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(other)
+    change(other)
+    bpy.context.view_layer.update()
+    enable(obj)
+    enable(other)
+    pose_limb(armature)
+    obj.data = other.data
+    check()
+    assert error(obj) <= TOLERANCE
+    assert error(other) <= TOLERANCE
 
 
 def test_weights_of_a_shared_mesh_are_followed_by_all_who_share_it() -> None:

@@ -205,6 +205,24 @@ def test_undo_after_the_palette_got_a_new_tree() -> None:
         assert error(bpy.data.objects["Limb"]) <= TOLERANCE
 
 
+def test_undo_after_the_tables_started_anew_between_two_steps() -> None:
+    """Undo reads the mesh of the palette, and keeps its object, whose nodes know how many rows."""
+    bpy.context.preferences.edit.use_global_undo = True
+    (obj,), rig = limbs(1)
+    obj.dq_compensation.limb_axis = "Z"
+    enable(obj)
+    obj.dq_compensation.limb_axis = "AUTO"
+    check()
+    assert read_counts(palette_of(rig).data)[1] == 10
+    for step in range(4):
+        obj.pass_index = step  # so that undo reads the object itself
+        bpy.ops.ed.undo_push(message=f"Step {step}")
+    for _ in range(2):
+        bpy.ops.ed.undo()
+        check()
+        assert error(bpy.data.objects["Limb"]) <= TOLERANCE
+
+
 def test_a_mesh_added_to_an_overridden_rig(tmp_path: Path) -> None:
     """Tables in a linked mesh cannot be kept: the new mesh gets a palette of this file."""
     (body, shirt), rig = limbs()

@@ -17,6 +17,8 @@ Action = Callable[[Random], str | None]
 apply."""
 
 MOST_OBJECTS = 12
+# A custom property of objects that modifiers use: they are no characters.
+HELPER_PROPERTY = "soak_helper"
 
 
 def among(rng: Random, things: Any) -> Any:
@@ -25,12 +27,15 @@ def among(rng: Random, things: Any) -> Any:
     return rng.choice(listed) if listed else None
 
 
+def shown_meshes() -> list[bpy.types.Object]:
+    """The mesh objects that users see, without what modifiers of others use."""
+    shown = [obj for obj in bpy.context.view_layer.objects if obj.type == "MESH"]
+    return [obj for obj in shown if HELPER_PROPERTY not in obj]
+
+
 def any_mesh(rng: Random) -> bpy.types.Object | None:
     """A mesh object that users see, and may change."""
-    shown = bpy.context.view_layer.objects
-    return among(
-        rng, [o for o in shown if o.type == "MESH" and not is_hidden(o) and o.library is None]
-    )
+    return among(rng, [o for o in shown_meshes() if not is_hidden(o) and o.library is None])
 
 
 def any_rig(rng: Random) -> bpy.types.Object | None:
@@ -51,7 +56,8 @@ def any_character(rng: Random) -> bpy.types.Object | None:
 
 def is_crowded() -> bool:
     """Whether there are so many objects that no more should be added."""
-    return len(bpy.context.view_layer.objects) >= MOST_OBJECTS
+    objects = [o for o in bpy.context.view_layer.objects if HELPER_PROPERTY not in o]
+    return len(objects) >= MOST_OBJECTS
 
 
 def object_mode() -> None:

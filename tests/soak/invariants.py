@@ -30,6 +30,7 @@ from tests.blender.scene_builders import evaluated_positions
 
 # In parts of the size: nodes compute in float32, and the limits of what counts as moved.
 TOLERANCE = 5e-4
+_SIMULATES = frozenset({"CLOTH", "SOFT_BODY"})
 
 _ID = TypeVar("_ID", bound=bpy.types.ID)
 
@@ -139,9 +140,9 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     ours = our_modifiers(obj)
     if len(ours) != 1:
         return [f"{obj.name}: {len(ours)} modifiers of ours, and no word of it"]
-    # NumPy knows neither what deforms before the Armature modifier nor what comes after ours.
+    # NumPy knows neither what comes after ours nor what simulates: a copy has a cache of its own.
     others = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
-    others += [each for each in modifiers_before(obj) if each.type == "DISPLACE"]
+    others += [each for each in modifiers_before(obj) if each.type in _SIMULATES]
     if any(modifier.show_viewport for modifier in others) or not obj.visible_get():
         return []
     seen.compared += 1

@@ -7,7 +7,15 @@ from random import Random
 import bpy
 
 from dq_compensation.scene.setup import find_rig
-from tests.soak.choosing import Action, any_mesh, any_rig, is_crowded, on_mesh, on_rig
+from tests.soak.choosing import (
+    Action,
+    any_mesh,
+    any_rig,
+    is_crowded,
+    on_mesh,
+    on_rig,
+    shown_meshes,
+)
 
 
 def place(rng: Random, obj: bpy.types.Object) -> str:
@@ -42,7 +50,7 @@ def duplicate(rng: Random, obj: bpy.types.Object) -> None:
 def delete(rng: Random, obj: bpy.types.Object) -> None:
     """Delete an object."""
     # A last character stays, so that there is something to do.
-    if sum(each.type == "MESH" for each in bpy.context.view_layer.objects) > 2:
+    if len(shown_meshes()) > 2:
         bpy.ops.object.delete()
 
 
@@ -65,8 +73,7 @@ def convert(rng: Random, obj: bpy.types.Object) -> None:
 def join(rng: Random, obj: bpy.types.Object) -> str | None:
     """Join another object of the same kind to one."""
     other = any_mesh(rng) if obj.type == "MESH" else any_rig(rng)
-    meshes = [each for each in bpy.context.view_layer.objects if each.type == "MESH"]
-    if other is None or other == obj or not other.visible_get() or len(meshes) < 3:
+    if other is None or other == obj or not other.visible_get() or len(shown_meshes()) < 3:
         return None
     name = other.name
     other.select_set(True)

@@ -1,0 +1,307 @@
+"""What users do with modifiers that move vertices, before and after the Armature modifier.
+
+Before it they are part of the shape at rest; after it they get what is deformed. Whatever they do,
+*Enable* moves nothing while all bones are at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import bpy
+import numpy as np
+
+from dq_compensation.lifecycle import enabling
+from dq_compensation.modifier.stack import our_modifier
+from dq_compensation.scene.modifiers_before import modifiers_before
+from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.setup import armature_modifier
+from tests.blender.enabled_scenes import check, select
+from tests.blender.scene_builders import add_mesh, evaluated_positions
+from tests.soak.choosing import HELPER_PROPERTY, Action, among, on_mesh
+
+# In parts of the size: nodes compute in float32.
+REST_TOLERANCE = 1e-4
+_MOST_BEFORE = 4
+_MOST_VERTICES = 2000
+
+_Values = tuple[Any, ...]
+# What users set of each kind; numbers are keyed, too.
+_SETTINGS: dict[str, dict[str, _Values]] = {
+    "DISPLACE": {"strength": (0.1, 0.03, -0.04), "direction": ("NORMAL", "Z", "CUSTOM_NORMAL")},
+    "CAST": {"factor": (0.2, 0.5, -0.3), "cast_type": ("SPHERE", "CYLINDER", "CUBOID")},
+    "SIMPLE_DEFORM": {
+        "factor": (0.4, -0.3, 0.1),
+        "deform_method": ("TWIST", "BEND", "TAPER", "STRETCH"),
+    },
+    "LATTICE": {"strength": (1.0, 0.5, 0.2)},
+    "HOOK": {"strength": (1.0, 0.6, 0.2)},
+    "SHRINKWRAP": {"offset": (0.02, 0.0, 0.06), "wrap_method": ("NEAREST_VERTEX", "PROJECT")},
+    "WAVE": {"height": (0.05, 0.02, 0.1), "speed": (0.1, 0.3)},
+    "CURVE": {"deform_axis": ("POS_X", "POS_Y", "NEG_X")},
+    "MESH_DEFORM": {"show_render": (True, True, False)},
+    "SURFACE_DEFORM": {"strength": (1.0, 0.4, 0.8)},
+    "NODES": {},
+}
+_AFTER = ("MULTIRES", "MULTIRES", "SOFT_BODY", "CLOTH")
+
+
+# --- what they use
+
+
+def _helper(name: str, make: Callable[[], Any]) -> bpy.types.Object:
+    """An object that modifiers use: one of each kind, which no other action chooses."""
+    known = bpy.data.objects.get(name)
+    if known is None or known.name not in bpy.context.view_layer.objects:
+        made = make()
+        known = made if isinstance(made, bpy.types.Object) else bpy.data.objects.new(name, made)
+        if not known.users_collection:
+            bpy.context.scene.collection.objects.link(known)
+        known[HELPER_PROPERTY] = True
+        known.location.x = 0.0 if isinstance(known.data, bpy.types.Curve) else 0.75
+        bpy.context.view_layer.update()
+    return known
+
+
+def _lattice() -> bpy.types.Object:
+    def make() -> bpy.types.Object:
+        data = bpy.data.lattices.new("Soak Lattice")
+        for point in list(data.points)[:4]:
+            point.co_deform.z += 0.3
+        obj = bpy.data.objects.new("Soak Lattice", data)
+        obj.scale = (1.7, 0.4, 0.4)
+        return obj
+
+    return _helper("Soak Lattice", make)
+
+
+def _empty() -> bpy.types.Object:
+    return _helper("Soak Handle", lambda: None)
+
+
+def _path() -> bpy.types.Object:
+    def make() -> bpy.types.Curve:
+        curve = bpy.data.curves.new("Soak Path", "CURVE")
+        curve.dimensions = "3D"
+        points = curve.splines.new("POLY").points
+        points.add(2)
+        places = ((0, 0, 0, 1), (0.8, 0, 0.1, 1), (1.6, 0, 0, 1))
+        for point, place in zip(points, places, strict=True):
+            point.co = place
+        return curve
+
+    return _helper("Soak Path", make)
+
+
+def _cage() -> bpy.types.Object:
+    def make() -> bpy.types.Object:
+        corners = [(x, y, z) for x in (-1.1, 1.1) for y in (-0.3, 0.3) for z in (-0.3, 0.3)]
+        faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+        return add_mesh(corners, faces, name="Soak Cage")
+
+    return _helper("Soak Cage", make)
+
+
+_USED: dict[str, tuple[str, Callable[[], bpy.types.Object]]] = {
+    "LATTICE": ("object", _lattice),
+    "HOOK": ("object", _empty),
+    "CURVE": ("object", _path),
+    "SHRINKWRAP": ("target", _cage),
+    "MESH_DEFORM": ("object", _cage),
+    "SURFACE_DEFORM": ("target", _cage),
+}
+
+
+def _tree() -> bpy.types.NodeTree:
+    """A tree of nodes that moves all vertices."""
+    tree: Any = bpy.data.node_groups.new("Soak Nodes", "GeometryNodeTree")
+    tree.interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
+    tree.interface.new_socket("Geometry", in_out="OUTPUT", socket_type="NodeSocketGeometry")
+    start, end = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
+    node = tree.nodes.new("GeometryNodeSetPosition")
+    tree.links.new(start.outputs[0], node.inputs["Geometry"])
+    tree.links.new(node.outputs[0], end.inputs[0])
+    return tree
+
+
+# --- actions
+
+
+def add_deforming(rng: Random, obj: bpy.types.Object) -> str:
+    """Add a modifier that moves vertices before the Armature modifier."""
+    kind, before = rng.choice(list(_SETTINGS)), modifiers_before(obj)
+    if len(before) >= _MOST_BEFORE or len(obj.data.vertices) > _MOST_VERTICES:
+        return f"not {kind}"
+    added: Any = _put_before(rng, obj, kind)
+    if kind in _USED:
+        setattr(added, _USED[kind][0], _USED[kind][1]())
+    if kind == "HOOK":
+        added.falloff_type = "NONE"
+        count = len(obj.data.vertices)
+        added.vertex_indices_set(list(range(count // 4, count // 2)))
+    elif kind == "NODES":
+        added.node_group = _tree()
+    elif kind in ("SHRINKWRAP", "DISPLACE") and obj.vertex_groups and rng.random() < 0.5:
+        added.vertex_group = rng.choice(list(obj.vertex_groups)).name
+    _change(rng, added)
+    if kind in ("MESH_DEFORM", "SURFACE_DEFORM"):
+        bind = "meshdeform_bind" if kind == "MESH_DEFORM" else "surfacedeform_bind"
+        getattr(bpy.ops.object, bind)(modifier=added.name)
+        _shape_helper(rng, _cage())
+    elif kind == "HOOK":
+        _empty().location.z += 0.05
+    other = rng.choice((None, None, "MIRROR", "SUBSURF"))
+    if other is not None and all(each.type != other for each in obj.modifiers):
+        beside = _put_before(rng, obj, other)
+        if isinstance(beside, bpy.types.SubsurfModifier):
+            beside.levels = beside.render_levels = 1
+        return f"{kind} and {other}"
+    return kind
+
+
+def _put_before(rng: Random, obj: bpy.types.Object, kind: str) -> bpy.types.Modifier:
+    armature = armature_modifier(obj)
+    place = obj.modifiers.find(armature.name) if armature is not None else 0
+    added = obj.modifiers.new(kind.title(), kind)
+    obj.modifiers.move(len(obj.modifiers) - 1, rng.randint(0, place))
+    return added
+
+
+def change_deforming(rng: Random, obj: bpy.types.Object) -> str | None:
+    """Change, key or hide a modifier that moves vertices, or change or delete what it uses."""
+    own = our_modifier(obj)
+    modifier = among(rng, [m for m in obj.modifiers if m.type in _SETTINGS and m != own])
+    if modifier is None:
+        return None
+    used = _USED[modifier.type][1]() if modifier.type in _USED else None
+    what = rng.choice(("set", "set", "key", "key", "hide", "shape", "move", "delete"))
+    if what == "set":
+        _change(rng, modifier)
+    elif what == "key":
+        _key(rng, modifier)
+    elif what == "hide":
+        modifier.show_viewport = not modifier.show_viewport
+    elif used is None:
+        return None
+    elif what == "shape":
+        _shape_helper(rng, used)
+    elif what == "move":
+        used.location.z += rng.choice((0.05, -0.05))
+        if rng.random() < 0.3:
+            used.keyframe_insert("location", frame=rng.randint(1, 6))
+    elif rng.random() < 0.3:
+        bpy.data.objects.remove(used)
+    return f"{what} {modifier.name}"
+
+
+def _change(rng: Random, modifier: Any) -> None:
+    if modifier.type == "NODES":
+        if modifier.node_group is not None:
+            offset = _offset(modifier)
+            if offset is not None:
+                offset.default_value = (0.0, rng.choice((0.05, -0.03)), rng.choice((0.0, 0.04)))
+        return
+    name, values = rng.choice(list(_SETTINGS[modifier.type].items()))
+    setattr(modifier, name, rng.choice(values))
+
+
+def _key(rng: Random, modifier: Any) -> None:
+    """Animate the first setting: a number."""
+    if modifier.type == "NODES":
+        offset = _offset(modifier) if modifier.node_group is not None else None
+        for frame in (1, 6) if offset is not None else ():
+            offset.default_value = (0.0, 0.0, rng.choice((0.0, 0.03, 0.06)))
+            offset.keyframe_insert("default_value", frame=frame)
+        return
+    name, values = next(iter(_SETTINGS[modifier.type].items()))
+    if isinstance(values[0], float):
+        for frame in (1, 6):
+            setattr(modifier, name, rng.choice(values))
+            modifier.keyframe_insert(name, frame=frame)
+
+
+def _offset(modifier: Any) -> Any:
+    nodes = [n for n in modifier.node_group.nodes if n.bl_idname == "GeometryNodeSetPosition"]
+    return nodes[0].inputs["Offset"] if nodes else None
+
+
+def _shape_helper(rng: Random, used: bpy.types.Object) -> None:
+    data: Any = used.data
+    if isinstance(data, bpy.types.Mesh):
+        rng.choice(list(data.vertices)).co.z += 0.1
+        data.update()
+    elif isinstance(data, bpy.types.Lattice):
+        rng.choice(list(data.points)).co_deform.z += 0.2
+        data.update_tag()
+    elif isinstance(data, bpy.types.Curve):
+        rng.choice(list(data.splines[0].points)).co.z += 0.1
+        data.update_tag()
+
+
+def add_after(rng: Random, obj: bpy.types.Object) -> str:
+    """Add a modifier after the Armature modifier that wants the mesh as it is, or simulates."""
+    kind = rng.choice(_AFTER)
+    known = any(each.type in _AFTER for each in obj.modifiers)
+    if known or len(obj.data.vertices) > _MOST_VERTICES:
+        return f"not {kind}"
+    added = obj.modifiers.new(kind.title(), kind)
+    if kind == "MULTIRES" and obj.data.users == 1 and rng.random() < 0.7:
+        bpy.ops.object.multires_subdivide(modifier=added.name)
+    return kind
+
+
+def at_rest(rng: Random, obj: bpy.types.Object) -> str | None:
+    """Put the bones at rest, disable an object and enable it: none of that moves a vertex."""
+    settings, rig = settings_of(obj), armature_modifier(obj)
+    by_example = settings.method == "SPHERICAL_JOINT_BY_EXAMPLE" and len(settings.examples)
+    # An example may act at rest. What the panel says, is left out.
+    if rig is None or by_example or not obj.visible_get():
+        return None
+    if settings.enabled and (enabling.problem_of(obj) or enabling.notes_of(obj)):
+        return None
+    frame, was_enabled = bpy.context.scene.frame_current, settings.enabled
+    posed = [each for each in bpy.data.armatures if each.pose_position == "POSE"]
+    # Where simulations begin.
+    bpy.context.scene.frame_set(1)
+    try:
+        for armature in posed:
+            armature.pose_position = "REST"
+        check()
+        shown = evaluated_positions(obj) if was_enabled else None
+        enabling.disable(obj)
+        check()
+        rest = evaluated_positions(obj)
+        select(obj)
+        if bpy.ops.dqc.enable.poll():
+            bpy.ops.dqc.enable()
+        check()
+        after = evaluated_positions(obj)
+    finally:
+        for armature in posed:
+            armature.pose_position = "POSE"
+        bpy.context.scene.frame_set(frame)
+    del rng
+    for verb, positions in (("Enable", after), ("Disable", shown)):
+        if positions is not None:
+            _require_alike(obj, verb, positions, rest)
+    return f"{settings_of(obj).method}, {', '.join(each.type for each in obj.modifiers)}"
+
+
+def _require_alike(obj: bpy.types.Object, verb: str, one: Any, other: Any) -> None:
+    stack = ", ".join(each.type for each in obj.modifiers)
+    assert one.shape == other.shape, f"{obj.name}: {verb} at rest changes the mesh ({stack})"
+    if len(one):
+        size = max(float(np.ptp(other, axis=0).max()), 1e-3)
+        off = float(np.linalg.norm(one - other, axis=1).max()) / size
+        sentence = f"{obj.name}: {verb} at rest moves vertices by {off:.2g} of the size ({stack})"
+        assert not off > REST_TOLERANCE, sentence
+
+
+DEFORMING_ACTIONS: tuple[tuple[int, Action], ...] = (
+    (4, on_mesh(add_deforming)),
+    (5, on_mesh(change_deforming)),
+    (1, on_mesh(add_after)),
+    (5, on_mesh(at_rest)),
+)
