@@ -95,14 +95,17 @@ def test_a_full_disk_is_told_and_leaves_nothing(
 def test_a_compressed_file_that_does_not_fit_on_a_disk(
     command: CommandLine, limb_file: Path, tmp_path: Path, output: str
 ) -> None:
-    """Blender reports success for what it writes, all but the last page of 4 KB."""
+    """Blender reports success for what it writes, all but the last pages of 4 KB.
+
+    How well a file can be compressed varies by less than a page.
+    """
     source = save_limb(tmp_path / "compressed.blend", compress=True)
     written = tmp_path / "written.blend"
     assert command("enable", "--file", source, "--output", written).code == 0
     folder = tmp_path / "disk"
     folder.mkdir()
     pages = sum(-(-path.stat().st_size // 4096) for path in (source, written))
-    with disk_of(4 * (pages - 1), folder):
+    with disk_of(4 * (pages - 2), folder):
         path = Path(shutil.copy(source, folder / "limb.blend"))
         target = folder / output
         where = ("--in-place",) if target == path else ("--output", target)
