@@ -89,8 +89,14 @@ def _handler_step(event: str, handler: Callable[..., object]) -> Step:
     return Step(
         f"{handler.__name__} from {event}",
         partial(functions.append, handlers.persistent(handler)),
-        partial(functions.remove, handler),
+        partial(_remove, functions, handler),
     )
+
+
+def _remove(functions: list[Callable[..., object]], handler: Callable[..., object]) -> None:
+    # Another script may have cleared the list.
+    if handler in functions:
+        functions.remove(handler)
 
 
 def _do_nothing() -> None:

@@ -54,7 +54,7 @@ WAYS: dict[str, dict[str, str | bool]] = {
     "LINEAR": {"method": "LINEAR"},
     "DUAL_QUATERNION": {"method": "DUAL_QUATERNION"},
     FITTED: {"method": "COMPENSATED", "curve": "FITTED"},
-    MEASURED: {"method": "COMPENSATED"},
+    MEASURED: {"method": "COMPENSATED", "use_ball_joints": False},
     BALL_JOINTS: {"method": "COMPENSATED", "use_ball_joints": True},
     MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
     JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},

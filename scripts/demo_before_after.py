@@ -173,7 +173,6 @@ def main() -> int:
             cast("bpy.types.ViewLayer", bpy.context.view_layer).objects.active = body
             body.select_set(True)
             bpy.ops.dqc.enable()
-            cast("Any", body).dq_compensation.use_ball_joints = True
         with tempfile.TemporaryDirectory() as folder:
             pictures = []
             for _, pose, framing in wanted:

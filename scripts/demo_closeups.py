@@ -14,7 +14,7 @@ from dq_compensation.core.deform import Method
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
-from dq_compensation.scene.object_settings import Settings
+from dq_compensation.scene.object_settings import Settings, settings_of
 from dq_compensation.viewport.characters import Characters
 from human_poses import NamedPose, apply_pose
 
@@ -91,11 +91,12 @@ class Row:
 
 
 class Studio:
-    """Poses a character, deforms it on the GPU as the viewport does, draws and measures it."""
+    """Poses a new character, deforms it on the GPU as the viewport does, draws and measures it."""
 
     def __init__(self, mesh_object: bpy.types.Object, armature_object: bpy.types.Object) -> None:
         self.mesh_object = mesh_object
         self.armature_object = armature_object
+        settings_of(mesh_object).use_ball_joints = True  # as Enable does
         self._characters = Characters()
         bpy.context.view_layer.update()
         self._binding: Binding = bind(mesh_object, bpy.context.evaluated_depsgraph_get())

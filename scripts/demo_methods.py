@@ -35,14 +35,12 @@ QUALITY = 88
 
 
 def pictures() -> dict[str, Image.Image]:
-    """The picture of each method, and of COMPENSATED with *Ball Joints*, on the GPU; by names."""
+    """Each method, and COMPENSATED without *Ball Joints*, on the GPU; by names of pictures."""
     studio = Studio(*build_human("default"))
-    settings = settings_of(studio.mesh_object)
-    settings.use_ball_joints = False
     rows = _rows(studio)
     found = {method.lower(): strip(rows, method) for method in METHODS}
-    settings.use_ball_joints = True
-    return found | {"ball_joints": strip(_rows(studio), "COMPENSATED")}
+    settings_of(studio.mesh_object).use_ball_joints = False
+    return found | {"no_ball_joints": strip(_rows(studio), "COMPENSATED")}
 
 
 def _rows(studio: Studio) -> list[Row]:

@@ -110,8 +110,8 @@ NEWEST_ONLY = (
     # The command line: options, and files that api writes. What Blender reads and saves stays.
     "tests/blender/test_command_line_page.py*",
     "tests/blender/test_command_line_stops.py*",
-    "tests/blender/test_command_line_files.py::test_a_full_disk*",
     "tests/blender/test_command_line_files.py::test_caches_are*",
+    "tests/blender/test_full_disks.py::test_a_full_disk*",
     "tests/blender/test_command_line_files.py::test_correctives_and*",
     # Weights that are computed in NumPy.
     "tests/blender/test_compensation_weights.py::test_the_start_from_the_transitions*",

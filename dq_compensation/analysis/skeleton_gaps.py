@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
+from .skin_limbs import Limbs
 
 # A bone counts on a vertex from this share on, as compensation does next to nothing below it; and
 # a pair from so many vertices on: a ring of a thin finger has no fewer.
@@ -18,6 +19,9 @@ _NEAR = 0.2
 # Where no end touches, the shared vertices lie around the joint, which is the child's head. They
 # are nearer to it than to the parent's head by this factor; siblings are equally far.
 _NEARER = 0.6
+# Cosine of the angle from a bone to the head of the one that continues it, where no end touches: 45
+# degrees. The bones of a face lie elsewhere: in front of the head.
+_AHEAD = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +32,9 @@ class Gap:
         parent: the index of the bone that it continues.
         vertices: shape (k,), int32; those that both move.
         touches: whether it starts where the parent ends; otherwise the weights show the joint.
-        distance: between their heads; the nearest of several parents that fit is taken.
+        distance: between their heads; where tails say nothing, and from the child's head to the
+            middle of the vertices: neighbours are as near, but share skin beside the joint. The
+            nearest of several parents that fit is taken.
     """
 
     child: int
@@ -41,7 +47,7 @@ class Gap:
 def find_gaps(
     positions: NDArray[np.floating],
     influences: Influences,
-    skeleton: Skeleton,
+    limbs: Limbs,
     sides: NDArray[np.integer],
 ) -> list[Gap]:
     """The bones that should have another parent, each with the one that fits best.
@@ -49,16 +55,20 @@ def find_gaps(
     Both bones of a gap are on one limb: never left and right. A bone that starts at the end of
     another one fits best. Where no end touches, the bone needs to be without a parent that moves
     vertices (fingers side by side under one hand are right), and has to go on in the direction that
-    leads from its parent's head to its own, unless the parent is in the middle of the body.
+    leads from its parent's head to its own, unless the parent is in the middle of the body. Where
+    tails say nothing, ends touch by chance; but the parent has to lead to the bone.
 
     Args:
         positions: shape (n, 3), armature space.
+        limbs: of the bones, on these positions.
         sides: shape (B,), -1 left, 1 right, 0 the middle.
     """
+    skeleton, by_skin = limbs.skeleton, limbs.by_skin
     pairs = _shared_vertices(influences, skeleton)
     used = np.zeros(skeleton.bone_count, np.bool_)
     used[influences.bones[influences.weights > 0.0]] = True
     has_parent = _has_ancestor(skeleton, used)
+    lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)
     best: dict[int, Gap] = {}
     for (one, other), vertices in pairs.items():
         if sides[one] * sides[other] < 0:
@@ -66,11 +76,15 @@ def find_gaps(
         centre = positions[vertices].mean(axis=0)
         for child, parent in ((one, other), (other, one)):
             nearness = _nearness(skeleton, child, parent, centre)
-            touches = _touches(skeleton, child, parent)
+            touches = not by_skin[child] and _touches(skeleton, lengths, child, parent)
+            touches &= not by_skin[parent]
             on_one_limb = sides[parent] == 0 or _goes_on(skeleton, child, parent)
+            on_one_limb &= not by_skin[child] or leads_to(skeleton, child, parent)
             if not touches and (has_parent[child] or nearness > _NEARER or not on_one_limb):
                 continue
             apart = np.linalg.norm(skeleton.heads[child] - skeleton.heads[parent])
+            if by_skin[child]:
+                apart += np.linalg.norm(skeleton.heads[child] - centre)
             gap = Gap(child, parent, vertices, touches, float(apart))
             if child not in best or _rank(gap) > _rank(best[child]):
                 best[child] = gap
@@ -123,9 +137,8 @@ def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.boo
     return found
 
 
-def _touches(skeleton: Skeleton, child: int, parent: int) -> bool:
-    """Whether the child starts where the parent ends."""
-    lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)
+def _touches(skeleton: Skeleton, lengths: NDArray[np.floating], child: int, parent: int) -> bool:
+    """Whether the child starts where the parent ends; lengths of the bones: shape (B,)."""
     apart = np.linalg.norm(skeleton.heads[child] - skeleton.tails[parent])
     return bool(apart <= _NEAR * min(lengths[child], lengths[parent]))
 
@@ -140,6 +153,13 @@ def _goes_on(skeleton: Skeleton, child: int, parent: int) -> bool:
     """Whether the child points away from the parent's head."""
     way = skeleton.heads[child] - skeleton.heads[parent]
     return bool(way @ (skeleton.tails[child] - skeleton.heads[child]) > 0.0)
+
+
+def leads_to(skeleton: Skeleton, child: int, parent: int) -> bool:
+    """Whether the parent points to the child's head."""
+    way = skeleton.heads[child] - skeleton.heads[parent]
+    along = skeleton.tails[parent] - skeleton.heads[parent]
+    return bool(way @ along > _AHEAD * np.linalg.norm(way) * np.linalg.norm(along))
 
 
 def _without_cycles(skeleton: Skeleton, candidates: list[Gap]) -> list[Gap]:

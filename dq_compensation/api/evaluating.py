@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bake.frames import frame_kept, offsets_memory
+from ..bake.source import REFUSAL_REST
 from ..errors import BindingError, UserError
 from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
+from ..scene.armature import armature_of
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.modifiers_before import modifiers_before
@@ -63,7 +65,8 @@ def evaluate(
             and what to do.
         PoseError: a bone's matrix is not finite.
         RuntimeError: 'GPU' in a session without one.
-        UserError: an unknown method or evaluator, or a factor that is not from 0 to 1.
+        UserError: an unknown method or evaluator, a factor that is not from 0 to 1, or an armature
+            in Rest Position.
     """
     _require_choices(method, factor, evaluator)
     depsgraph = depsgraph or bpy.context.evaluated_depsgraph_get()
@@ -163,8 +166,11 @@ def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
 
     Raises:
         BindingError: it cannot be deformed, or Blender leaves it out.
+        UserError: its armature is in Rest Position.
     """
     binding = bind(obj, depsgraph)
+    if armature_of(rig_of(obj)).pose_position == "REST":
+        raise UserError(REFUSAL_REST.format(armature=rig_of(obj).name))
     if not obj.evaluated_get(depsgraph).is_evaluated:
         raise BindingError(REFUSAL_NOT_EVALUATED.format(obj=obj.name))
     return binding

@@ -105,7 +105,7 @@ def changed_settings(obj: bpy.types.Object, values: Mapping[str, Any]) -> Genera
     """
     _require_values(obj, values)
     chosen: Any = settings_of(obj)
-    before = {name: getattr(chosen, name) for name in values}
+    before = {name: getattr(chosen, name) for name in values if chosen.is_property_set(name)}
     known = status_of(obj).problem
     try:
         _write(chosen, values)
@@ -116,6 +116,8 @@ def changed_settings(obj: bpy.types.Object, values: Mapping[str, Any]) -> Genera
             raise BindingError(problem)
     except BaseException:
         _write(chosen, before)
+        for name in values.keys() - before.keys():
+            chosen.property_unset(name)
         enabling.settings_changed(obj)
         raise
 

@@ -8,6 +8,7 @@ import bpy
 
 from ..errors import BindingError, UserError
 from ..lifecycle import enabling
+from ..lifecycle.new_characters import settings_of_a_new_character
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_hidden, is_posed_copy
 from ..scene.setup import find_rig
@@ -43,7 +44,8 @@ def skinned_meshes(scene: bpy.types.Scene | None = None) -> list[bpy.types.Objec
 def enable(obj: bpy.types.Object, **settings: Unpack[SettingValues]) -> None:
     """Deform an object from now on, as the operator *Enable* does; harmless when it is enabled.
 
-    The preferences for new characters do not act: a script does the same on every computer.
+    A new character gets *Ball Joints*. The preferences for new characters do not act: a script does
+    the same on every computer.
 
     Args:
         settings: of the object, by their names; see `CharacterSettings`.
@@ -55,7 +57,8 @@ def enable(obj: bpy.types.Object, **settings: Unpack[SettingValues]) -> None:
     obj = mesh_object(obj)
     if reason := enabling.linked_refusal(obj):
         raise UserError(reason)
-    with interrupts_wait(), changed_settings(obj, settings):
+    new = settings_of_a_new_character(obj, by_script=True)
+    with interrupts_wait(), changed_settings(obj, settings), new:
         before = settings_of(obj).is_enabled
         depsgraph = bpy.context.evaluated_depsgraph_get()
         if before:

@@ -14,6 +14,8 @@ from ..analysis.corrective_joints import CorrectiveJoint
 from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.key_writing import keys_refusal
+from ..scene.object_settings import Settings
+from ..wording import listed
 from .action_poses import action_joints
 from .bake_reports import CorrectiveReport
 from .bake_targets import BakeOnto
@@ -39,6 +41,10 @@ _COPIES_IN_MEMORY = 6
 
 REFUSAL_NO_JOINT = (
     "{obj} has no joint at which vertices follow two deforming bones, so nothing can be corrected."
+)
+REFUSAL_MESH_JOINTS = (
+    "The joints of {obj} are found from the mesh alone, at {bones}. Shape keys follow how a bone "
+    "turns in its parent, and these bones lack their parents: press Check and Parent Bones first."
 )
 REFUSAL_MEMORY = (
     "{count} shape keys need about {size:.1f} GB of memory. Choose fewer bones or angles, or turn "
@@ -149,7 +155,7 @@ def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]
         return example_joints(source.obj, source.binding)
     names = list(options.bones) or joints_that_matter(source.binding)
     if not names:
-        raise UserError(REFUSAL_NO_JOINT.format(obj=source.obj.name))
+        raise UserError(_no_joint(source))
     if options.mirror:
         names = with_mirrored(names, source.binding.skeleton)
     names = deforming_names(source.obj, names)
@@ -163,6 +169,16 @@ def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]
         twists=options.twists,
         both_ways=options.both_ways,
     )
+
+
+def _no_joint(source: Source) -> str:
+    """Why no bone is chosen where the user has chosen none."""
+    obj, binding = source.obj, source.binding
+    bones = binding.measured(Settings.of(obj).limb_axis).bones_of_mesh_joints
+    if not len(bones):
+        return REFUSAL_NO_JOINT.format(obj=obj.name)
+    names = [binding.skeleton.names[bone] for bone in bones]
+    return REFUSAL_MESH_JOINTS.format(obj=obj.name, bones=listed(names))
 
 
 def require_correctives(

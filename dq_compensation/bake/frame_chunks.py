@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,8 +103,11 @@ def write_chunk(chunk: FrameChunk, path: Path) -> None:
         arrays[f"values_{number}"] = character.values
         arrays[f"unreached_{number}"] = character.unreached
         arrays[f"made_from_{number}"] = np.str_(json.dumps(character.made_from))
-    with written_whole(path) as file:
-        np.savez(file, **arrays)
+    # Not `numpy.savez`: where a disk is full, it leaves an archive open, which complains later.
+    with written_whole(path) as file, ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.save(part, array, allow_pickle=False)
 
 
 def read_chunk(path: Path) -> FrameChunk:

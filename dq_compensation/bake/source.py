@@ -42,7 +42,7 @@ REFUSAL_PINNED = (
     "{obj} shows one shape key alone. Turn off Solo Active Shape Key below the list of shape keys "
     "(in Blender 4.2: Shape Key Lock)."
 )
-REFUSAL_REST = "{armature} is in Rest Position. Switch it to Pose Position to bake its poses."
+REFUSAL_REST = "{armature} is in Rest Position, which has no poses. Switch it to Pose Position."
 REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
 
 

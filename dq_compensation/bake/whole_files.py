@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -24,7 +25,9 @@ def written_whole(path: Path) -> Generator[BinaryIO]:
     Raises:
         FileError: the file cannot be written.
     """
-    with beside(path) as unfinished, unfinished.open("xb") as file:
+    # Read and write: into a file for writing alone, NumPy writes with C's buffer, and does not hear
+    # when the last part of it fails.
+    with beside(path) as unfinished, unfinished.open("x+b") as file:
         yield file
 
 
@@ -55,7 +58,8 @@ def beside(path: Path) -> Generator[Path]:
         with suppress(OSError):
             _sync(target.parent)
     except OSError as error:
-        raise FileError(cannot_write(path, error.strerror or str(error))) from error
+        needed = sys.maxsize if error.errno == errno.ENOSPC else 0
+        raise FileError(cannot_write(path, error.strerror or str(error), needed)) from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -84,15 +88,24 @@ def _take_over(old: Path, new: Path) -> None:
     shutil.copymode(old, new)
 
 
-def cannot_write(path: Path, reason: str) -> str:
-    """Why a file could not be written."""
-    try:
-        free = shutil.disk_usage(path.resolve().parent).free
-    except OSError:
-        free = _LITTLE_SPACE
-    if free < _LITTLE_SPACE:
+def cannot_write(path: Path, reason: str, needed: int = 0) -> str:
+    """Why a file could not be written.
+
+    Args:
+        needed: about how many bytes it would have.
+    """
+    free = free_space(path)
+    if free is not None and free < max(needed, _LITTLE_SPACE):
         return f"{path} cannot be written: its disk is full, {free / 1000:.0f} KB are left."
     return f"{path} cannot be written: {reason}."
+
+
+def free_space(path: Path) -> int | None:
+    """The bytes that are left on the disk of a file; None where the system does not say."""
+    try:
+        return shutil.disk_usage(path.resolve().parent).free
+    except OSError:
+        return None
 
 
 def _sync(path: Path) -> None:

@@ -14,9 +14,13 @@ import bpy
 from ..bake.whole_files import beside, cannot_write
 from ..errors import FileError
 from ..wording import listed
+from .blend_structure import PLAIN, ZSTANDARD, is_whole
 
-# How the bytes of a .blend file begin: as they are, and compressed by Zstandard or gzip.
-_PLAIN, _ZSTANDARD, _GZIP = b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+# How the bytes of a .blend file begin that is compressed as Blender 2 did it.
+_GZIP = b"\x1f\x8b"
+
+# More than a disk reserves at a time.
+_MORE = 1_000_000
 
 # "BLENDER-v402" up to Blender 4, "BLENDER17-01v0500" from 5 on.
 _PLAIN_VERSION = re.compile(rb"BLENDER(?:[-_][vV](\d)(\d\d)|\d\d-\d\dv(\d\d)(\d\d))")
@@ -99,7 +103,7 @@ def saved_to(target: Path, source: Path) -> Generator[None]:
     Raises:
         FileError: it cannot be written.
     """
-    compress = _beginning(source).startswith((_ZSTANDARD, _GZIP))
+    compress = _beginning(source).startswith((ZSTANDARD, _GZIP))
     yield
     with beside(target) as unfinished:
         try:
@@ -112,9 +116,29 @@ def saved_to(target: Path, source: Path) -> Generator[None]:
                 compress=compress,
             )
         except RuntimeError as error:
+            # Of a write that failed Blender reports what it did last, "No such file or directory".
+            reason = f"Blender's message is {_reason(str(error))!r}"
+            needed = source.stat().st_size
+            raise FileError(cannot_write(target, reason, needed)) from error
+        finally:
             # Blender writes under a name of its own first.
             unfinished.with_name(f"{unfinished.name}@").unlink(missing_ok=True)
-            raise FileError(cannot_write(target, _reason(str(error)))) from error
+        _require_whole(unfinished, target)
+
+
+def _require_whole(written: Path, target: Path) -> None:
+    """Blender reports success for compressed files of which a full disk took a part.
+
+    Raises:
+        OSError: the disk takes no more.
+        FileError: it is not whole for another reason.
+    """
+    if is_whole(written):
+        return
+    # Another write that fails says why.
+    with written.open("ab") as file:
+        file.write(bytes(_MORE))
+    raise FileError(cannot_write(target, "a part of what Blender has written is missing"))
 
 
 def _beginning(path: Path) -> bytes:
@@ -136,7 +160,7 @@ def _beginning(path: Path) -> bytes:
 
 def _reading_failure(path: Path, beginning: bytes, message: str) -> str:
     """Why Blender cannot read a file."""
-    if not beginning.startswith((_PLAIN, _ZSTANDARD, _GZIP)):
+    if not beginning.startswith((PLAIN, ZSTANDARD, _GZIP)):
         return f"{path} is not a .blend file."
     written = _PLAIN_VERSION.match(beginning)
     if written is not None:

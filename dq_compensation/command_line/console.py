@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import TextIO
 
+from ..errors import FileError
 from .exit_codes import StoppedError
 
 PROGRAM = "dq_compensation"
@@ -41,16 +42,20 @@ class Console:
 
         Raises:
             StoppedError: nobody reads it any more, as behind ``| head``.
+            FileError: it goes to a file that cannot be written.
         """
         try:
             self.output.write(f"{text}\n")
             self.output.flush()
-        except BrokenPipeError as error:
+        except OSError as error:
             # What is not written yet goes nowhere; otherwise closing would fail, too.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.output.fileno())
             os.close(nowhere)
-            raise StoppedError from error
+            if isinstance(error, BrokenPipeError):
+                raise StoppedError from error
+            reason = error.strerror or str(error)
+            raise FileError(f"The standard output cannot be written: {reason}.") from error
 
 
 def complain(text: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import api
 from ..bake.chunk_merging import CACHE_FORMATS
-from ..bake.whole_files import beside
+from ..bake.whole_files import written_whole
 from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.animation_curves import animated_paths
@@ -113,7 +113,7 @@ def _evaluate(run: Run, obj: bpy.types.Object, target: Path) -> ObjectFacts:
         factor=run.arguments.factor,
         progress=run.progress,
     )
-    with beside(target) as unfinished, unfinished.open("wb") as file:
+    with written_whole(target) as file:
         np.save(file, positions)
     run.console.say(f"Wrote {counted(len(frames), 'frame')} of {obj.name} to {target}")
     return {"name": obj.name_full, "frames": frames, "vertices": positions.shape[1]}

@@ -46,10 +46,10 @@ class Influences:
         """Collect (vertex, bone, weight) triples into normalised rows.
 
         The order of a vertex's triples becomes its blending order; otherwise they may come in any
-        order. Weights that are not finite or not positive are dropped; several weights of one bone
-        on one vertex are added; what is nothing in float32 beside the vertex's other weights is
-        dropped; equal weights keep the order of their bones. A vertex whose weights sum to
-        `MIN_WEIGHT_SUM` or less gets none.
+        order. Weights that are not positive are dropped; several weights of one bone on one vertex
+        are added; what is nothing in float32 beside the vertex's other weights is dropped; equal
+        weights keep the order of their bones. A vertex gets none where its weights sum to
+        `MIN_WEIGHT_SUM` or less, or where one of them is not finite: Blender leaves it alone.
 
         Args:
             vertices: shape (m,), vertex indices below `vertex_count`.
@@ -57,8 +57,11 @@ class Influences:
             weights: shape (m,).
         """
         weights = np.asarray(weights, dtype=np.float64)
-        keep = np.isfinite(weights) & (weights > 0.0)
-        vertices = np.asarray(vertices)[keep].astype(np.int64)
+        vertices = np.asarray(vertices)
+        broken = np.zeros(vertex_count, np.bool_)
+        broken[vertices[~np.isfinite(weights)]] = True
+        keep = (weights > 0.0) & ~broken[vertices]
+        vertices = vertices[keep].astype(np.int64)
         bones = np.asarray(bones)[keep].astype(np.int64)
         weights = weights[keep]
         sums = np.bincount(vertices, weights=weights, minlength=vertex_count)

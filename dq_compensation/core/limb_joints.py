@@ -104,9 +104,10 @@ class LimbJoints:
         return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
 
     @cached_property
-    def of_mesh(self) -> bytes:
-        """Tells which joints of the mesh there are: equal for equal ones of one skeleton."""
-        return np.stack((self.children, self.parents))[:, self.bone_count :].tobytes()
+    def identity(self) -> bytes:
+        """Tells which joints and limbs there are: equal for equal ones of one skeleton."""
+        of_mesh = np.stack((self.children, self.parents))[:, self.bone_count :]
+        return of_mesh.tobytes() + np.stack((self.forth, self.back)).tobytes()
 
     def posed(self, pose: Pose) -> PosedJoints:
         """The joints in a pose: between the start of the child and the end of the parent."""

@@ -133,9 +133,14 @@ class MeasuredJoints:
     @property
     def joint_counts(self) -> tuple[int, int]:
         """How many joints any vertex is compensated at: of the hierarchy, and of the mesh."""
+        of_mesh = len(self.bones_of_mesh_joints)
+        return len(np.unique(self.joints[self.rows])) - of_mesh, of_mesh
+
+    @property
+    def bones_of_mesh_joints(self) -> NDArray[np.int32]:
+        """The bones at whose heads vertices are compensated at a joint of the mesh."""
         found = np.unique(self.joints[self.rows])
-        of_mesh = int(np.count_nonzero(found >= self.limbs.bone_count))
-        return len(found) - of_mesh, of_mesh
+        return self.limbs.children[found[found >= self.limbs.bone_count]]
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:

@@ -37,7 +37,7 @@ from .body_tree import Paths, body_parents
 from .influences import Influences
 from .limb_joints import SHORTEST_RAY, LimbJoints, hinge_confidence
 from .pose import Pose
-from .skeleton import LimbAxis, Skeleton
+from .skeleton import LimbAxis, Skeleton, depths
 from .vectors import cross, dots, extent, smooth_step, unit_or
 
 # How many joints swing a vertex, at most.
@@ -55,6 +55,9 @@ _CERTAIN = 0.95
 _SMALLEST = 0.07
 # Amounts fade to nothing here: at 90 degrees that is 0.4 % of the distance from the joint.
 _LEAST = 0.004
+# Cosines of the angle between two bones: below the first a limb ends there, above the second it
+# goes on straight.
+_BENT, _STRAIGHT = 0.8, 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +71,11 @@ class SwingJoints:
         axes: shape (S, 3), unit, along the child's limb: turning about it is twist.
         joints: shape (n, s), int32, rows of the above; 0 in unused places. s is 1 to SWINGS: as
             many as any vertex needs.
-        amounts: shape (n, s), k of each, 0 to 1/4, of the dtype of the positions, falling from
-            left to right. With c the strongest k that is left out, at least `_LEAST`, they are
-            k - c^4 / k^3: 0 where two change places.
+        amounts: shape (n, s), of each k (1 - max(c / g, m / k)^4), 0 to 1/4, of the dtype of the
+            positions, falling from left to right. The joints with the largest g = k l^2 count, l
+            the length of the limb behind the joint: long limbs (thighs) swing far, short bones
+            between them and the trunk (hips, collarbones) do not. c is the largest g that is left
+            out, so that an amount is 0 where two joints change places. m is `_LEAST`.
         hinged: shape (n,), 0 to 1, the share of pairs of bones that are of one limb: the sum of
             w_i w_j (1 - c_ij), over that of w_i w_j.
     """
@@ -110,8 +115,9 @@ class SwingJoints:
         amounts = amounts * (1.0 - smooth_step(apart / reach, _NEAR, _FAR))
         seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
         used, rows = np.unique(joints[seen], return_inverse=True)
+        gains = amounts[seen] * _limb_lengths(limbs, parents, axes)[joints[seen]] ** 2
         found, counting = _strongest(
-            len(positions), vertices[seen], rows.reshape(-1), amounts[seen]
+            len(positions), vertices[seen], rows.reshape(-1), amounts[seen], gains
         )
         slots = max(1, int(np.count_nonzero(counting.any(axis=0))))
         return cls(
@@ -242,22 +248,47 @@ def _strongest(
     vertices: NDArray[np.intp],
     joints: NDArray[np.intp],
     amounts: NDArray[np.float64],
+    gains: NDArray[np.float64],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The joints (n, SWINGS) with the largest amounts, and what counts of these."""
-    order = np.lexsort((-amounts, vertices))
-    vertices, joints, amounts = vertices[order], joints[order], amounts[order]
+    """The joints (n, SWINGS) with the largest gains, and what counts of the amounts of these."""
+    order = np.lexsort((-gains, vertices))
+    vertices, joints = vertices[order], joints[order]
+    amounts, gains = amounts[order], gains[order]
     counts = np.bincount(vertices, minlength=count)
     place = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
-    left_out = np.full(count, _LEAST)
+    left_out = np.zeros(count)
     next_one = place == SWINGS
-    left_out[vertices[next_one]] = amounts[next_one]
+    left_out[vertices[next_one]] = gains[next_one]
     taken = place < SWINGS
-    vertices, place, amounts = vertices[taken], place[taken], amounts[taken]
+    vertices, place, joints = vertices[taken], place[taken], joints[taken]
+    amounts, gains = amounts[taken], gains[taken]
     found = np.zeros((count, SWINGS), np.int32)
-    found[vertices, place] = joints[taken]
+    found[vertices, place] = joints
     counting = np.zeros((count, SWINGS))
-    counting[vertices, place] = amounts - left_out[vertices] ** 4 / amounts**3
-    return found, counting
+    lost = np.maximum(left_out[vertices] / gains, _LEAST / amounts)
+    counting[vertices, place] = amounts * (1.0 - lost**4)
+    falling = np.argsort(-counting, axis=1, kind="stable")
+    return np.take_along_axis(found, falling, 1), np.take_along_axis(counting, falling, 1)
+
+
+def _limb_lengths(
+    limbs: LimbJoints, parents: NDArray[np.int32], axes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Shape (B,), how far the limb behind each joint goes on straight.
+
+    It is the length of the bone, and what the longest of its children adds: that child's, less the
+    more it is bent.
+    """
+    skeleton = limbs.skeleton
+    lengths = np.maximum(np.linalg.norm(skeleton.tails - skeleton.heads, axis=1), 1e-30)
+    straight = smooth_step(-dots(limbs.back, axes), _BENT, _STRAIGHT)
+    further = np.zeros(len(lengths))
+    for bone in np.argsort(-depths(parents)):
+        lengths[bone] += further[bone]
+        above = parents[bone]
+        if above >= 0:
+            further[above] = max(further[above], straight[bone] * lengths[bone])
+    return lengths
 
 
 def _reach(skeleton: Skeleton, parents: NDArray[np.int32]) -> NDArray[np.float64]:

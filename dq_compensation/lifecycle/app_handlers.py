@@ -17,7 +17,8 @@ from .before_undo import part_from_new_data
 def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if not final_render_runs() and any_enabled():
         forget_removed()
-        following.follow(depsgraph)
+        # Without a window nothing is dragged, and no timer looks again.
+        following.follow(depsgraph, patient=not bpy.app.background)
         _drop_removed()
 
 
@@ -41,10 +42,7 @@ def _after_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
     if not any_enabled() or (final_render_runs() and not bpy.app.background):
         return
     forget_removed()
-    if is_playing():
-        following.follow_playing(depsgraph)
-    else:
-        following.follow(depsgraph, patient=False)
+    following.follow_frame(depsgraph, playing=is_playing())
     _drop_removed()
 
 

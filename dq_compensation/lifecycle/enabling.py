@@ -19,7 +19,7 @@ from ..session.status import forget_status, status_of
 from ..viewport.capability import drawing_refusal
 from .following import flush, reconcile_now
 from .native_display import restore
-from .new_characters import coming_display, settings_of_the_preferences
+from .new_characters import coming_display, settings_of_a_new_character
 from .reconcile import State, look, reconcile
 from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier
 
@@ -96,7 +96,7 @@ def enable_all(
     refused: list[str] = []
     for obj in objects:
         try:
-            with settings_of_the_preferences(obj):
+            with settings_of_a_new_character(obj):
                 _begin(obj, depsgraph)
         except BindingError as error:
             refused.append(str(error))

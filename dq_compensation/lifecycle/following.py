@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import compress
 
 import bpy
+import numpy as np
 
 from ..modifier.factor_driver import keep_factor
 from ..modifier.installation import remove_unused
 from ..modifier.own_trees import mark_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.stack import our_modifier, surplus_vertices
+from ..scene.attributes import read_property
 from ..scene.modifiers_before import modifiers_before, used_data
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_palette, keep_apart
@@ -34,6 +37,7 @@ from ..session.status import (
     keep_statuses,
     tag_redraw,
 )
+from .movement import is_changed_by_frame
 from .native_display import restore, show_to_camera
 from .posing import forget_poses, only_posed
 from .reconcile import State, follow_native_display, reconcile
@@ -42,6 +46,9 @@ from .replacement import let_pass
 # Seconds until what was moving is looked at again.
 CHECK_AGAIN_AFTER = 0.3
 
+# The types of data-blocks that a script may edit before a frame so that it concerns us; their
+# objects come with them.
+_EDITED_IN_FRAMES = ("MESH", "ARMATURE", "LATTICE", "CURVE", "NODETREE", "SCENE")
 # The session_uid of every mesh that was edited since its objects were reconciled.
 _edited: set[int] = set()
 # Of every object that something was left for later for.
@@ -100,15 +107,53 @@ def follow(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> None:
         follow_modes()
 
 
-def follow_playing(depsgraph: bpy.types.Depsgraph) -> None:
-    """The same for a frame that plays: only what animation does not change counts."""
-    _let_pass(depsgraph)
-    if any(map(depsgraph.id_type_updated, ("MESH", "ARMATURE", "SCENE"))):
-        _reconcile_named(_changes(depsgraph, playing=True), depsgraph, patient=True)
+def follow_frame(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> None:
+    """The same for a new frame, which changes no weights, no bones at rest and no mesh.
+
+    What animation changes is read where it acts. So flags are looked at, and no contents: what a
+    script has edited comes with flags that animation does not set.
+
+    Args:
+        playing: leave to the end of the playback what an animation can move or switch.
+    """
+    changes = _edits_in_frame(depsgraph, playing=playing)
+    if playing:
+        _let_pass(depsgraph)
+    else:
+        check_soon()
+        changes.named.update(
+            obj.session_uid for obj in enabled_objects() if is_changed_by_frame(obj)
+        )
+        if changes.used:
+            _note_followed(changes.used)
+    _reconcile_named(changes, depsgraph, patient=playing)
+    if not playing:
+        follow_modes()
+
+
+def _edits_in_frame(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> _Changes:
+    """What a script has edited before a frame: see `posing` for the flags that tell."""
+    changes, updates = _Changes(), depsgraph.updates
+    if not any(map(depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
+        return changes
+    flags = np.stack(
+        [
+            read_property(updates, f"is_updated_{flag}", np.bool_)
+            for flag in ("geometry", "shading", "transform")
+        ]
+    )
+    # What a script edits has all flags or, as what is renamed or linked anew, none.
+    edited = flags.all(axis=0) | ~flags.any(axis=0)
+    for update in compress(updates, edited) if edited.any() else ():
+        if not only_posed(update, depsgraph):
+            _note(update, changes, playing=playing)
+    return changes
 
 
 def _reconcile_named(changes: _Changes, depsgraph: bpy.types.Depsgraph, *, patient: bool) -> None:
     named, everything = changes.named, changes.everything
+    if changes.trees:
+        _mark_edited_trees()
     if not patient:
         named |= _waiting
     if everything or named:
@@ -126,13 +171,11 @@ def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
                 let_pass(obj, passing=passing)
 
 
-def _changes(depsgraph: bpy.types.Depsgraph, *, playing: bool = False) -> _Changes:
+def _changes(depsgraph: bpy.types.Depsgraph) -> _Changes:
     changes = _Changes()
     for update in depsgraph.updates:
         if not only_posed(update, depsgraph):
-            _note(update, changes, playing=playing)
-    if changes.trees:
-        _mark_edited_trees()
+            _note(update, changes, playing=False)
     return changes
 
 

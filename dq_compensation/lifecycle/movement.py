@@ -6,14 +6,22 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..modifier.stack import our_modifier
+from ..scene.animation_curves import animated_paths
 from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.mesh import mesh_of
+from ..scene.modifiers_before import followed_modifiers
 from ..scene.setup import find_rig, rig_of
 from ..session.status import seconds_since_change, status_of
 
 # Seconds without a change until weights that are being painted are read: a stroke must not stall.
 STROKE_RESTS_AFTER = 0.25
+# The animated paths of an object that decide how it is deformed.
+_DEFORMING = ("modifiers[", "dq_compensation.", "vertex_groups")
+_FACTOR = "dq_compensation.factor"
+# What rounding adds to a place from frame to frame.
+_STILL = 1e-5
 _PAINT_MODES = frozenset({"WEIGHT_PAINT", "VERTEX_PAINT", "TEXTURE_PAINT", "SCULPT"})
 
 
@@ -35,6 +43,34 @@ def is_still_moving(obj: bpy.types.Object) -> bool:
     status, place = status_of(obj), object_to_armature(obj, rig_of(obj))
     before, status.last_place = status.last_place, place
     return before is None or not np.array_equal(place, before)
+
+
+def is_changed_by_frame(obj: bpy.types.Object) -> bool:
+    """Whether a frame may change how an object is to be deformed, or has moved it by its armature.
+
+    The factor is read by a driver on our modifier, shape keys by Blender.
+    """
+    if has_moved_with_frame(obj) or followed_modifiers(obj):
+        return True
+    data, ours = obj.animation_data, our_modifier(obj)
+    if data is None or not (data.action or len(data.nla_tracks) or len(data.drivers) > 1):
+        return False
+    deforming = (path for path in animated_paths(obj) if path.startswith(_DEFORMING))
+    driven = "" if ours is None else f'modifiers["{bpy.utils.escape_identifier(ours.name)}"]'
+    return any(path != _FACTOR and not (driven and path.startswith(driven)) for path in deforming)
+
+
+def has_moved_with_frame(obj: bpy.types.Object) -> bool:
+    """Whether an object has moved by its armature since the last frame that was looked at."""
+    rig, status = find_rig(obj), status_of(obj)
+    if rig is None:
+        return False
+    place = np.array(rig.matrix_world.inverted_safe() @ obj.matrix_world)
+    before = status.frame_place
+    if before is not None and np.abs(place - before).max() <= _STILL:
+        return False
+    status.frame_place = place
+    return True
 
 
 def are_bones_being_renamed(obj: bpy.types.Object) -> bool:

@@ -3,7 +3,8 @@
 Blender names all objects of an evaluation. A mesh object that was only evaluated again, because it
 depends on something else, comes with changed geometry and nothing else; what the user edits or
 moves comes with more, or with no flag at all. An armature comes with every flag in each pose: its
-place and its bones at rest are compared with those of the last evaluation.
+place and its bones at rest are compared with those of the last evaluation. Without any flag comes
+one that has drivers, as Rigify's have, or whose bones were renamed: their names are compared.
 """
 
 from __future__ import annotations
@@ -22,15 +23,19 @@ from ..scene.setup import broken_pose
 _rigs: dict[int, tuple[object, ...]] = {}
 # By the session_uid of an armature: what poses do not change.
 _armatures: dict[int, tuple[object, ...]] = {}
+# By the session_uid of an armature: the names of its bones.
+_names: dict[int, tuple[object, ...]] = {}
 
 
 def only_posed(update: bpy.types.DepsgraphUpdate, depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether nothing has happened to a data-block but a pose that needs no other look at it."""
     changed = update.id.original
+    if isinstance(changed, bpy.types.Armature):
+        if update.is_updated_geometry:
+            return not _is_new(_armatures, changed, _shape(changed))
+        return not _is_new(_names, changed, tuple(changed.bones.keys()))
     if not update.is_updated_geometry:
         return False
-    if isinstance(changed, bpy.types.Armature):
-        return not _is_new(_armatures, changed, _shape(changed))
     if not isinstance(changed, bpy.types.Object):
         return False
     if changed.type == "ARMATURE":
@@ -60,6 +65,7 @@ def forget_poses() -> None:
     """Take the next pose of every armature for an edit."""
     _rigs.clear()
     _armatures.clear()
+    _names.clear()
 
 
 def _place(rig: bpy.types.Object) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import bpy
 
 from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import acts, modifiers_before
+from ..scene.modifiers_before import acts, followed_modifiers, modifiers_before
 from ..scene.own_objects import is_own_tree, is_palette
 from ..scene.setup import armature_modifier, mixed_modifiers
 from ..wording import listed
@@ -100,8 +100,12 @@ def installation_refusal(obj: bpy.types.Object) -> str | None:
 def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:
     """How many vertices the node modifier gets more than it was made for, or fewer; 0: it fits.
 
-    It lets such a mesh pass and marks it: modifiers before it can do anything.
+    It lets such a mesh pass and marks it: modifiers that are followed can do anything. Without any,
+    the mesh is not read: where Blender subdivides it on the graphics card, reading lets the
+    processor do it, too.
     """
+    if not followed_modifiers(obj):
+        return 0
     evaluated, ours = obj.evaluated_get(depsgraph), our_modifier(obj)
     if depsgraph.mode != "VIEWPORT":
         return 0  # renders have settings of their own

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.compensation import PublishedCompensation
+from ..core.compensation import Compensation, PublishedCompensation
 from ..core.deform import Deformation
 from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
@@ -172,7 +172,7 @@ def _of_influences(
 
 
 def _behind_armature_modifier(
-    binding: Binding, compensation: PublishedCompensation | MeasuredJoints
+    binding: Binding, compensation: Compensation
 ) -> tuple[NDArray[np.floating], SwingJoints | None]:
     """The amounts and swings where only deformed vertices arrive: without what is not known then.
 

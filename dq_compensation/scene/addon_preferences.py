@@ -19,6 +19,8 @@ ColourMap = Literal["VIRIDIS", "CIVIDIS", "MAGMA"]
 NEW = "new_"
 FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints", "use_ball_joints")
 """The settings of an object that a preference gives to new characters: `new_method` and so on."""
+UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True}
+"""What new characters get in place of the default of objects, which older files count on."""
 
 
 class Preferences(Protocol):
@@ -48,7 +50,7 @@ def settings_of_new_characters() -> dict[str, Any]:
     """The settings that the user has chosen for new characters, by their names."""
     chosen = _chosen()
     if chosen is None:
-        return {}
+        return UNLIKE_OLD_CHARACTERS
     return {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.mesh_joints import mesh_parents
+from ..analysis.skin_limbs import Limbs
 from ..core.bendy_bones import segment_influences
 from ..core.compensation import Curve, PublishedCompensation
 from ..core.deform import RULES, Deformation
@@ -261,8 +262,12 @@ class Binding:
         if known is not None and same_place(known[0], to_armature, extent(self.rest)):
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
-        of = (rest, self.influences, self.skeleton, limb_axis)
-        parents = self._mesh_parents(rest, limb_axis) if use_mesh_joints else None
+        skeleton, parents = self.skeleton, None
+        if use_mesh_joints:
+            limbs = Limbs.of(rest, self.influences, skeleton, limb_axis)
+            parents = mesh_parents(rest, self.influences, limbs, self._bone_sides)
+            skeleton = limbs.joined(parents) if limbs.by_skin.any() else skeleton
+        of = (rest, self.influences, skeleton, limb_axis)
         if curve == "MEASURED":
             sides = self._bone_sides if ball_joints else None
             found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints, sides=sides)
@@ -270,10 +275,6 @@ class Binding:
             found = PublishedCompensation.of(*of, curve, parents)
         self._compensations[key] = (to_armature, found)
         return found
-
-    def _mesh_parents(self, rest: NDArray[np.float32], limb_axis: LimbAxis) -> NDArray[np.int32]:
-        """The bones that continue one another on the mesh; `rest` is in armature space."""
-        return mesh_parents(rest, self.influences, self.skeleton, self._bone_sides, limb_axis)
 
     @cached_property
     def _bone_sides(self) -> NDArray[np.int8]:

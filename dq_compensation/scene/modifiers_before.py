@@ -123,14 +123,15 @@ def signature_before(obj: bpy.types.Object) -> tuple[object, ...]:
     are followed. Modifiers that only move vertices are asked for settings that no frame changes:
     where they move them is read in every frame, by the node tree.
     """
-    read, reshaping = modifiers_read(obj), reshaping_modifiers(obj)
+    before = modifiers_before(obj)
+    read, reshaping = (modifiers_read(obj), reshaping_modifiers(obj)) if before else ([], [])
     if not (read or reshaping):
         return ()
     simplify = bpy.context.scene.render
     levels = simplify.simplify_subdivision if simplify.use_simplify else None
     followed, animated = followed_modifiers(obj), animated_paths(obj) if reshaping else {}
     found: list[object] = [levels, bool(reshaping)]
-    for each in modifiers_before(obj) if read else ():
+    for each in before if read else ():
         if each.show_viewport:
             moves = each in reshaping and each not in followed
             still = not moves or not is_animated(each, animated)

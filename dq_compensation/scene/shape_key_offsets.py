@@ -35,6 +35,7 @@ class ShapeKeys:
         own_offsets: shape (m, n, 3), float32, object space; before modifiers.
         key_names: the K <= m key blocks.
         pinned_row: shape (K,), int32; the row that shows a key alone.
+        object_name: for messages.
         follow: takes a shape (n, 3) through the modifiers; None without any.
         same_vertices: whether they only move vertices.
     """
@@ -45,6 +46,7 @@ class ShapeKeys:
     key_names: tuple[str, ...]
     basis_key: int
     pinned_row: NDArray[np.int32]
+    object_name: str
     follow: Follow | None = None
     same_vertices: bool = True
 
@@ -94,7 +96,7 @@ class ShapeKeys:
                 pinned_row[index] = len(names) + len(extra)
                 extra.append((points - basis) * mask)
         offsets = np.concatenate([rows, np.stack(extra)]) if extra else rows
-        return cls(basis, basis, offsets, tuple(names), basis_key, pinned_row)
+        return cls(basis, basis, offsets, tuple(names), basis_key, pinned_row, obj.name)
 
     def through(
         self, basis: NDArray[np.float32], follow: Follow, *, same_vertices: bool
@@ -183,11 +185,16 @@ class ShapeKeys:
             return own
         shape = self.follow(own)
         if shape.shape != self.basis.shape:
-            raise BindingError(
-                f"With these shape keys, the modifiers before the Armature modifier make "
-                f"{len(shape)} vertices, and {len(self.basis)} without."
-            )
+            raise BindingError(self.other_count(len(shape)))
         return shape
+
+    def other_count(self, count: int) -> str:
+        """Why a shape cannot be deformed that has another number of vertices than the basis."""
+        return (
+            f"With its shape keys, {self.object_name} gets {count} vertices from the modifiers "
+            f"before the Armature modifier, and {len(self.basis)} without. Apply these modifiers, "
+            "or set the shape keys to 0."
+        )
 
 
 def shape_key_signature(mesh: bpy.types.Mesh) -> tuple[object, ...]:

@@ -42,6 +42,7 @@ class Status:
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
         misfit: the frame and the surplus of vertices for which followed modifiers were read last.
+        frame_place: shape (4, 4), A^-1 O in the last frame that moved the object by its armature.
         last_place: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
     """
 
@@ -57,6 +58,7 @@ class Status:
     example_result: str | None = None
     key_values: NDArray[np.float32] | None = None
     misfit: tuple[float, int] | None = None
+    frame_place: NDArray[np.float64] | None = None
     last_place: NDArray[np.float64] | None = None
 
 

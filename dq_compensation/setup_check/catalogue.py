@@ -15,10 +15,13 @@ from .checks import (
     bone_orientation,
     bone_scale,
     example_supports,
+    mesh_placement,
+    mirrored_names,
     mirrored_weights,
     multi_modifier,
     object_scale,
     parenting,
+    refusal,
     shape_keys,
     shared_joints,
     stale_binding,
@@ -31,6 +34,8 @@ from .issue import Check, Issue
 from .subject import Subject
 
 CHECKS: tuple[Check, ...] = (
+    mesh_placement.CHECK,
+    refusal.CHECK,
     bone_scale.CHECK,
     object_scale.CHECK,
     parenting.CHECK,
@@ -50,6 +55,7 @@ CHECKS: tuple[Check, ...] = (
     baked_bones.CHECK,
     stale_binding.CHECK,
     mirrored_weights.CHECK,
+    mirrored_names.CHECK,
 )
 
 # The key of the issue that stands for a check that could not be made.

@@ -18,6 +18,7 @@ from ..scene.attributes import AttributeType, read_attribute
 from ..scene.bone_influences import modifier_influences
 from ..scene.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
 from ..scene.setup import armature_modifier
+from .evidence.misplacement import Misplacement, find_misplacement
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +107,15 @@ class Subject:
         """Shape (n, 3), `rest` in armature space; None where there is no `object_to_armature`."""
         matrix = self.object_to_armature
         return None if matrix is None else transformed_points(matrix, self.rest)
+
+    @cached_property
+    def misplacement(self) -> Misplacement | None:
+        """How the mesh object was moved off its rig; None where it fits, or without an armature.
+
+        What is measured between skin and bones says nothing where it was.
+        """
+        positions, to_armature = self.rest_in_armature, self.object_to_armature
+        skeleton, influences = self.skeleton, self.influences
+        if positions is None or to_armature is None or skeleton is None or influences is None:
+            return None
+        return find_misplacement(self.obj, to_armature, positions, influences, skeleton)

@@ -14,6 +14,7 @@ from ..scene.addon_preferences import (
     MAX_CROWD_MEGABYTES,
     MAX_FIGURES,
     NEW,
+    UNLIKE_OLD_CHARACTERS,
 )
 from ..session.crowd_figures import crowd_changed
 from ..session.status import tag_redraw
@@ -29,10 +30,11 @@ COLOUR_MAPS = (
 
 
 def _as_of_objects(name: str) -> Any:
-    """A setting of objects as a preference: with its choices, limits and default."""
+    """A setting of objects as a preference: with its choices, limits and, mostly, default."""
     setting: Any = DQCompensationSettings.__annotations__[name]
-    left_out = {"update", "override"}
-    return setting.function(**{k: v for k, v in setting.keywords.items() if k not in left_out})
+    keywords = {k: v for k, v in setting.keywords.items() if k not in {"update", "override"}}
+    keywords["default"] = UNLIKE_OLD_CHARACTERS.get(name, keywords["default"])
+    return setting.function(**keywords)
 
 
 def _redraw(_owner: object, _context: Context) -> None:

@@ -9,6 +9,7 @@ from bl_ui.utils import PresetPanel
 from bpy.types import Context, Menu, Object, Operator, Panel
 
 from ..lifecycle import enabling
+from ..lifecycle.new_characters import coming_settings
 from ..scene.object_settings import settings_of
 from ..scene.targets import target_meshes
 from ..session.settings_writing import writing_settings
@@ -77,17 +78,18 @@ enables nothing"""
 
 
 def copy_settings(source: Object, target: Object) -> list[str]:
-    """Give the settings of an object to another one.
+    """Give the settings of an object, or those that it gets when it is enabled, to another one.
 
     Returns:
         a sentence for each vertex group that the other one does not have: it keeps its own.
     """
     given: Any = settings_of(source)
     settings: Any = settings_of(target)
+    coming = coming_settings(source)
     missing = []
     with writing_settings():
         for name in _SHARED:
-            setattr(settings, name, getattr(given, name))
+            setattr(settings, name, coming.get(name, getattr(given, name)))
         for name in _GROUPS:
             group = getattr(given, name)
             if not group or group in target.vertex_groups:

@@ -125,15 +125,15 @@ def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
 
 
 class SharedPose:
-    """The pose of one armature along one choice of limb directions, for all its meshes.
+    """The pose of one armature, for all its meshes.
 
     Attributes:
         number: rises when the pose has changed.
     """
 
-    def __init__(self, binding: Binding, settings: Settings) -> None:
+    def __init__(self, binding: Binding) -> None:
         self.skeleton = binding.skeleton
-        self.pose_palette = PosePalette(self.skeleton, settings.limb_axis)
+        self.pose_palette = PosePalette(self.skeleton)
         self.pose = Pose.rest(binding.skeleton)
         self.number = 0
         self._matrices: NDArray[np.float64] | None = None
@@ -200,7 +200,7 @@ class Characters:
     def __init__(self) -> None:
         self._characters: dict[int, Character] = {}
         self._references: dict[int, Character] = {}
-        self._poses: dict[tuple[int, str], SharedPose] = {}
+        self._poses: dict[int, SharedPose] = {}
         # Those that were read in the current drawing; None outside of one.
         self._read: set[SharedPose] | None = None
 
@@ -237,7 +237,7 @@ class Characters:
         rig = rig_of(obj)
         armature = rig.evaluated_get(depsgraph)
         settings = settings or Settings.of(evaluated)
-        shared = self._shared_pose(binding, settings)
+        shared = self._shared_pose(binding)
         if self._read is None or shared not in self._read:
             shared.read(binding, rig, depsgraph)
             if self._read is not None:
@@ -258,7 +258,7 @@ class Characters:
         if reference is None or reference.binding is not character.binding:
             reference = self._references[obj.session_uid] = character.twin()
         armature = rig_of(obj).evaluated_get(depsgraph)
-        shared = self._shared_pose(character.binding, settings)
+        shared = self._shared_pose(character.binding)
         reference.update(obj.evaluated_get(depsgraph), armature, settings, shared)
         return reference
 
@@ -277,8 +277,8 @@ class Characters:
             del self._characters[uid]
         self.drop_references(object_uids)
         armatures = {character.binding.armature_uid for character in self._characters.values()}
-        for key in [key for key in self._poses if key[0] not in armatures]:
-            del self._poses[key]
+        for uid in [uid for uid in self._poses if uid not in armatures]:
+            del self._poses[uid]
 
     def clear(self) -> None:
         """Free everything."""
@@ -286,9 +286,8 @@ class Characters:
         self._references.clear()
         self._poses.clear()
 
-    def _shared_pose(self, binding: Binding, settings: Settings) -> SharedPose:
-        key = (binding.armature_uid, settings.limb_axis)
-        shared = self._poses.get(key)
+    def _shared_pose(self, binding: Binding) -> SharedPose:
+        shared = self._poses.get(binding.armature_uid)
         if shared is None or not shared.serves(binding.skeleton):
-            shared = self._poses[key] = SharedPose(binding, settings)
+            shared = self._poses[binding.armature_uid] = SharedPose(binding)
         return shared

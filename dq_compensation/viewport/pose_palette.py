@@ -10,7 +10,7 @@ from ..core.bendy_bones import limb_straightness
 from ..core.dual_quaternion import rotate_vectors
 from ..core.limb_joints import LimbJoints
 from ..core.pose import Pose
-from ..core.skeleton import LimbAxis, Skeleton
+from ..core.skeleton import Skeleton
 from .gpu_objects import new_texture, new_uniform_buffer, update_uniform_buffer
 from .kernels import PosePaletteLayout
 from .shader_building import PALETTE_BLOCK_TEXELS, TEXTURE_WIDTH
@@ -25,16 +25,14 @@ class PosePalette:
 
     Args:
         skeleton: of the armature.
-        limb_axis: along which its limbs point.
     """
 
-    def __init__(self, skeleton: Skeleton, limb_axis: LimbAxis = "AUTO") -> None:
+    def __init__(self, skeleton: Skeleton) -> None:
         self._skeleton = skeleton
-        self._limb_directions = skeleton.limb_directions(limb_axis)[skeleton.bone_of_row]
         self._pose: Pose | None = None
         self._scaled = False
         self._frame = 0
-        # By layout, and by the joints of the mesh, which meshes of one armature mostly share.
+        # By layout, and by joints and limbs, which meshes of one armature mostly share.
         self._packed: dict[tuple[PosePaletteLayout, bytes], _PackedPose] = {}
 
     @property
@@ -74,19 +72,25 @@ class PosePalette:
         return count * layout.stride > PALETTE_BLOCK_TEXELS
 
     def bind(
-        self, shader: GPUShader, layout: PosePaletteLayout, joints: LimbJoints | None = None
+        self,
+        shader: GPUShader,
+        layout: PosePaletteLayout,
+        joints: LimbJoints | None = None,
+        limb_directions: NDArray[np.floating] | None = None,
     ) -> None:
         """Give the pose to a bound shader that was compiled for `layout` and `in_texture`.
 
         Args:
             joints: of the armature's bones, for `JOINTS_LAYOUT`.
+            limb_directions: shape (B, 3), of the bones, for a layout with limbs.
         """
-        key = (layout, b"" if joints is None else joints.of_mesh)
+        limbs = b"" if limb_directions is None else limb_directions.tobytes()
+        key = (layout, limbs if joints is None else joints.identity)
         packed = self._packed.get(key)
         if packed is None:
             # Those of meshes that have changed since are not used any more.
             recent = {k: p for k, p in self._packed.items() if p.frame >= self._frame - 1}
-            packed = _PackedPose(layout, self._skeleton, self._limb_directions, joints)
+            packed = _PackedPose(layout, self._skeleton, limb_directions, joints)
             self._packed = recent | {key: packed}
         packed.bind(shader, self.pose, self._frame)
 
@@ -102,14 +106,16 @@ class _PackedPose:
         self,
         layout: PosePaletteLayout,
         skeleton: Skeleton,
-        limb_directions: NDArray[np.float64],
+        limb_directions: NDArray[np.floating] | None,
         joints: LimbJoints | None,
     ) -> None:
-        count = len(limb_directions) if joints is None else len(joints.heads)
+        count = skeleton.row_count if joints is None else len(joints.heads)
         used = count * layout.stride
         self._layout = layout
         self._skeleton = skeleton
-        self._limb_directions = limb_directions
+        self._limb_directions = None
+        if limb_directions is not None:
+            self._limb_directions = limb_directions[skeleton.bone_of_row]
         self._joints = joints
         self._in_texture = used > PALETTE_BLOCK_TEXELS
         size = row_count(used) * TEXTURE_WIDTH if self._in_texture else PALETTE_BLOCK_TEXELS
@@ -155,6 +161,7 @@ class _PackedPose:
             rows[:, place : place + 3] = pose.matrices[:, :3]
             place += 3
         if layout.limb:
+            assert limb_directions is not None
             if pose.any_scaled:
                 rows[:, place, :3] = rotate_vectors(pose.rotations, limb_directions)
             else:

@@ -19,6 +19,7 @@ import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from numpy.typing import NDArray
 
+from ..core.compensation import PublishedCompensation
 from ..core.deform import Deformation
 from ..core.limb_joints import LimbJoints
 from ..core.measured_joints import MeasuredJoints
@@ -191,7 +192,7 @@ class DeformedMesh:
             swung=bool(swing_samplers),
         )
         shader.bind()
-        palette.bind(shader, layout)
+        palette.bind(shader, layout, limb_directions=_limb_directions(deformation))
         if joints is not None:
             palette.bind(shader, JOINTS_LAYOUT, joints)
         shader.uniform_block("object_space", self._space)
@@ -235,6 +236,11 @@ class DeformedMesh:
         shader.uniform_sampler("fans", mesh.fans)
         shader.image("normals", self.normals)
         dispatch(shader, mesh.group_count)
+
+
+def _limb_directions(deformation: Deformation) -> NDArray[np.floating] | None:
+    published = deformation.compensation
+    return published.limb_directions if isinstance(published, PublishedCompensation) else None
 
 
 def _limb_joints(deformation: Deformation) -> LimbJoints:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import bpy
+
+# isort: split
+import bmesh
 import numpy as np
 from numpy.typing import NDArray
 
@@ -106,6 +109,19 @@ def evaluated_positions(obj: bpy.types.Object) -> NDArray[np.float32]:
     positions = np.zeros(3 * len(mesh.vertices), np.float32)
     mesh.vertices.foreach_get("co", positions)
     return positions.reshape(-1, 3)
+
+
+def write_no_numbers(obj: bpy.types.Object, vertices: NDArray[np.integer]) -> None:
+    """Make the strongest weight of each of these vertices NaN, as a broken importer does."""
+    editor = bmesh.new()
+    editor.from_mesh(obj.data)
+    layer = editor.verts.layers.deform.verify()
+    editor.verts.ensure_lookup_table()
+    for vertex in vertices.tolist():
+        weights = editor.verts[vertex][layer]
+        weights[max(weights.keys(), key=weights.__getitem__)] = float("nan")
+    editor.to_mesh(obj.data)
+    editor.free()
 
 
 def pose_at_random(armature: bpy.types.Object, seed: int = 0) -> None:

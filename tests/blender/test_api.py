@@ -273,9 +273,9 @@ def test_no_undo_step_is_added(limb: bpy.types.Object) -> None:
         (lambda obj: api.cache_take(obj.parent, "Swing", 1, 5, tolerance=-1.0), "tolerance -1.0"),
         (
             lambda obj: api.fix(obj, fix="wax"),
-            "There is no fix wax. The fixes are clear_",
+            "There is no fix wax. The fixes are move_mesh",
         ),
-        (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are bone_scale"),
+        (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are mesh_placement"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(

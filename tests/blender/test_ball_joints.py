@@ -105,6 +105,7 @@ def test_weights_of_vertices_act_on_it(human: Human, group: str) -> None:
 def test_the_setting_brings_it_and_takes_it_away(human: Human) -> None:
     raise_arm(human)
     obj = human.mesh_object
+    obj.dq_compensation.use_ball_joints = False
     enable(obj)
     palette = find_palette(human.armature_object)
     assert palette is not None

@@ -167,3 +167,16 @@ def test_the_standard_output_is_as_before_afterwards(
     capfd.readouterr()
     sys.stdout.write("said\n")
     assert capfd.readouterr().out == "said\n"
+
+
+@pytest.mark.parametrize("name", ["limb.npy", "limb.npz", "limb.pc2"])
+def test_an_armature_in_rest_position_is_refused_whatever_is_written(
+    command: CommandLine, limb_file: Path, tmp_path: Path, name: str
+) -> None:
+    bpy.data.objects["Limb Rig"].data.pose_position = "REST"
+    path = tmp_path / "rest.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
+    outcome = command("evaluate", "--file", path, "--output", tmp_path / name)
+    assert outcome.code == 4
+    assert "Limb Rig is in Rest Position, which has no poses." in outcome.error
+    assert not (tmp_path / name).exists()

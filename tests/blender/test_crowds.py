@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import bpy
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from dq_compensation.scene.crowd_settings import crowd_of, is_crowd
 from dq_compensation.session import crowd_figures
 from dq_compensation.session.crowd_figures import role_objects
 from tests.blender.crowd_scenes import LENGTH, Pair, add_crowd, playing_limb, role_of, state_of
+from tests.counted_work import instructions_of
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -118,14 +117,15 @@ def test_the_state_is_the_same_object_until_something_changes(
     assert state.roles[0].second is state.roles[0].first
 
 
-def test_asking_again_takes_no_time(crowd: bpy.types.Object) -> None:
-    """Measured: 0.002 ms; the limit is that of a frame's budget, on a busy machine."""
+def test_asking_again_takes_little_python(
+    crowd: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About 100 instructions; settings and figures are not looked at."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
     crowd_figures.figures_of_crowd(crowd, depsgraph)
-    begun = time.process_time()
-    for _ in range(1000):
-        crowd_figures.figures_of_crowd(crowd, depsgraph)
-    assert time.process_time() - begun < 0.1
+    monkeypatch.setattr(crowd_figures, "_signature", lambda *_: pytest.fail("settings were read"))
+    work = instructions_of(lambda: crowd_figures.figures_of_crowd(crowd, depsgraph))
+    assert 0 < work < 200
 
 
 def test_a_grid_is_that_of_core(crowd: bpy.types.Object) -> None:

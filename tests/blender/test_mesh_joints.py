@@ -13,10 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.analysis.mesh_joints import mesh_parents
+from dq_compensation.analysis.skin_limbs import Limbs
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
 from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skeleton import LimbAxis, Skeleton
 from dq_compensation.modifier.attribute_names import CORRECTION
 from dq_compensation.modifier.made_for import joint_counts
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
@@ -40,16 +42,18 @@ if TYPE_CHECKING:
 Joint = tuple[int, int]
 
 
-def flatten(armature: bpy.types.Object) -> None:
-    """Take all parents away and leave the bones where they are."""
+def flatten(armature: bpy.types.Object, *, upwards: bool = False) -> None:
+    """Take all parents away and leave the bones where they are, or let all tails point up."""
     with edit_mode(armature):
         for bone in armature.data.edit_bones:
             bone.parent = None
+            if upwards:
+                bone.tail = (*bone.head[:2], bone.head[2] + bone.length)
 
 
-def by_hierarchy_and_flat(human: Human) -> tuple[Binding, Binding]:
+def by_hierarchy_and_flat(human: Human, *, upwards: bool = False) -> tuple[Binding, Binding]:
     before = bind(human.mesh_object)
-    flatten(human.armature_object)
+    flatten(human.armature_object, upwards=upwards)
     return before, bind(human.mesh_object)
 
 
@@ -90,18 +94,19 @@ def test_a_flat_skeleton_gets_the_joints_of_the_hierarchy(
     assert amounts.sum() < 0.01 * expected.amounts.sum()
 
 
-@pytest.mark.parametrize("rig", RIGS)
+@pytest.mark.parametrize(("rig", "upwards"), [*((rig, False) for rig in RIGS), (RIGS[1], True)])
 @pytest.mark.parametrize("key", ["elbow", "knee"])
 def test_elbow_and_knee_are_those_of_the_hierarchy(
-    rig: Rig, key: str, human_with_rig: Callable[[Rig], Human]
+    rig: Rig, key: str, upwards: bool, human_with_rig: Callable[[Rig], Human]
 ) -> None:
+    """Also where the tails of the bones say nothing."""
     human = human_with_rig(rig)
     named = named_poses(rig)[key]
     apply_pose(human.armature_object, {named.joint: rotation(90.0)})
     bpy.context.view_layer.update()
     depsgraph = bpy.context.evaluated_depsgraph_get()
     matrices = bind(human.mesh_object).pose_matrices(human.armature_object.evaluated_get(depsgraph))
-    before, flat = by_hierarchy_and_flat(human)
+    before, flat = by_hierarchy_and_flat(human, upwards=upwards)
     order = [before.skeleton.names.index(name) for name in flat.skeleton.names]
     rest = before.rest.astype(np.float64)
 
@@ -112,8 +117,9 @@ def test_elbow_and_knee_are_those_of_the_hierarchy(
     expected = shape(before, Pose.from_matrices(matrices, before.skeleton), by_mesh=True)
     pose = Pose.from_matrices(matrices[order], flat.skeleton)
     found, without = (shape(flat, pose, by_mesh=by_mesh) for by_mesh in (True, False))
-    # The same joints: what is left is float32. Without them the bulge is there, 4 mm and more.
-    assert np.abs(found - expected).max() < 1e-6
+    # The same joints: what is left is float32, of other rest axes where the tails differ. Without
+    # them the bulge is there, 4 mm and more.
+    assert np.abs(found - expected).max() < (5e-6 if upwards else 1e-6)
     assert np.linalg.norm(without - expected, axis=1).max() > 0.004
 
 
@@ -213,16 +219,20 @@ def test_limbs_along_another_axis_of_the_bones(human: Human) -> None:
     binding = bind(human.mesh_object)
     skeleton = binding.skeleton
     sides = np.array([bone_side(name) for name in skeleton.names])
-    expected = mesh_parents(binding.rest, binding.influences, skeleton, sides)
+
+    def found_on(skeleton: Skeleton, limb_axis: LimbAxis = "AUTO") -> NDArray[np.int32]:
+        limbs = Limbs.of(binding.rest, binding.influences, skeleton, limb_axis)
+        return mesh_parents(binding.rest, binding.influences, limbs, sides)
+
+    expected = found_on(skeleton)
     turned = skeleton.rest.copy()
     turned[:, :3, 0], turned[:, :3, 1] = skeleton.rest[:, :3, 1], -skeleton.rest[:, :3, 0]
     lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
     across = replace(skeleton, rest=turned, tails=skeleton.heads + lengths * turned[:, :3, 1])
-    found = mesh_parents(binding.rest, binding.influences, across, sides, "X")
     # Rounding may decide a limit otherwise.
-    assert np.count_nonzero(found != expected) <= 2
-    by_tails = mesh_parents(binding.rest, binding.influences, across, sides)
-    assert np.count_nonzero(by_tails >= 0) < 0.5 * np.count_nonzero(expected >= 0)
+    assert np.count_nonzero(found_on(across, "X") != expected) <= 2
+    # Without the name of the axis the skin tells most of it: where limbs are split, it is wide.
+    assert np.count_nonzero(found_on(across) == expected) > 0.85 * len(expected)
 
 
 def test_left_and_right_are_never_joined(human: Human) -> None:

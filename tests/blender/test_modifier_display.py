@@ -6,6 +6,7 @@ float32.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import bpy
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS
-from dq_compensation.lifecycle import enabling, following, replacement
+from dq_compensation.lifecycle import app_handlers, enabling, following, replacement
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.session.bindings import BindingCache
 from human_poses import apply_pose, named_poses
@@ -42,6 +43,7 @@ from tests.blender.scene_builders import (
     new_file,
     pose_at_random,
     skin,
+    write_no_numbers,
 )
 
 from .conftest import Human
@@ -382,7 +384,38 @@ def test_an_object_that_moves_by_its_armature_is_followed(way: str, display: str
         assert error(obj) <= TOLERANCE
 
 
-def test_a_move_is_followed_when_it_has_ended() -> None:
+def test_a_weight_that_is_no_number_leaves_its_vertex_where_it_is() -> None:
+    """As in Blender, whatever other weights the vertex has; 1e-6: float32."""
+    body, armature = character()
+    broken = np.arange(0, len(body.data.vertices), 5)
+    rest = np.array([body.data.vertices[vertex].co for vertex in broken.tolist()])
+    write_no_numbers(body, broken)
+    pose_at_random(armature)
+    bpy.context.view_layer.update()
+    linear = evaluated_positions(body)
+    assert distance(api.evaluate(body, method="LINEAR"), linear) <= TOLERANCE
+    np.testing.assert_allclose(linear[broken], rest, atol=1e-6)
+    enable(body)
+    for method in METHODS:
+        body.dq_compensation.method = method
+        assert error(body) <= TOLERANCE
+        np.testing.assert_allclose(evaluated_positions(body)[broken], rest, atol=1e-6)
+
+
+def test_a_move_is_followed_at_once_where_there_is_no_window() -> None:
+    obj, armature = enabled_character()
+    pose_at_random(armature)
+    bpy.context.view_layer.update()
+    before = evaluated_positions(obj)
+    for step in range(1, 4):
+        obj.location.y = -0.1 * step
+        bpy.context.view_layer.update()
+        assert error(obj) <= TOLERANCE
+    assert distance(evaluated_positions(obj), before) > 100.0 * TOLERANCE
+
+
+def test_a_move_is_followed_when_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_handlers, "bpy", SimpleNamespace(app=SimpleNamespace(background=False)))
     obj, armature = enabled_character()
     pose_at_random(armature)
     check()

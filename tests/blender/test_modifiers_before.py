@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import app_handlers, enabling, reconcile
 from dq_compensation.modifier.attribute_object import attribute_object
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY
@@ -658,3 +659,22 @@ def test_no_evaluation_without_a_change(limb: Pair, monkeypatch: pytest.MonkeyPa
         assert not [issue for issue in api.check(obj) if issue.check == "stale_binding"]
     monkeypatch.undo()
     is_right(obj)
+
+
+@pytest.mark.parametrize("evaluator", ["NUMPY", "MODIFIER"])
+def test_keys_that_change_the_number_of_vertices_are_told(limb: Pair, evaluator: Any) -> None:
+    """Of an object that is not enabled, too: there is nothing to refresh."""
+    obj, _ = limb
+    put_first(obj, "MIRROR", use_axis=(False, True, False), use_bisect_axis=(False, True, False))
+    obj.shape_key_add(name="Basis")
+    key = obj.shape_key_add(name="Apart", from_mix=False)
+    key.value = 0.0
+    shape = np.empty(3 * len(key.points), np.float32)
+    key.points.foreach_get("co", shape)
+    key.points.foreach_set("co", shape + np.tile(np.float32([0.0, 0.03, 0.0]), len(key.points)))
+    assert api.evaluate(obj, evaluator=evaluator).shape == evaluated_positions(obj).shape
+    key.value = 1.0
+    bpy.context.view_layer.update()
+    now = len(evaluated_positions(obj))
+    with pytest.raises(BindingError, match=f"^With its shape keys, Limb gets {now} vertices"):
+        api.evaluate(obj, evaluator=evaluator)

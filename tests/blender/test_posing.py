@@ -9,6 +9,7 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import app_handlers, following, posing
+from dq_compensation.modifier import stack
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import link, new_file
 from tests.limb import build_limb, pose_limb
@@ -74,6 +75,52 @@ def test_a_frame_that_plays_looks_at_nothing(
     for frame in (2, 3):
         bpy.context.scene.frame_set(frame)
     assert not calls
+
+
+def test_a_frame_looks_at_no_contents(body: tuple[list[Object], Object], calls: Calls) -> None:
+    """Also where the armature has drivers, as Rigify's, the factor keys, and the scene keys."""
+    meshes, rig = body
+    scene, bone = bpy.context.scene, rig.pose.bones["Lower"]
+    rig.data["Open"] = 0.0
+    rig.data.driver_add('["Open"]').driver.expression = "frame"
+    for frame, bend in ((1, 0.0), (10, 1.5)):
+        bone.rotation_euler = (0.0, 0.0, bend)
+        bone.keyframe_insert("rotation_euler", frame=frame)
+        meshes[0].dq_compensation.factor = 0.1 * frame
+        meshes[0].keyframe_insert("dq_compensation.factor", frame=frame)
+        meshes[1].location.x = rig.location.x = float(frame)
+        scene.gravity[2] = -frame
+        scene.keyframe_insert("gravity", frame=frame)
+    scene.frame_set(1)
+    scene.frame_set(2)
+    calls.clear()
+    for frame in (3, 4):
+        scene.frame_set(frame)
+    assert not calls["reconcile"]
+    assert not calls["digest_of_bones"]
+    rig.data.bones["Hand"].name = "Fist"
+    scene.frame_set(5)
+    assert calls["reconcile"] == len(meshes)
+
+
+def test_the_evaluated_mesh_is_not_read(
+    body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blender would subdivide it on the processor, in every frame."""
+    meshes, rig = body
+    for obj in meshes:
+        obj.modifiers.new("Subdivision", "SUBSURF").levels = 1
+    bpy.context.view_layer.update()
+    read = []
+
+    def mesh_of(obj: Object) -> bpy.types.Mesh:
+        read.append(obj)
+        return obj.data
+
+    monkeypatch.setattr(stack, "mesh_of", mesh_of)
+    pose_limb(rig, bend=1.0)
+    bpy.context.scene.frame_set(2)
+    assert not [obj for obj in read if obj.is_evaluated]
 
 
 def test_an_edit_looks_at_the_meshes_that_it_concerns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.addon_preferences import ADDON_ID, FOR_NEW_CHARACTERS, NEW
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.setup_check import findings
 from dq_compensation.setup_check.recheck_handlers import check_outdated
+from dq_compensation.ui.settings_operators import copy_settings
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import character, evaluated_positions
 from tests.limb import build_limb, pose_limb
@@ -26,7 +28,7 @@ CHOSEN: dict[str, Any] = {
     "factor": 0.25,
     "curve": "FITTED",
     "use_mesh_joints": False,
-    "use_ball_joints": True,
+    "use_ball_joints": False,
 }
 
 
@@ -50,9 +52,11 @@ def values_of(settings: Any, prefix: str = "") -> dict[str, Any]:
     return {name: getattr(settings, prefix + name) for name in FOR_NEW_CHARACTERS}
 
 
-def test_what_is_not_chosen_is_the_default_of_objects(preferences: Any) -> None:
+def test_what_is_not_chosen_is_the_default_of_objects_with_ball_joints(preferences: Any) -> None:
     obj, _ = character()
-    assert values_of(preferences, NEW) == values_of(settings_of(obj))
+    defaults = values_of(settings_of(obj))
+    assert defaults["use_ball_joints"] is False
+    assert values_of(preferences, NEW) == defaults | {"use_ball_joints": True}
     select(obj)
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     assert values_of(preferences, NEW) == values_of(settings_of(obj))
@@ -129,6 +133,73 @@ def test_scripts_do_the_same_on_every_computer(preferences: Any) -> None:
     other, _ = build_limb("Limb")
     api.enable(other)
     assert api.settings(other).curve == "MEASURED"
+
+
+def _by_button(obj: bpy.types.Object) -> None:
+    select(obj)
+    bpy.ops.dqc.enable()
+
+
+ENABLERS: dict[str, Callable[[bpy.types.Object], None]] = {
+    "button": _by_button,
+    "script": api.enable,
+}
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("way", ENABLERS)
+def test_without_preferences_the_first_enable_turns_ball_joints_on(way: str) -> None:
+    obj, _ = character()
+    ENABLERS[way](obj)
+    assert settings_of(obj).use_ball_joints
+    settings_of(obj).use_ball_joints = False
+    api.disable(obj)
+    ENABLERS[way](obj)
+    assert not settings_of(obj).use_ball_joints
+    chosen, _ = build_limb("Limb")
+    settings_of(chosen).use_ball_joints = False
+    ENABLERS[way](chosen)
+    assert not settings_of(chosen).use_ball_joints
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("way", ENABLERS)
+def test_a_character_of_an_older_file_keeps_its_look(way: str) -> None:
+    """It was enabled and disabled, and nothing was chosen."""
+    obj, _ = character()
+    settings_of(obj).is_enabled = False
+    ENABLERS[way](obj)
+    assert settings_of(obj).enabled
+    assert not settings_of(obj).use_ball_joints
+
+
+@pytest.mark.usefixtures("addon")
+def test_a_character_that_a_script_cannot_enable_stays_new() -> None:
+    obj, _ = character()
+    groups = [group.name for group in obj.vertex_groups]
+    obj.vertex_groups.clear()
+    with pytest.raises(BindingError):
+        api.enable(obj, curve="FITTED", use_ball_joints=False)
+    given: Any = settings_of(obj)
+    names = ("is_enabled", "curve", "use_ball_joints")
+    assert not any(given.is_property_set(name) for name in names)
+    for name in groups:
+        obj.vertex_groups.new(name=name).add(range(len(obj.data.vertices)), 1.0, "REPLACE")
+    api.enable(obj)
+    assert given.use_ball_joints
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("enabled", [False, True])
+def test_copied_settings_are_those_that_enable_gives(enabled: bool) -> None:
+    obj, _ = character()
+    other, _ = build_limb("Limb")
+    if enabled:
+        api.enable(obj, use_ball_joints=False)
+    copy_settings(obj, other)
+    api.enable(obj)
+    api.enable(other)
+    assert settings_of(other).use_ball_joints is settings_of(obj).use_ball_joints is not enabled
 
 
 def test_with_the_gpu_display_chosen_a_linked_mesh_is_not_refused(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bodies import chain, posed, random_influences, random_rotations, skeleton_of_points, turn
@@ -281,3 +283,16 @@ def test_the_hierarchy_goes_before_the_mesh() -> None:
     )
     np.testing.assert_array_equal(found.joints, expected.joints)
     np.testing.assert_array_equal(found.amounts, expected.amounts)
+
+
+def test_the_identity_of_joints_tells_limbs_apart() -> None:
+    """Meshes of one armature share what is posed for equal ones; the skin may tell other limbs."""
+    along = chain(3)
+    turned = along.rest.copy()
+    turned[2, :3, 1] = [1.0, 0.0, 0.0]  # no child shows where the last limb runs
+    flat = [replace(along, parents=np.full(3, -1, np.int32), rest=r) for r in (along.rest, turned)]
+    parents = np.array([-1, 0, 1], np.int32)
+    one, other, again = (LimbJoints.of(flat[i], mesh_parents=parents) for i in (0, 1, 0))
+    assert one.identity == again.identity
+    assert one.identity != other.identity
+    assert one.identity != LimbJoints.of(flat[0]).identity

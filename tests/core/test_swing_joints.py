@@ -144,6 +144,41 @@ def test_amounts_change_little_with_weights_where_other_joints_come_in() -> None
     assert np.abs(np.diff(amounts, axis=0)).max() < 1.5e-3
 
 
+def _two_legs() -> Skeleton:
+    """A trunk, a hip bone to each side of its foot, and below each a leg in three straight pieces.
+
+    Hips are longer than the pieces: 1 and 5 the hips, 2 to 4 and 6 to 8 the legs, from the top.
+    """
+    heads, tails, parents = [[0.0, 0.0, 1.0]], [[0.0, 0.0, 1.5]], [-1]
+    for side in (0.1, -0.1):
+        ends = [[0.0, 0.0, 1.0], *([side, 0.0, 1.0 - 0.09 * piece] for piece in range(4))]
+        heads += ends[:-1]
+        tails += ends[1:]
+        parents += [0, *range(len(parents), len(parents) + 3)]
+    rest = np.tile(np.eye(4), (9, 1, 1))
+    ways = np.array(tails) - heads
+    y, x = ways / np.linalg.norm(ways, axis=1, keepdims=True), np.array([[0.0, 1.0, 0.0]] * 9)
+    rest[:, :3] = np.stack((x, y, np.cross(x, y), heads), axis=2)
+    return Skeleton(tuple("abcdefghi"), np.array(parents, np.int32), rest, np.array(tails))
+
+
+def test_skin_that_both_legs_share_swings_with_either() -> None:
+    """Four joints swing the crotch: hip bones hardly move, and must not take the legs' places."""
+    left = np.linspace(0.2, 0.4, 41)
+    rows = [{0: 0.2, 1: 0.1, 5: 0.1, 2: share, 6: 0.6 - share} for share in left]
+    # Bones without skin are no limbs.
+    rows += [{bone: 1.0} for bone in (3, 4, 7, 8)]
+    points = np.tile([0.0, 0.0, 1.0], (45, 1))
+    points[:41, 0] = 0.25 * (left - 0.3)
+    swings = SwingJoints.of(points, _influences(*rows), _two_legs())
+    amounts = np.zeros((45, len(swings.children)))
+    np.put_along_axis(amounts, swings.joints, swings.amounts, axis=1)
+    for leg, shares in ((2, left), (6, 0.6 - left)):
+        found = amounts[:41, swings.children.tolist().index(leg)]
+        # Hips have at most 1.6 times the amount, and legs are 2.7 times as long: (1.6 / 2.7^2)^4.
+        np.testing.assert_allclose(found, shares * (1.0 - shares), rtol=0.005)
+
+
 def test_amounts_fade_where_they_are_left_out() -> None:
     shares = np.linspace(0.0, 0.02, 401)
     rows = [{0: 1.0 - share, 2: share} for share in shares]

@@ -32,7 +32,7 @@ def openjd(*arguments: str) -> Run:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
 
 

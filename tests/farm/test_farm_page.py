@@ -31,7 +31,7 @@ def block(language: str, *words: str) -> str:
 
 def shell(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["sh", "-c", text], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        ["sh", "-c", text], cwd=folder, capture_output=True, text=True, check=False, timeout=600
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from blender_window import Wait
 from judging import Step
 from steps_basics import compare, enable, factor, install, method, save
-from steps_tools import bake, by_example, check, gpu_display, paint, play_take, sculpt
+from steps_tools import bake, by_example, check, gpu_display, off_its_rig, paint, play_take, sculpt
 
 StepFunction = Callable[[Step], Wait]
 
@@ -19,6 +19,7 @@ STEPS: tuple[StepFunction, ...] = (
     compare,
     paint,
     check,
+    off_its_rig,
     bake,
     by_example,
     sculpt,

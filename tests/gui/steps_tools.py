@@ -94,6 +94,31 @@ def check(step: Step) -> Wait:
     step.expect_same((yield from step.look("After Ctrl Z")), torn, "Undone")
 
 
+def off_its_rig(step: Step) -> Wait:
+    """The mesh object is turned off its rig. Click Check and the button that moves it back."""
+    window = step.window
+    whole = yield from step.look("On its rig")
+    there = np.array(step.human.matrix_world)
+    step.human.rotation_euler.z = np.radians(20.0)
+    bpy.ops.ed.undo_push(message="Turn the mesh")
+    turned = yield from step.look("Turned by 20 degrees")
+    step.expect_changed(turned, whole, "The mesh is elsewhere")
+    yield from window.press("dqc.check")
+    yield from step.look("Checked")
+    yield from window.press("move_mesh")
+    yield from window.wait(20)
+    step.show("The question")
+    yield from window.key("RET")
+    step.expect_same((yield from step.look("Moved to its rig")), whole, "The mesh is back")
+    off = float(np.abs(np.array(step.human.matrix_world) - there).max())
+    step.expect(off <= CLOSE, f"its matrix is {off:.1e} from what it was at most")
+    yield from step.undo(
+        lambda: abs(step.human.rotation_euler.z - np.radians(20.0)) < 1e-6,
+        "One Ctrl Z turns it again",
+    )
+    step.expect_same((yield from step.look("After Ctrl Z")), turned, "Undone")
+
+
 def bake(step: Step) -> Wait:
     """Click Bake Pose and confirm. The key shows the same with DQ Compensation disabled; undo."""
     window = step.window

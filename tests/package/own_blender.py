@@ -36,7 +36,7 @@ def run_in_blender(version: str, program: Path, archive: Path, folder: Path) -> 
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=180,
+        timeout=600,
     )
     assert run.returncode == 0, run.stdout
     return report, run.stdout

@@ -155,6 +155,15 @@ def test_registers_what_a_module_declares(blender_module: ModuleType) -> None:
     assert what_blender_knows(blender_module) == (False, 0)
 
 
+def test_unregisters_after_another_script_has_cleared_a_list(blender_module: ModuleType) -> None:
+    import bpy
+
+    dq_compensation.register()
+    bpy.app.handlers.undo_post.clear()
+    dq_compensation.unregister()
+    assert what_blender_knows(blender_module) == (False, 0)
+
+
 @pytest.mark.parametrize("broken", ["CLASSES", "HANDLERS", "register"])
 def test_rolls_back_within_a_module(
     monkeypatch: pytest.MonkeyPatch, blender_module: ModuleType, broken: str

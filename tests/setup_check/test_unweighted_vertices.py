@@ -14,6 +14,7 @@ from dq_compensation.setup_check.issue import FixError, Issue
 from dq_compensation.setup_check.subject import Subject
 from human_model import RIGS, Rig
 from tests.blender.conftest import Human
+from tests.blender.scene_builders import evaluated_positions, write_no_numbers
 from tests.setup_check.plant_unweighted_vertices import loose, patch, torn
 
 
@@ -144,3 +145,22 @@ def test_a_shared_mesh_is_asked_about(human: Human) -> None:
     bpy.context.scene.collection.objects.link(twin)
     (issue,) = found_in(human.mesh_object)
     assert "shared with 1 other object" in issue.fixes[0].question
+
+
+def test_weights_that_are_no_numbers_are_found_and_replaced(human: Human) -> None:
+    """Blender does not move such a vertex, whatever its other weights are; 1e-7: float32."""
+    obj = human.mesh_object
+    rest = evaluated_positions(obj)
+    broken = patch(human)
+    write_no_numbers(obj, broken)
+    bone = human.armature_object.pose.bones["upperleg01.L"]
+    bone.rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    np.testing.assert_allclose(human.evaluated_positions()[broken], rest[broken], atol=1e-7)
+    (issue,) = found_in(obj)
+    assert issue.key == "torn"
+    assert "no weight on a deforming bone, or one that is not a number." in issue.message
+    np.testing.assert_array_equal(issue.vertices, broken)
+    fix(obj, issue)
+    assert found_in(obj) == []
+    assert np.isfinite(read_weights(obj.data).weights).all()
+    assert not np.allclose(human.evaluated_positions()[broken], rest[broken], atol=0.1)

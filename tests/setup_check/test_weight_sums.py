@@ -78,3 +78,13 @@ def test_a_shared_mesh_is_asked_about(human: Human) -> None:
     bpy.context.scene.collection.objects.link(twin)
     (issue,) = CHECK.find(subject_of(human.mesh_object))
     assert "shared with 1 other object" in issue.fixes[0].question
+
+
+def test_one_sum_is_no_range(human: Human) -> None:
+    obj = human.mesh_object
+    read = read_weights(obj.data)
+    rows = read.vertices == 7
+    for group, weight in zip(read.groups[rows].tolist(), read.weights[rows].tolist(), strict=True):
+        obj.vertex_groups[group].add([7], 0.25 * weight, "REPLACE")
+    (issue,) = CHECK.find(subject_of(obj))
+    assert "1 vertex of Human does not add up to 1 (the sum is 0.250)." in issue.message

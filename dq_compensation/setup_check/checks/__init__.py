@@ -1,1 +1,1 @@
-"""The 18 checks: one file per check, what it finds and how it is fixed."""
+"""The 22 checks: one file per check, what it finds and how it is fixed."""

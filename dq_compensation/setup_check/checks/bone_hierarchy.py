@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...analysis.mesh_joints import along_limbs, is_joint
+from ...analysis.mesh_joints import is_joint
 from ...analysis.skeleton_gaps import Gap, find_gaps
+from ...analysis.skin_limbs import Limbs
 from ...scene.armature import armature_of, is_helper_bone
 from ...scene.bone_names import bone_side
 from ...scene.object_settings import Settings
@@ -32,7 +33,7 @@ _KEEPS = (
 
 def find(subject: Subject) -> list[Issue]:
     """Bones that lack their parent, by how it was found; methods that compensate need it."""
-    if not Settings.of(subject.obj).compensates:
+    if not Settings.of(subject.obj).compensates or subject.misplacement is not None:
         return []
     by_key: dict[str, list[Gap]] = {}
     for gap in gaps_of(subject):
@@ -47,7 +48,7 @@ def gaps_of(subject: Subject) -> list[Gap]:
     if skeleton is None or influences is None or positions is None:
         return []
     sides = np.array([bone_side(name) for name in skeleton.names], np.int8)
-    limbs = along_limbs(skeleton, Settings.of(subject.obj).limb_axis)
+    limbs = Limbs.of(positions, influences, skeleton, Settings.of(subject.obj).limb_axis)
     found = find_gaps(positions, influences, limbs, sides)
     return [gap for gap in found if not _has_helper(subject, gap)]
 
@@ -106,11 +107,12 @@ def _joints(subject: Subject, gaps: list[Gap]) -> list[Gap]:
     """The gaps that compensation closes without the hierarchy."""
     settings = Settings.of(subject.obj)
     positions, skeleton = subject.rest_in_armature, subject.skeleton
+    influences = subject.influences
     if not settings.use_mesh_joints or not settings.acts("use_mesh_joints"):
         return []
-    if positions is None or skeleton is None:
+    if positions is None or skeleton is None or influences is None:
         return []
-    limbs = along_limbs(skeleton, settings.limb_axis)
+    limbs = Limbs.of(positions, influences, skeleton, settings.limb_axis)
     return [gap for gap in gaps if is_joint(gap, positions, limbs)]
 
 

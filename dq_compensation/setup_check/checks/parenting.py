@@ -17,14 +17,16 @@ from ...scene.animation_curves import animated_paths
 from ...scene.armature import is_invertible
 from ...wording import listed
 from ..fixes.object_transforms import (
+    TRANSFORM_PATHS,
     Matrix,
+    is_above,
     is_animated,
     is_one,
     local_matrix,
     scale_of,
     set_parent_inverse,
 )
-from ..fixes.requirements import require_armature, require_local
+from ..fixes.requirements import require_armature, require_local, require_no_constraints
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
@@ -32,10 +34,6 @@ _NAME = "parenting"
 _BONE, _TWICE, _APART, _INVERSE = "bone", "deformed_twice", "apart", "parent_inverse"
 # Constraints by which an object can follow an armature without being its child.
 _FOLLOWING = frozenset({"CHILD_OF", "COPY_TRANSFORMS", "ARMATURE"})
-_TRANSFORM_PATHS = (
-    *("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale"),
-    *("delta_location", "delta_rotation_euler", "delta_rotation_quaternion", "delta_scale"),
-)
 # Of a matrix's own size: less is rounding in float32.
 _TOLERANCE = 1e-5
 
@@ -50,8 +48,8 @@ def find(subject: Subject) -> list[Issue]:
     if obj.parent == armature:
         return _child_issues(obj, armature)
     together = (
-        _is_above(obj, armature)
-        or _is_above(armature, obj)
+        is_above(obj, armature)
+        or is_above(armature, obj)
         or _follows(obj, armature)
         or (obj.parent is not None and obj.parent == armature.parent)
     )
@@ -143,15 +141,6 @@ def _inverse_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
     return Issue(_NAME, _INVERSE, "INFORMATION", message, fixes=(fix,))
 
 
-def _is_above(obj: bpy.types.Object, other: bpy.types.Object) -> bool:
-    """Whether an object is an ancestor of the other."""
-    while other.parent is not None:
-        other = other.parent
-        if other == obj:
-            return True
-    return False
-
-
 def _follows(obj: bpy.types.Object, armature: bpy.types.Object) -> bool:
     """Whether a constraint makes an object follow an armature."""
     for constraint in obj.constraints:
@@ -165,7 +154,7 @@ def _follows(obj: bpy.types.Object, armature: bpy.types.Object) -> bool:
 
 def _moved_by(obj: bpy.types.Object) -> str | None:
     """The cause of an object's motion while the scene plays, for messages; None without motion."""
-    if animated := is_animated(obj, *_TRANSFORM_PATHS):
+    if animated := is_animated(obj, *TRANSFORM_PATHS):
         return animated
     constraints = [constraint.name for constraint in obj.constraints if constraint.enabled]
     if constraints:
@@ -188,23 +177,9 @@ def _pose_factor(armature: bpy.types.Object, bone: str) -> Matrix:
     return np.array(posed.matrix_channel, np.float64) if posed is not None else np.eye(4)
 
 
-def _require_no_constraints(obj: bpy.types.Object) -> None:
-    """Raise unless an object's place is its own and its parent's.
-
-    Raises:
-        FixError: it is linked or has constraints.
-    """
-    require_local(obj)
-    constraints = [constraint.name for constraint in obj.constraints if constraint.enabled]
-    if constraints:
-        raise FixError(
-            f"Constraints place {obj.name}: {listed(constraints)}. Remove or apply them first."
-        )
-
-
 def _parent_to_armature(subject: Subject, issue: Issue) -> str:
     obj, armature = subject.obj, require_armature(subject)
-    _require_no_constraints(obj)
+    require_no_constraints(obj)
     place = np.array(armature.evaluated_get(subject.depsgraph).matrix_world, np.float64)
     world = np.array(obj.evaluated_get(subject.depsgraph).matrix_world, np.float64)
     if not is_invertible(place):
@@ -224,7 +199,7 @@ def _parent_to_armature(subject: Subject, issue: Issue) -> str:
 
 def _place(obj: bpy.types.Object, local: Matrix, basis: Matrix) -> None:
     """Give an object a place by its parent: in its own channels where these are free."""
-    if is_animated(obj, *_TRANSFORM_PATHS) is None:
+    if is_animated(obj, *TRANSFORM_PATHS) is None:
         set_parent_inverse(obj, np.eye(4))
         obj.matrix_basis = local.T.tolist()
         # Channels cannot hold a shear.
@@ -244,7 +219,7 @@ def _parent_as_object(subject: Subject, _issue: Issue) -> str:
 def _clear_inverse(subject: Subject, _issue: Issue) -> str:
     obj, armature = subject.obj, require_armature(subject)
     require_local(obj)
-    if animated := is_animated(obj, *_TRANSFORM_PATHS):
+    if animated := is_animated(obj, *TRANSFORM_PATHS):
         raise FixError(f"{obj.name} is moved by {animated}. Remove these keys first.")
     local = local_matrix(obj)
     basis = np.array(obj.matrix_basis, np.float64)

@@ -60,7 +60,7 @@ def find(subject: Subject) -> list[Issue]:
     if len(torn):
         message = (
             f"{counted(len(torn), 'vertex')} of {obj.name} "
-            f"{_have(torn)} no weight on a deforming bone. They stay behind when the "
+            f"{_have(torn)} {_lacking(deforming, torn)}. They stay behind when the "
             "character moves, and the surface tears."
         )
         fix = Fix(
@@ -75,8 +75,8 @@ def find(subject: Subject) -> list[Issue]:
         count = len(np.unique(parts[loose]))
         message = (
             f"{counted(count, 'separate part')} of {obj.name}, "
-            f"{counted(len(loose), 'vertex')} in all, {_have(np.arange(count))} no weight on a "
-            "deforming bone and will not move with the character."
+            f"{counted(len(loose), 'vertex')} in all, {_have(np.arange(count))} "
+            f"{_lacking(deforming, loose)} and will not move with the character."
         )
         fix = Fix(
             "weight_from_nearest",
@@ -202,6 +202,12 @@ def _question(obj: bpy.types.Object, vertices: NDArray[np.int32]) -> str:
         f"{counted(len(vertices), 'vertex')} of {obj.name} will get weights. {them} "
         "with the character then, which changes the look of every pose but the rest pose.",
     )
+
+
+def _lacking(deforming: DeformingWeights, vertices: NDArray[np.integer]) -> str:
+    """What keeps Blender from moving vertices."""
+    no_number = ", or one that is not a number," if deforming.broken[vertices].any() else ""
+    return f"no weight on a deforming bone{no_number}".rstrip(",")
 
 
 def _have(things: NDArray[np.integer]) -> str:

@@ -32,10 +32,12 @@ def find(subject: Subject) -> list[Issue]:
         return []
     obj, sums = subject.obj, deforming.sums[vertices]
     worst = float(np.abs(sums - 1.0).max())
+    least, most = f"{sums.min():.3f}", f"{sums.max():.3f}"
+    found = f"from {least} to {most}" if least != most else f"the sum is {least}"
     do_not = "does not" if len(vertices) == 1 else "do not"
     message = (
         f"The weights of {counted(len(vertices), 'vertex')} of {obj.name} {do_not} add "
-        f"up to 1 (from {sums.min():.3f} to {sums.max():.3f}). Blender divides by the sum, as "
+        f"up to 1 ({found}). Blender divides by the sum, as "
         "we do; some exporters and engines do not."
     )
     fix = Fix(

@@ -25,7 +25,7 @@ _MOST_LISTED = 6
 def find(subject: Subject) -> list[Issue]:
     """One issue for each joint, left and right in one, and one for joints outside of the skin."""
     measured = MeasuredTransitions.of(subject)
-    if measured is None:
+    if measured is None or subject.misplacement is not None:
         return []
     found = _outside(subject, measured)
     compensates = Settings.of(subject.obj).compensates

@@ -28,6 +28,11 @@ _SCALING_CONSTRAINTS = frozenset(
     {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME", "COPY_TRANSFORMS", "ACTION"}
 )
 _SCALE_PATHS = ("scale", "delta_scale")
+# The channels that place an object.
+TRANSFORM_PATHS = (
+    *("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale"),
+    *("delta_location", "delta_rotation_euler", "delta_rotation_quaternion", "delta_scale"),
+)
 # These hang on the places of vertices, which stay where they are.
 _VERTEX_PARENTS = frozenset({"VERTEX", "VERTEX_3"})
 
@@ -159,6 +164,15 @@ def clear_scale(obj: bpy.types.Object) -> None:
             set_values(curve, 1.0)
     obj.scale = (1.0, 1.0, 1.0)
     obj.delta_scale = (1.0, 1.0, 1.0)
+
+
+def is_above(obj: bpy.types.Object, other: bpy.types.Object) -> bool:
+    """Whether an object is an ancestor of the other."""
+    while other.parent is not None:
+        other = other.parent
+        if other == obj:
+            return True
+    return False
 
 
 def is_animated(obj: bpy.types.Object, *paths: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 
 from ...scene.armature import armature_of
+from ...wording import listed
 from ..issue import FixError
 from ..subject import Subject
 
@@ -62,3 +63,17 @@ def require_local(owner: bpy.types.ID) -> None:
     """
     if owner.library is not None or owner.override_library is not None:
         raise FixError(f"{owner.name} is linked from another file. Fix it there, or make it local.")
+
+
+def require_no_constraints(obj: bpy.types.Object) -> None:
+    """Raise unless an object's place is its own and its parent's.
+
+    Raises:
+        FixError: it is linked or has constraints.
+    """
+    require_local(obj)
+    constraints = [constraint.name for constraint in obj.constraints if constraint.enabled]
+    if constraints:
+        raise FixError(
+            f"Constraints place {obj.name}: {listed(constraints)}. Remove or apply them first."
+        )

@@ -24,10 +24,11 @@ class DeformingWeights:
         rows: shape (m,), indices into the subject's `weights`.
         vertices: shape (m,), int32, rising.
         groups: shape (m,), int32.
-        weights: shape (m,), float64, 0 or more; what is not a number counts as 0, as in the
-            deformation.
+        weights: shape (m,), float64, 0 or more; 0 for a vertex with a weight that is not a number,
+            which Blender does not move.
         sums: shape (n,), float64, of every vertex.
         moved: shape (n,), bool; whether Blender moves the vertex: where the sum is above 1e-4.
+        broken: shape (n,), bool; whether a weight of the vertex is not a number.
     """
 
     rows: NDArray[np.intp]
@@ -36,6 +37,7 @@ class DeformingWeights:
     weights: NDArray[np.float64]
     sums: NDArray[np.float64]
     moved: NDArray[np.bool_]
+    broken: NDArray[np.bool_]
 
 
 def deforming_weights(subject: Subject) -> DeformingWeights:
@@ -47,10 +49,12 @@ def deforming_weights(subject: Subject) -> DeformingWeights:
     rows = np.flatnonzero(deforms[every.groups])
     vertices = every.vertices[rows]
     weights = every.weights[rows].astype(np.float64)
-    weights = np.where(np.isfinite(weights) & (weights > 0.0), weights, 0.0)
+    broken = np.zeros(every.vertex_count, np.bool_)
+    broken[vertices[~np.isfinite(weights)]] = True
+    weights = np.where((weights > 0.0) & ~broken[vertices], weights, 0.0)
     sums = np.bincount(vertices, weights=weights, minlength=every.vertex_count)
     return DeformingWeights(
-        rows, vertices, every.groups[rows], weights, sums, sums > MIN_WEIGHT_SUM
+        rows, vertices, every.groups[rows], weights, sums, sums > MIN_WEIGHT_SUM, broken
     )
 
 
