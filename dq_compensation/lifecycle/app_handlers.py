@@ -17,9 +17,13 @@ from .before_undo import part_from_new_data
 def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if not final_render_runs() and any_enabled():
         forget_removed()
-        # Without a window nothing is dragged, and no timer looks again.
-        following.follow(depsgraph, patient=not bpy.app.background)
+        following.follow(depsgraph, patient=_has_window())
         _drop_removed()
+
+
+def _has_window() -> bool:
+    """Whether anything can be dragged, and timers look again when it rests."""
+    return not bpy.app.background
 
 
 def _drop_removed() -> None:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dq_compensation
-from dq_compensation.lifecycle import enabling, reconcile
+from dq_compensation.lifecycle import app_handlers, enabling, reconcile
 from human_model import HumanArrays, Rig
 from tests.blender.command_runs import CommandLine
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
@@ -50,6 +50,7 @@ def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a session with a window: what has the GPU display is drawn by us."""
     for module in (enabling, reconcile):
         monkeypatch.setattr(module, "drawing_refusal", lambda: None)
+    monkeypatch.setattr(app_handlers, "_has_window", lambda: True)
 
 
 @pytest.fixture

@@ -315,8 +315,8 @@ def test_an_edited_node_tree_is_followed(limb: Pair) -> None:
     disable(obj)
 
 
-def test_shape_keys_go_through_the_modifiers(limb: Pair) -> None:
-    obj, _ = limb
+def fat_key(obj: Object) -> bpy.types.ShapeKey:
+    """A new shape key that makes the limb thicker by a third; off."""
     obj.shape_key_add(name="Basis")
     fat = obj.shape_key_add(name="Fat")
     points = np.empty(3 * len(obj.data.vertices), np.float32)
@@ -324,6 +324,12 @@ def test_shape_keys_go_through_the_modifiers(limb: Pair) -> None:
     points.reshape(-1, 3)[:, 1:] *= 1.3
     fat.points.foreach_set("co", points)
     fat.value = 0.0
+    return fat
+
+
+def test_shape_keys_go_through_the_modifiers(limb: Pair) -> None:
+    obj, _ = limb
+    fat = fat_key(obj)
     mirror(obj)
     put_first(obj, "SOLIDIFY", thickness=0.02)
     enable(obj)

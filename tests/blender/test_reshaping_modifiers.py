@@ -24,6 +24,7 @@ from tests.blender.example_scenes import ELBOW, flexing, turn
 from tests.blender.scene_builders import add_mesh, evaluated_positions
 from tests.blender.test_modifiers_before import (
     distance,
+    fat_key,
     mirror,
     node_tree,
     put_first,
@@ -304,13 +305,7 @@ def test_scripts_get_the_modifier_too(limb: Pair, evaluator: api.Evaluator) -> N
 
 def test_shape_keys_go_through_the_modifier(limb: Pair) -> None:
     obj, rig = limb
-    obj.shape_key_add(name="Basis")
-    fat = obj.shape_key_add(name="Fat")
-    points = np.empty(3 * len(obj.data.vertices), np.float32)
-    fat.points.foreach_get("co", points)
-    points.reshape(-1, 3)[:, 1:] *= 1.2
-    fat.points.foreach_set("co", points)
-    fat.value = 0.6
+    fat_key(obj).value = 0.6
     displace(obj)
     rest = evaluated_positions(obj)
     enable(obj)

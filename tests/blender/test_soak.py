@@ -64,7 +64,8 @@ def _handler_that_logs(*_args: object) -> None:
 def test_an_error_in_a_handler_or_in_the_log_is_found(
     handler: Callable[..., None], sentence: str
 ) -> None:
-    bpy.app.handlers.depsgraph_update_post.append(handler)
+    # The action may open a file.
+    bpy.app.handlers.depsgraph_update_post.append(bpy.app.handlers.persistent(handler))
     try:
         with pytest.raises(SoakError, match=sentence):
             soak(1, seed=2)
