@@ -57,6 +57,8 @@ _waiting: set[int] = set()
 _written: set[int] = set()
 # Of every object with modifiers before ours: they may make another number of vertices.
 _may_misfit: set[int] = set()
+# Whether an evaluation is being followed. Binding may ask for another one, which is not.
+_is_following = False
 
 
 @dataclass
@@ -87,13 +89,20 @@ def follow(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> None:
     Args:
         patient: see `reconcile`.
     """
+    global _is_following
+    if _is_following:
+        return
     changes = _changes(depsgraph)
     if changes and not is_playing():
         # What plays needs no check: pose, keys and settings are read in every frame.
         check_soon()
     if changes.used:
         _note_followed(changes.used)
-    _reconcile_named(changes, depsgraph, patient=patient)
+    _is_following = True
+    try:
+        _reconcile_named(changes, depsgraph, patient=patient)
+    finally:
+        _is_following = False
     if changes:
         follow_modes()
 

@@ -94,11 +94,9 @@ def _node_inputs(modifier: bpy.types.NodesModifier) -> Iterator[str]:
     if not hasattr(modifier, "properties"):  # before Blender 5.2 they are custom properties
         yield from (value for value in modifier.values() if isinstance(value, str))
         return
-    if modifier.node_group is None:
-        return
-    typed: Any = modifier.properties
-    inputs = typed.inputs
-    for prop in inputs.bl_rna.properties:
+    # Without a tree, and with one whose library is missing, there are none.
+    inputs: Any = getattr(modifier.properties, "inputs", None)
+    for prop in () if inputs is None else inputs.bl_rna.properties:
         if prop.type == "POINTER":
             yield from _strings(getattr(inputs, prop.identifier))
 

@@ -278,8 +278,9 @@ def _inputs(modifier: bpy.types.Modifier) -> Iterator[Any]:
         return
     typed: Any = getattr(modifier, "properties", None)  # since Blender 5.2
     if typed is not None:
-        for prop in typed.inputs.bl_rna.properties:
-            value: Any = getattr(getattr(typed.inputs, prop.identifier, None), "value", None)
+        inputs: Any = getattr(typed, "inputs", None)  # none of a tree whose library is missing
+        for prop in () if inputs is None else inputs.bl_rna.properties:
+            value: Any = getattr(getattr(inputs, prop.identifier, None), "value", None)
             yield value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value
         return
     for value in modifier.values():

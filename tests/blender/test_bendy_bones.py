@@ -17,6 +17,7 @@ from dq_compensation.bake.pose_key import bake_pose
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.numpy_evaluator import evaluate
 from dq_compensation.scene.object_settings import Settings
+from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import edit_mode, evaluated_positions
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, straighten_handles
@@ -305,3 +306,20 @@ def edge_growth(
     np.maximum.at(growth, one, ratios)
     np.maximum.at(growth, other, ratios)
     return growth
+
+
+def test_a_bendy_character_in_no_scene_is_not_evaluated_again_and_again(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """To read its segments Blender evaluates, and tells the handler that reads them."""
+    obj, rig = build_bendy_limb(3)
+    mirror = obj.modifiers.new("Mirror", "MIRROR")
+    obj.modifiers.move(1, 0)
+    enable(obj)
+    for each in (obj, rig):
+        each.use_fake_user = True
+        bpy.context.scene.collection.objects.unlink(each)
+    mirror.use_axis = (False, True, False)
+    rig.data.bones["Upper"].bbone_segments = 5
+    bpy.context.view_layer.update()
+    assert "Error" not in capfd.readouterr().err

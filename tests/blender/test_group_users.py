@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import bpy
 import pytest
 
 from dq_compensation.scene.group_users import group_users
+from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, link, new_file
+from tests.limb import build_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -106,3 +109,25 @@ def test_our_compensation_weights_are_a_user(addon: None) -> None:
     obj.vertex_groups.new(name="paint")
     obj.dq_compensation.vertex_group = "paint"
     assert group_users(obj) == {"paint": "compensation weights"}
+
+
+def test_a_tree_whose_library_is_gone(tmp_path: Path) -> None:
+    """Blender 5.2 has no inputs of it. A Mirror before the Armature modifier has it read, too."""
+    library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
+    new_file()
+    _node_tree().use_fake_user = True
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    new_file()
+    obj, _ = build_limb()
+    with bpy.data.libraries.load(library, link=True) as (_there, here):
+        here.node_groups = ["Tree"]
+    obj.modifiers.new("User", "NODES").node_group = bpy.data.node_groups["Tree"]
+    obj.modifiers.new("Mirror", "MIRROR")
+    obj.modifiers.move(0, 2)
+    bpy.ops.wm.save_as_mainfile(filepath=shot)
+    Path(library).unlink()
+    bpy.ops.wm.open_mainfile(filepath=shot)
+    obj = bpy.data.objects["Limb"]
+    assert not group_users(obj)
+    select(obj)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}

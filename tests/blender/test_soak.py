@@ -26,7 +26,7 @@ from dq_compensation.scene.take_settings import takes_of
 from dq_compensation.session import status
 from tests.blender.crowd_scenes import playing_limb
 from tests.blender.enabled_scenes import disable, ours
-from tests.soak import invariants
+from tests.soak import deforming_actions, invariants
 from tests.soak.addon_actions import EXCUSED, OPERATORS
 from tests.soak.damage import damaged_archive
 from tests.soak.file_actions import start
@@ -130,6 +130,20 @@ def test_a_fault_is_found(
     assert faults(seen) == []
     sentence = plant(monkeypatch)
     assert any(sentence in fault for fault in faults(seen))
+
+
+def test_what_enable_moves_at_rest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    start()
+    obj, rng = bpy.data.objects["Arm"], Random(1)
+    assert deforming_actions.at_rest(rng, obj)
+
+    def check() -> None:
+        obj.data.vertices[0].co.z += 0.01
+        invariants.check()
+
+    monkeypatch.setattr(deforming_actions, "check", check)
+    with pytest.raises(AssertionError, match="Enable at rest moves vertices by"):
+        deforming_actions.at_rest(rng, obj)
 
 
 def test_what_is_left_is_found() -> None:

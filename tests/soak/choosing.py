@@ -91,8 +91,8 @@ def _on(
         if obj is None:
             return None
         object_mode()
-        if obj.visible_get():
-            select(obj)
+        # What is hidden cannot be the active one: operators refuse then.
+        select(*[obj] * obj.visible_get())
         # It may be gone, or have another name, afterwards.
         what = f"{act.__name__.strip('_')} {obj.name}"
         return f"{what} {act(rng, obj) or ''}"

@@ -6,7 +6,6 @@ Before it they are part of the shape at rest; after it they get what is deformed
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -19,8 +18,9 @@ from dq_compensation.scene.modifiers_before import modifiers_before
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.setup import armature_modifier
 from tests.blender.enabled_scenes import check, select
-from tests.blender.scene_builders import add_mesh, evaluated_positions
-from tests.soak.choosing import HELPER_PROPERTY, Action, among, on_mesh
+from tests.blender.scene_builders import evaluated_positions
+from tests.soak.choosing import Action, among, on_mesh
+from tests.soak.used_objects import USED, cage, handle, shape_used, tree_that_moves
 
 # In parts of the size: nodes compute in float32.
 REST_TOLERANCE = 1e-4
@@ -48,110 +48,29 @@ _SETTINGS: dict[str, dict[str, _Values]] = {
 _AFTER = ("MULTIRES", "MULTIRES", "SOFT_BODY", "CLOTH")
 
 
-# --- what they use
-
-
-def _helper(name: str, make: Callable[[], Any]) -> bpy.types.Object:
-    """An object that modifiers use: one of each kind, which no other action chooses."""
-    known = bpy.data.objects.get(name)
-    if known is None or known.name not in bpy.context.view_layer.objects:
-        made = make()
-        known = made if isinstance(made, bpy.types.Object) else bpy.data.objects.new(name, made)
-        if not known.users_collection:
-            bpy.context.scene.collection.objects.link(known)
-        known[HELPER_PROPERTY] = True
-        known.location.x = 0.0 if isinstance(known.data, bpy.types.Curve) else 0.75
-        bpy.context.view_layer.update()
-    return known
-
-
-def _lattice() -> bpy.types.Object:
-    def make() -> bpy.types.Object:
-        data = bpy.data.lattices.new("Soak Lattice")
-        for point in list(data.points)[:4]:
-            point.co_deform.z += 0.3
-        obj = bpy.data.objects.new("Soak Lattice", data)
-        obj.scale = (1.7, 0.4, 0.4)
-        return obj
-
-    return _helper("Soak Lattice", make)
-
-
-def _empty() -> bpy.types.Object:
-    return _helper("Soak Handle", lambda: None)
-
-
-def _path() -> bpy.types.Object:
-    def make() -> bpy.types.Curve:
-        curve = bpy.data.curves.new("Soak Path", "CURVE")
-        curve.dimensions = "3D"
-        points = curve.splines.new("POLY").points
-        points.add(2)
-        places = ((0, 0, 0, 1), (0.8, 0, 0.1, 1), (1.6, 0, 0, 1))
-        for point, place in zip(points, places, strict=True):
-            point.co = place
-        return curve
-
-    return _helper("Soak Path", make)
-
-
-def _cage() -> bpy.types.Object:
-    def make() -> bpy.types.Object:
-        corners = [(x, y, z) for x in (-1.1, 1.1) for y in (-0.3, 0.3) for z in (-0.3, 0.3)]
-        faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-        return add_mesh(corners, faces, name="Soak Cage")
-
-    return _helper("Soak Cage", make)
-
-
-_USED: dict[str, tuple[str, Callable[[], bpy.types.Object]]] = {
-    "LATTICE": ("object", _lattice),
-    "HOOK": ("object", _empty),
-    "CURVE": ("object", _path),
-    "SHRINKWRAP": ("target", _cage),
-    "MESH_DEFORM": ("object", _cage),
-    "SURFACE_DEFORM": ("target", _cage),
-}
-
-
-def _tree() -> bpy.types.NodeTree:
-    """A tree of nodes that moves all vertices."""
-    tree: Any = bpy.data.node_groups.new("Soak Nodes", "GeometryNodeTree")
-    tree.interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
-    tree.interface.new_socket("Geometry", in_out="OUTPUT", socket_type="NodeSocketGeometry")
-    start, end = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
-    node = tree.nodes.new("GeometryNodeSetPosition")
-    tree.links.new(start.outputs[0], node.inputs["Geometry"])
-    tree.links.new(node.outputs[0], end.inputs[0])
-    return tree
-
-
-# --- actions
-
-
 def add_deforming(rng: Random, obj: bpy.types.Object) -> str:
     """Add a modifier that moves vertices before the Armature modifier."""
     kind, before = rng.choice(list(_SETTINGS)), modifiers_before(obj)
     if len(before) >= _MOST_BEFORE or len(obj.data.vertices) > _MOST_VERTICES:
         return f"not {kind}"
     added: Any = _put_before(rng, obj, kind)
-    if kind in _USED:
-        setattr(added, _USED[kind][0], _USED[kind][1]())
+    if kind in USED:
+        setattr(added, USED[kind][0], USED[kind][1]())
     if kind == "HOOK":
         added.falloff_type = "NONE"
         count = len(obj.data.vertices)
         added.vertex_indices_set(list(range(count // 4, count // 2)))
     elif kind == "NODES":
-        added.node_group = _tree()
+        added.node_group = tree_that_moves()
     elif kind in ("SHRINKWRAP", "DISPLACE") and obj.vertex_groups and rng.random() < 0.5:
         added.vertex_group = rng.choice(list(obj.vertex_groups)).name
     _change(rng, added)
     if kind in ("MESH_DEFORM", "SURFACE_DEFORM"):
         bind = "meshdeform_bind" if kind == "MESH_DEFORM" else "surfacedeform_bind"
         getattr(bpy.ops.object, bind)(modifier=added.name)
-        _shape_helper(rng, _cage())
+        shape_used(rng, cage())
     elif kind == "HOOK":
-        _empty().location.z += 0.05
+        handle().location.z += 0.05
     other = rng.choice((None, None, "MIRROR", "SUBSURF"))
     if other is not None and all(each.type != other for each in obj.modifiers):
         beside = _put_before(rng, obj, other)
@@ -175,7 +94,7 @@ def change_deforming(rng: Random, obj: bpy.types.Object) -> str | None:
     modifier = among(rng, [m for m in obj.modifiers if m.type in _SETTINGS and m != own])
     if modifier is None:
         return None
-    used = _USED[modifier.type][1]() if modifier.type in _USED else None
+    used = USED[modifier.type][1]() if modifier.type in USED else None
     what = rng.choice(("set", "set", "key", "key", "hide", "shape", "move", "delete"))
     if what == "set":
         _change(rng, modifier)
@@ -186,7 +105,7 @@ def change_deforming(rng: Random, obj: bpy.types.Object) -> str | None:
     elif used is None:
         return None
     elif what == "shape":
-        _shape_helper(rng, used)
+        shape_used(rng, used)
     elif what == "move":
         used.location.z += rng.choice((0.05, -0.05))
         if rng.random() < 0.3:
@@ -225,19 +144,6 @@ def _key(rng: Random, modifier: Any) -> None:
 def _offset(modifier: Any) -> Any:
     nodes = [n for n in modifier.node_group.nodes if n.bl_idname == "GeometryNodeSetPosition"]
     return nodes[0].inputs["Offset"] if nodes else None
-
-
-def _shape_helper(rng: Random, used: bpy.types.Object) -> None:
-    data: Any = used.data
-    if isinstance(data, bpy.types.Mesh):
-        rng.choice(list(data.vertices)).co.z += 0.1
-        data.update()
-    elif isinstance(data, bpy.types.Lattice):
-        rng.choice(list(data.points)).co_deform.z += 0.2
-        data.update_tag()
-    elif isinstance(data, bpy.types.Curve):
-        rng.choice(list(data.splines[0].points)).co.z += 0.1
-        data.update_tag()
 
 
 def add_after(rng: Random, obj: bpy.types.Object) -> str:

@@ -52,6 +52,8 @@ def edit_mesh(rng: Random, obj: bpy.types.Object) -> str:
 
 def shape_key(rng: Random, obj: bpy.types.Object) -> None:
     """Add, change or remove a shape key."""
+    if obj.data.library is not None:
+        return  # Blender's interface refuses; a script may, and Blender crashes in the next undo
     keys = obj.data.shape_keys
     if keys is None or rng.random() < 0.2:
         if keys is None:
