@@ -17,14 +17,6 @@ def enable_as_it_may_be(human: Human) -> None:
         enable(human.mesh_object)
 
 
-def carried_away(human: Human) -> None:
-    """Only the compensation depends on where the mesh is to its armature."""
-    # Another planted scene may have enabled it.
-    if not human.mesh_object.dq_compensation.enabled:
-        enable(human.mesh_object)
-    human.mesh_object.location.x += 0.1
-
-
 def edited_by_a_script(human: Human) -> None:
     """Blender reports nothing of it."""
     enable_as_it_may_be(human)
@@ -47,7 +39,6 @@ def taken_away(human: Human) -> None:
 
 PLANTED = {
     "stale_binding/edited_by_a_script": edited_by_a_script,
-    "stale_binding/carried_away": carried_away,
     "stale_binding/failed": failed,
     "stale_binding/taken_away": taken_away,
 }

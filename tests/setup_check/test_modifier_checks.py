@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.lifecycle import app_handlers
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY
 from dq_compensation.setup_check.issue import Issue
 from tests.blender.enabled_scenes import check, disable, enable, error, select
@@ -152,6 +153,19 @@ def test_posing_and_what_is_followed_leave_no_stale_binding(body: bpy.types.Obje
     assert not found(body, "stale_binding")
     disable(body)
     assert not found(body, "stale_binding")
+
+
+def test_a_mesh_that_is_dragged_is_stale_until_it_rests(
+    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_handlers, "_has_window", lambda: True)
+    enable(body)
+    body.location.x += 0.2
+    issue = found(body, "stale_binding")["stale"]
+    assert "place by the armature" in issue.message
+    fix(body, issue)
+    assert not found(body, "stale_binding")
+    disable(body)
 
 
 def test_a_basis_that_differs_from_the_mesh_is_not_stale(body: bpy.types.Object) -> None:
