@@ -32,6 +32,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmark_gpu.py", (NEWEST,), ()),
     ("benchmark_playback.py", (NEWEST,), ()),
     ("benchmark_python.py", (NEWEST,), ()),
+    ("benchmark_scenes.py", (NEWEST,), ()),
     ("benchmark_modifier.py", (NEWEST,), ()),
 )
 

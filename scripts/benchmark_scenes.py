@@ -2,8 +2,8 @@
 
     .venv-5.2/bin/python scripts/run_benchmark.py benchmark_scenes.py [SCENE ...]
 
-SCENE is one of: rigify, objects, humans, keys, subdivided, linked; all of them without one. Add
-`--rounds 9` for steadier numbers.
+SCENE is one of: rigify, objects, humans, keys, subdivided, subdivided2, linked; all of them without
+one. Add `--rounds 9` for steadier numbers.
 
 Everything counts: Blender's evaluation and the add-on's Python. In one scene the character is
 disabled and enabled in turn, and the same frames are timed; a ratio is the median over all pairs.
@@ -248,15 +248,9 @@ def measure(character: Character, clock: Clock) -> dict[str, tuple[float, float]
 
 def switch(character: Character, *, enabled: bool) -> None:
     """Enable or disable the character; Preserve Volume without the add-on."""
-    fixed = character.meshes[0].override_library is not None
     for mesh in character.meshes:
-        if enabled:
-            if not mesh.dq_compensation.enabled:
-                api.enable(mesh)
-        elif fixed:
-            mesh.dq_compensation.enabled = False
-        elif mesh.dq_compensation.enabled:
-            api.disable(mesh)
+        if mesh.dq_compensation.enabled != enabled:
+            (api.enable if enabled else api.disable)(mesh)
         armature = next(each for each in mesh.modifiers if each.type == "ARMATURE")
         armature.use_deform_preserve_volume = True
     bpy.context.view_layer.update()

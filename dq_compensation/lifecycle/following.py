@@ -89,20 +89,13 @@ def follow(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> None:
     Args:
         patient: see `reconcile`.
     """
-    global _is_following
-    if _is_following:
-        return
     changes = _changes(depsgraph)
     if changes and not is_playing():
         # What plays needs no check: pose, keys and settings are read in every frame.
         check_soon()
     if changes.used:
         _note_followed(changes.used)
-    _is_following = True
-    try:
-        _reconcile_named(changes, depsgraph, patient=patient)
-    finally:
-        _is_following = False
+    _reconcile_named(changes, depsgraph, patient=patient)
     if changes:
         follow_modes()
 
@@ -151,6 +144,9 @@ def _edits_in_frame(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> _Change
 
 
 def _reconcile_named(changes: _Changes, depsgraph: bpy.types.Depsgraph, *, patient: bool) -> None:
+    global _is_following
+    if _is_following:
+        return
     named, everything = changes.named, changes.everything
     if changes.trees:
         _mark_edited_trees()
@@ -158,7 +154,11 @@ def _reconcile_named(changes: _Changes, depsgraph: bpy.types.Depsgraph, *, patie
         named |= _waiting
     if everything or named:
         objects = [obj for obj in enabled_objects() if everything or named & set(_uids(obj))]
-        _reconcile(objects, depsgraph, patient=patient)
+        _is_following = True
+        try:
+            _reconcile(objects, depsgraph, patient=patient)
+        finally:
+            _is_following = False
 
 
 def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
