@@ -276,12 +276,13 @@ def _inputs(modifier: bpy.types.Modifier) -> Iterator[Any]:
     """The values of the inputs of a node tree."""
     if modifier.type != "NODES":
         return
-    typed: Any = getattr(modifier, "properties", None)  # since Blender 5.2
-    if typed is not None:
-        inputs: Any = getattr(typed, "inputs", None)  # none of a tree whose library is missing
+    nodes: Any = modifier
+    if hasattr(nodes, "properties"):  # since Blender 5.2
+        # There are none without a tree, and of one whose library is missing.
+        inputs: Any = getattr(nodes.properties, "inputs", None)
         for prop in () if inputs is None else inputs.bl_rna.properties:
             value: Any = getattr(getattr(inputs, prop.identifier, None), "value", None)
             yield value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value
         return
-    for value in modifier.values():
+    for value in nodes.values():
         yield value.to_list() if hasattr(value, "to_list") else value

@@ -360,6 +360,18 @@ def test_bendy_bones_give_preserve_volume_and_a_sentence() -> None:
     disable(obj)
 
 
+def test_a_node_modifier_without_a_tree_is_nothing(limb: Pair) -> None:
+    obj, rig = limb
+    displace(obj)
+    put_first(obj, "NODES", node_group=None)
+    rest = evaluated_positions(obj)
+    enable(obj)
+    assert distance(evaluated_positions(obj), rest) < TOLERANCE
+    pose_limb(rig)
+    assert distance(evaluated_positions(obj), api.evaluate(obj)) < TOLERANCE
+    disable(obj)
+
+
 def test_objects_that_share_a_mesh_may_differ_in_it(limb: Pair) -> None:
     obj, rig = limb
     enable(obj)
