@@ -10,9 +10,6 @@ from ..core.vectors import two_across, unit_or
 from .skeleton_gaps import Gap, find_gaps, leads_to
 from .skin_limbs import Limbs
 
-# Cosine of the angle from a bone to the head of the one that continues it, where no end touches: 45
-# degrees. The bones of a face lie elsewhere: in front of the head.
-_AHEAD = 0.7
 # Skin goes around a limb: the widest sector about the joint, in radians, without any skin that the
 # two bones share. Fingers, feet and necks leave 130 degrees at most, jaws, brows and ears 150.
 _WIDEST_OPENING = np.radians(135.0)

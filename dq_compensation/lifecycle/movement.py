@@ -11,7 +11,7 @@ from ..scene.animation_curves import animated_paths
 from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import followed_modifiers
+from ..scene.modifiers_before import followed_modifiers, is_animated
 from ..scene.setup import find_rig, rig_of
 from ..session.status import seconds_since_change, status_of
 
@@ -56,8 +56,10 @@ def is_changed_by_frame(obj: bpy.types.Object) -> bool:
     if data is None or not (data.action or len(data.nla_tracks) or len(data.drivers) > 1):
         return False
     deforming = (path for path in animated_paths(obj) if path.startswith(_DEFORMING))
-    driven = "" if ours is None else f'modifiers["{bpy.utils.escape_identifier(ours.name)}"]'
-    return any(path != _FACTOR and not (driven and path.startswith(driven)) for path in deforming)
+    return any(
+        path != _FACTOR and not (ours is not None and is_animated(ours, (path,)))
+        for path in deforming
+    )
 
 
 def has_moved_with_frame(obj: bpy.types.Object) -> bool:

@@ -177,7 +177,7 @@ def _keeps_mesh(modifier: bpy.types.Modifier, groups: frozenset[str]) -> bool:
     """Whether a modifier keeps all vertices and the weights of these groups."""
     if modifier.type == "NODES":
         tree = cast("bpy.types.NodesModifier", modifier).node_group
-        return tree is None or _tree_keeps_mesh(tree, groups, set())
+        return tree is None or _tree_keeps_mesh(tree, groups)
     kept = modifier.type in _KEEP_SHAPE or modifier.type in _DEFORM
     return kept and not _transfers_weights(modifier)
 
@@ -186,7 +186,7 @@ def _reshapes(modifier: bpy.types.Modifier) -> bool:
     """Whether a modifier may move vertices, in each frame to another place."""
     if modifier.type == "NODES":
         tree = cast("bpy.types.NodesModifier", modifier).node_group
-        return tree is not None and not _tree_keeps_shape(tree, set())
+        return tree is not None and not _tree_keeps_shape(tree)
     return modifier.type in _DEFORM or modifier.type in _SIMULATE
 
 
@@ -197,38 +197,37 @@ def _transfers_weights(modifier: bpy.types.Modifier) -> bool:
     return transfer.use_vert_data and "VGROUP_WEIGHTS" in transfer.data_types_verts
 
 
-def _tree_keeps_mesh(tree: bpy.types.NodeTree, groups: frozenset[str], seen: set[str]) -> bool:
-    seen.add(tree.name)
-    nodes: list[Any] = list(tree.nodes)
-    for node in nodes:
-        makes = any(o.type == "GEOMETRY" and o.is_linked for o in node.outputs)
-        if makes and not node.mute and node.bl_idname not in _KEEPING_NODES:
+def _tree_keeps_mesh(tree: bpy.types.NodeTree, groups: frozenset[str]) -> bool:
+    for node in _all_nodes(tree, set()):
+        if _makes_geometry(node) and node.bl_idname not in _KEEPING_NODES:
             return False
         if node.bl_idname == "GeometryNodeStoreNamedAttribute" and not node.mute:
             name = node.inputs["Name"]
             if name.is_linked or name.default_value in groups:
                 return False
-    inner: list[Any] = [node.node_tree for node in nodes if node.type == "GROUP"]
-    return all(
-        _tree_keeps_mesh(each, groups, seen) for each in inner if each and each.name not in seen
-    )
+    return True
 
 
-def _tree_keeps_shape(tree: bpy.types.NodeTree, seen: set[str]) -> bool:
+def _tree_keeps_shape(tree: bpy.types.NodeTree) -> bool:
     """Whether a tree of nodes moves no vertex and makes none."""
+    kinds = {node.bl_idname for node in _all_nodes(tree, set()) if _makes_geometry(node)}
+    return kinds <= _KEEPING_NODES - {_SET_POSITION}
+
+
+def _makes_geometry(node: Any) -> bool:
+    """Whether a node acts and gives a geometry to others."""
+    return not node.mute and any(o.type == "GEOMETRY" and o.is_linked for o in node.outputs)
+
+
+def _all_nodes(tree: bpy.types.NodeTree, seen: set[str]) -> Iterator[Any]:
+    """The nodes of a tree and of the groups in it, those of each tree once."""
     seen.add(tree.name)
     nodes: list[Any] = list(tree.nodes)
-    moving = [
-        node
-        for node in nodes
-        if not node.mute
-        and any(o.type == "GEOMETRY" and o.is_linked for o in node.outputs)
-        and (node.bl_idname == _SET_POSITION or node.bl_idname not in _KEEPING_NODES)
-    ]
-    inner: list[Any] = [node.node_tree for node in nodes if node.type == "GROUP"]
-    return not moving and all(
-        _tree_keeps_shape(each, seen) for each in inner if each and each.name not in seen
-    )
+    yield from nodes
+    for node in nodes:
+        inner = node.node_tree if node.type == "GROUP" else None
+        if inner is not None and inner.name not in seen:
+            yield from _all_nodes(inner, seen)
 
 
 def _settings_of(
