@@ -25,6 +25,7 @@ def steps_of(module: ModuleType) -> Iterator[Step]:
     - ``CLASSES``: classes for `bpy.utils.register_class`, in order.
     - ``register()`` and ``unregister()``: everything else. ``register`` leaves nothing when it
       raises.
+    - ``FOLLOWS``: pairs of an event of `session.changes` and a function.
     - ``HANDLERS``: pairs of an event of `bpy.app.handlers` and a function. The functions become
       persistent: they stay when another file is loaded.
     """
@@ -35,6 +36,8 @@ def steps_of(module: ModuleType) -> Iterator[Step]:
         getattr(module, "register", _do_nothing),
         getattr(module, "unregister", _do_nothing),
     )
+    for event, follower in getattr(module, "FOLLOWS", ()):
+        yield _step(follower, event)
     for event, handler in getattr(module, "HANDLERS", ()):
         yield _handler_step(event, handler)
 
@@ -85,11 +88,14 @@ def _class_step(cls: type) -> Step:
 def _handler_step(event: str, handler: Callable[..., object]) -> Step:
     from bpy.app import handlers
 
-    functions = getattr(handlers, event)
+    return _step(handlers.persistent(handler), getattr(handlers, event))
+
+
+def _step(function: Callable[..., object], functions: list[Callable[..., object]]) -> Step:
     return Step(
-        f"{handler.__name__} from {event}",
-        partial(functions.append, handlers.persistent(handler)),
-        partial(_remove, functions, handler),
+        function.__qualname__,
+        partial(functions.append, function),
+        partial(_remove, functions, function),
     )
 
 

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import dq_compensation
 from benchmark_bind import BONES, INFLUENCES, SIDE, bare_read, build_scene
 from benchmark_targets import record
+from dq_compensation.session.changes import Changes
 from dq_compensation.setup_check import catalogue, findings, recheck_handlers
 from dq_compensation.setup_check.subject import Subject
 
@@ -67,11 +68,11 @@ def _handler_seconds(obj: bpy.types.Object) -> float:
         bpy.context.scene.collection.objects.link(other)
     bpy.context.view_layer.update()
     seconds: list[float] = []
-    handler = dict(recheck_handlers.HANDLERS)["depsgraph_update_post"]
+    follow = recheck_handlers.FOLLOWS[0][1]
 
-    def timed(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    def timed(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
         start = time.perf_counter()
-        handler(scene, depsgraph)
+        follow(Changes(depsgraph, is_frame=False))
         seconds.append(time.perf_counter() - start)
 
     bpy.app.handlers.depsgraph_update_post.append(timed)

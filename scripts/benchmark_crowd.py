@@ -23,7 +23,8 @@ from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.crowd_settings import crowd_of
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.stored_takes import store_take
-from dq_compensation.session import enabled_objects, known_crowds
+from dq_compensation.session import known_crowds
+from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import textures
 from dq_compensation.viewport.crowd_display import Crowds
@@ -50,7 +51,7 @@ class CrowdOfHumans:
         self.settings.is_crowd = True
         role = self.settings.roles.add()
         role.character, role.take = armature, "Wave"
-        enabled_objects.forget()
+        enabled.forget()
         known_crowds.forget_crowds()
         bpy.context.view_layer.update()
         self.crowds, self.number = Crowds(), 0
@@ -63,7 +64,7 @@ class CrowdOfHumans:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         begun = time.thread_time()
         crowds = [(crowd, True) for crowd in known_crowds.all_crowds()]
-        enabled = enabled_objects.enabled_objects()
+        enabled = enabled_objects()
         assert self.crowds.update(crowds, enabled, self.view, depsgraph)
         return time.thread_time() - begun
 

@@ -22,8 +22,8 @@ import dq_compensation
 from benchmark_characters import human_in_pieces
 from benchmark_targets import record
 from benchmark_turns import Cast, copied
-from dq_compensation.lifecycle import app_handlers
 from dq_compensation.lifecycle.enabling import enable_all
+from dq_compensation.session import changes
 from dq_compensation.viewport import draw_handler
 
 BODIES, MESHES, VERTICES, FRAMES = 20, 12, 300, 15
@@ -89,7 +89,7 @@ def measure(crowd: Cast) -> dict[str, float]:
         each.keyframe_insert("rotation_quaternion", frame=1)
         each.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
         each.keyframe_insert("rotation_quaternion", frame=2 * FRAMES)
-    app_handlers.is_playing = lambda: True
+    changes.is_playing = lambda: True
     times["play a frame"] = _median(crowd.scene.frame_set, since)
     for frame in range(FRAMES):
         redraw(frame)

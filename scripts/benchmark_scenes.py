@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import dq_compensation
 from benchmark_targets import record
 from dq_compensation import api
-from dq_compensation.lifecycle import app_handlers, following
+from dq_compensation.session import changes
 from human_model import build_human
 from tests.limb import build_limb
 from tests.rigify_human import build_rigify_human
@@ -218,8 +218,7 @@ class Clock:
 
 def play(playing: bool) -> None:
     """Let the add-on believe that the timeline plays, or not."""
-    for module in (app_handlers, following):
-        module.is_playing = lambda: playing
+    changes.is_playing = lambda: playing
 
 
 def measure(character: Character, clock: Clock) -> dict[str, tuple[float, float]]:

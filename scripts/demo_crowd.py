@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import dq_compensation
 from demo_crowd_look import dress, light_and_ground, place_camera
 from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.session.crowd_bakes import baked_crowd
+from dq_compensation.session.known_crowds import baked_crowd
 from human_gait import key_idle, key_walk
 from human_model import build_human
 from human_motion import key_motion

@@ -8,7 +8,7 @@ from ..bake.crowd_baking import CrowdBakeOptions
 from ..bake.crowd_baking import bake_crowd as crowd_steps
 from ..errors import UserError
 from ..scene.crowd_settings import is_crowd
-from ..session.crowd_bakes import baked_crowd
+from ..session.known_crowds import baked_crowd
 from .arguments_of_scripts import original, require_number, selection_kept
 from .steps_of_scripts import OnProgress, run_steps
 

@@ -8,12 +8,18 @@ import bpy
 
 from ..scene.kept_weights import kept_record
 from ..scene.mesh import mesh_of
+from ..session.memory import memories, memory_of
 from ..wording import counted
 from .verification import Deviation
 
-# The last report of each object by its session_uid, the keys that it is about, and whether it is
-# about helper bones.
-_reports: dict[int, tuple[str, tuple[str, ...], bool]] = {}
+
+@dataclass(frozen=True)
+class _LastReport:
+    """Of an object: the keys that it is about, and whether it is about helper bones."""
+
+    text: str = ""
+    key_names: tuple[str, ...] = ()
+    of_bones: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,13 +156,13 @@ def _comparison(where: str, before: Deviation, after: Deviation) -> str:
 
 def last_report(obj: bpy.types.Object) -> str | None:
     """The last report about an object, as long as what it is about is there."""
-    text, names, of_bones = _reports.get(obj.session_uid, ("", (), False))
-    if of_bones and kept_record(obj) is None:
+    last = memory_of(obj, _LastReport)
+    if last.of_bones and kept_record(obj) is None:
         return None
-    key = mesh_of(obj).shape_keys
+    key, names = mesh_of(obj).shape_keys, last.key_names
     if names and (key is None or names[0] not in key.key_blocks):
         return None
-    return text or None
+    return last.text or None
 
 
 def remember(
@@ -168,4 +174,4 @@ def remember(
         names: of the shape keys that it is about.
         of_bones: whether it is about helper bones.
     """
-    _reports[obj.session_uid] = (text, names, of_bones)
+    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones)

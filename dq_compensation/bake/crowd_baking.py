@@ -20,9 +20,9 @@ from ..scene.crowd_settings import crowd_of
 from ..scene.mesh import mesh_of
 from ..scene.moving_objects import is_moving, is_reshaped
 from ..scene.units import world_millimetres
-from ..session.crowd_bakes import baked_crowd, forget_bakes
 from ..session.crowd_figures import figures_of_crowd, role_objects
 from ..session.crowd_roles import Role
+from ..session.known_crowds import baked_crowd, forget_bakes
 from ..wording import counted, listed
 from .crowd_changes import made_for
 from .crowd_motion import RoleMotion, role_motion

@@ -1,6 +1,6 @@
 """The current weight of each example pose, stored for the panel.
 
-The handlers only note that something has moved; a timer looks not more than `LOOKS` times a second,
+That something has moved is only noted; a timer looks not more than `LOOKS` times a second,
 and the sidebars are drawn again only when a value has changed enough to be seen.
 """
 
@@ -14,8 +14,9 @@ from ..errors import BindingError, PoseError
 from ..lifecycle.reconcile import has_examples
 from ..scene.object_settings import settings_of
 from ..scene.setup import rig_of
+from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from ..session.delayed_call import DelayedCall
-from ..session.enabled_objects import any_enabled, enabled_objects
+from ..session.known_objects import enabled_objects
 from ..session.status import status_of
 
 LOOKS = 20.0
@@ -70,8 +71,8 @@ def _differs(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     )
 
 
-def _on_change(*_args: object) -> None:
-    if not _delayed_look.is_due() and any_enabled():
+def _on_evaluation(changes: Changes) -> None:
+    if not _delayed_look.is_due() and changes.enabled:
         _delayed_look.request()
 
 
@@ -98,15 +99,11 @@ def _redraw_sidebars() -> None:
                         region.tag_redraw()
 
 
-HANDLERS = (
-    ("depsgraph_update_post", _on_change),
-    ("frame_change_post", _on_change),
-    ("undo_post", _on_change),
-    ("redo_post", _on_change),
-    ("load_post", _on_change),
+FOLLOWS = (
+    (EDIT, _on_evaluation),
+    (FRAME, _on_evaluation),
+    (RESTORED, _delayed_look.request),
+    (LOADED, _delayed_look.request),
 )
 
-
-def unregister() -> None:
-    """Stop looking."""
-    _delayed_look.cancel()
+unregister = _delayed_look.cancel

@@ -1,11 +1,13 @@
 """Follows posed copies: leaving the mode applies the shape, and a lost one shows its character.
 
-The handlers only take notes. A moment later a timer applies what was left, with an undo step of
+Changes are only noted. A moment later a timer applies what was left, with an undo step of
 its own. A shape that cannot be applied stays in its copy, and the panel says why; it is not tried
 again by itself. After an undo nothing is applied by itself either: the user wanted to go back.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import bpy
 
@@ -13,8 +15,10 @@ from ..errors import UserError
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_posed_copy
 from ..scene.posed_copies import posed_copy_of, show_again
+from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.delayed_call import DelayedCall
-from ..session.enabled_objects import any_enabled, enabled_objects
+from ..session.known_objects import enabled_objects
+from ..session.memory import memory_of
 from ..session.status import status_of, tag_redraw
 from .apply_shape import apply_copy
 
@@ -26,17 +30,23 @@ _MODES = frozenset({"SCULPT", "EDIT"})
 _shaped: tuple[int, str] | None = None
 # The session_uid of the copies whose mode was left.
 _left: set[int] = set()
-_failures: dict[int, UserError] = {}
+
+
+@dataclass
+class _Copy:
+    """Of a posed copy: why its shape could not be applied."""
+
+    failure: UserError | None = None
 
 
 def failure_of(copy: bpy.types.Object) -> UserError | None:
     """Why the shape of a posed copy could not be applied, or None."""
-    return _failures.get(copy.session_uid)
+    return memory_of(copy, _Copy).failure
 
 
 def note_failure(copy: bpy.types.Object, error: UserError) -> None:
     """Keep for the panel why the shape of a posed copy could not be applied."""
-    _failures[copy.session_uid] = error
+    memory_of(copy, _Copy).failure = error
 
 
 def observe() -> None:
@@ -52,7 +62,7 @@ def observe() -> None:
     active = bpy.context.view_layer.objects.active
     if active is not None and active.mode in _MODES and is_posed_copy(active):
         _shaped = (active.session_uid, active.name)
-        _failures.pop(active.session_uid, None)
+        memory_of(active, _Copy).failure = None
 
 
 def follow() -> None:
@@ -69,8 +79,7 @@ def follow() -> None:
 
 
 def _apply(copy: bpy.types.Object) -> None:
-    uid = copy.session_uid
-    window = _window_with(copy)
+    window, known = _window_with(copy), memory_of(copy, _Copy)
     try:
         if window is None:
             apply_copy(copy)
@@ -80,9 +89,9 @@ def _apply(copy: bpy.types.Object) -> None:
                 apply_copy(copy)
                 bpy.ops.ed.undo_push(message="Apply Example")
     except UserError as error:
-        _failures[uid] = error
+        known.failure = error
     else:
-        _failures.pop(uid, None)
+        known.failure = None
 
 
 def _window_with(obj: bpy.types.Object) -> bpy.types.Window | None:
@@ -101,13 +110,13 @@ def _characters_with_copies() -> list[bpy.types.Object]:
     ]
 
 
-def _on_depsgraph_update(*_args: object) -> None:
+def _on_edit(changes: Changes) -> None:
     observe()
-    if _left or any_enabled():
+    if _left or changes.enabled:
         _delayed_follow.request()
 
 
-def _after_undo(*_args: object) -> None:
+def _after_undo() -> None:
     take_for_granted()
     for obj in enabled_objects():
         # What was applied last may not be there any more.
@@ -116,8 +125,7 @@ def _after_undo(*_args: object) -> None:
         _delayed_follow.request()
 
 
-def _after_load(*_args: object) -> None:
-    _failures.clear()
+def _after_load() -> None:
     take_for_granted()
     if _characters_with_copies():
         _delayed_follow.request()
@@ -140,12 +148,7 @@ def _follow_and_redraw() -> None:
 _delayed_follow = DelayedCall(_follow_and_redraw, APPLY_AFTER, "REST")
 
 
-HANDLERS = (
-    ("depsgraph_update_post", _on_depsgraph_update),
-    ("undo_post", _after_undo),
-    ("redo_post", _after_undo),
-    ("load_post", _after_load),
-)
+FOLLOWS = ((EDIT, _on_edit), (RESTORED, _after_undo), (LOADED, _after_load))
 
 
 def unregister() -> None:
@@ -154,4 +157,3 @@ def unregister() -> None:
     _delayed_follow.cancel()
     _shaped = None
     _left.clear()
-    _failures.clear()

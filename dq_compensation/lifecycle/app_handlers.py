@@ -1,23 +1,22 @@
-"""Blender's handlers: they follow edits, undo, files and renders."""
+"""Keeps enabled objects right through edits, frames, undo, files and renders."""
 
 from __future__ import annotations
 
 import bpy
 
-from ..session.enabled_objects import any_enabled, forget
-from ..session.gestures import is_playing
+from ..session.activity import final_render_runs, set_final_render_runs
+from ..session.changes import EDIT, FRAME, LOADED, PLAYED, RESTORED, Changes
 from ..session.new_data import forget_removed
 from ..session.status import check_soon, set_check
 from ..viewport import draw_handler
-from ..viewport.camera_rays import final_render_runs, set_final_render_runs
 from . import following
 from .before_undo import part_from_new_data
 
 
-def _after_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if not final_render_runs() and any_enabled():
+def _on_edit(changes: Changes) -> None:
+    if not final_render_runs() and changes.enabled:
         forget_removed()
-        following.follow(depsgraph, patient=_has_window())
+        following.follow(changes, patient=_has_window())
         _drop_removed()
 
 
@@ -32,34 +31,21 @@ def _drop_removed() -> None:
         bpy.context.view_layer.update()
 
 
-def _before_frame(*_args: object) -> None:
-    """Make our handler the last one, so that it sees the edits of others."""
-    for event, ours in _LAST:
-        handlers = getattr(bpy.app.handlers, event)
-        if ours in handlers and handlers[-1] is not ours:
-            handlers.remove(ours)
-            handlers.append(ours)
-
-
-def _after_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _on_frame(changes: Changes) -> None:
     # A render in a window evaluates in another thread.
-    if not any_enabled() or (final_render_runs() and not bpy.app.background):
+    if not changes.enabled or (final_render_runs() and not bpy.app.background):
         return
     forget_removed()
-    following.follow_frame(depsgraph, playing=is_playing())
+    following.follow_frame(changes)
     _drop_removed()
 
 
-def _after_playback(*_args: object) -> None:
-    check_soon()
-
-
 def _before_load(*_args: object) -> None:
-    _forget()
+    set_final_render_runs(False)
+    draw_handler.free()
 
 
-def _after_load(*_args: object) -> None:
-    _forget()
+def _on_load() -> None:
     if bpy.app.background:
         following.restore_all()
         # What was edited where the add-on was not there.
@@ -72,8 +58,7 @@ def _before_undo(*_args: object) -> None:
     part_from_new_data()
 
 
-def _after_undo(*_args: object) -> None:
-    forget()
+def _on_undo() -> None:
     check_soon(0.0)
 
 
@@ -100,32 +85,24 @@ def _after_render(*_args: object) -> None:
     check_soon()
 
 
-def _forget() -> None:
-    set_final_render_runs(False)
-    following.forget_all()
-    draw_handler.free()
-
-
 HANDLERS = (
-    ("depsgraph_update_post", _after_evaluation),
-    ("frame_change_pre", _before_frame),
-    ("frame_change_post", _after_frame),
     ("load_pre", _before_load),
-    ("load_post", _after_load),
     ("undo_pre", _before_undo),
     ("redo_pre", _before_undo),
-    ("undo_post", _after_undo),
-    ("redo_post", _after_undo),
     ("save_pre", _before_save),
     ("save_post", _after_save),
     ("save_post_fail", _after_save),
-    ("animation_playback_post", _after_playback),
     ("render_init", _before_render),
     ("render_complete", _after_render),
     ("render_cancel", _after_render),
 )
-
-_LAST = HANDLERS[0], HANDLERS[2]
+FOLLOWS = (
+    (EDIT, _on_edit),
+    (FRAME, _on_frame),
+    (RESTORED, _on_undo),
+    (LOADED, _on_load),
+    (PLAYED, check_soon),
+)
 
 
 def register() -> None:
@@ -139,4 +116,4 @@ def unregister() -> None:
     set_check(None)
     if hasattr(bpy.data, "objects"):
         following.restore_all()
-    _forget()
+    _before_load()

@@ -10,7 +10,7 @@ from ..modifier.modifier_inputs import get_input
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..modifier.stack import our_modifier
 from ..scene.object_settings import settings_of
-from ..session.enabled_objects import enabled_objects
+from ..session.known_objects import enabled_objects
 from ..session.new_data import forget_new, is_new
 
 

@@ -12,8 +12,8 @@ from ..scene.binding import Binding
 from ..scene.object_settings import settings_of
 from ..scene.posed_copies import show_again
 from ..scene.setup import deformation_refusal
-from ..session.bindings import bindings
-from ..session.enabled_objects import forget
+from ..session import bindings
+from ..session.known_objects import enabled
 from ..session.settings_writing import are_settings_being_written
 from ..session.status import forget_status, status_of
 from ..viewport.capability import drawing_refusal
@@ -107,14 +107,14 @@ def enable_all(
 
 
 def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    bindings.discard(obj.session_uid)
+    bindings.discard(obj)
     if copied_modifier_warning(obj) and not is_fixed(obj):
         put_armature_modifier_back(obj)
     binding = bindings.get(obj, depsgraph)
     if settings_of(obj).display == "MODIFIER":
         replace_armature_modifier(obj, binding)
     settings_of(obj).is_enabled = True
-    forget()
+    enabled.forget()
     forget_status(obj)
     status = status_of(obj)
     status.binding, status.compared = binding, True
@@ -129,8 +129,8 @@ def disable(obj: bpy.types.Object) -> None:
     # A posed copy that is open stays, beside it.
     show_again(obj)
     forget_status(obj)
-    bindings.discard(obj.session_uid)
-    forget()
+    bindings.discard(obj)
+    enabled.forget()
 
 
 def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:

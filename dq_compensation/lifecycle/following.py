@@ -9,61 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import compress
 
 import bpy
-import numpy as np
 
 from ..modifier.factor_driver import keep_factor
 from ..modifier.installation import remove_unused
 from ..modifier.own_trees import mark_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.stack import our_modifier, surplus_vertices
-from ..scene.attributes import read_property
+from ..scene.binding import Binding
 from ..scene.modifiers_before import modifiers_before, used_data
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_palette, keep_apart
 from ..scene.setup import find_rig
-from ..session.bindings import bindings
-from ..session.enabled_objects import enabled_objects, forget
-from ..session.gestures import is_playing
-from ..session.new_data import forget_new
-from ..session.status import (
-    any_status,
-    check_soon,
-    fail,
-    forget_statuses,
-    is_drawn,
-    keep_statuses,
-    tag_redraw,
-)
+from ..session.changes import Changes, Update
+from ..session.known_objects import enabled_objects
+from ..session.memory import keep_only, memories, memory_of
+from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
 from .movement import is_changed_by_frame
 from .native_display import restore, show_to_camera
-from .posing import forget_poses, only_posed
+from .posing import only_posed
 from .reconcile import State, follow_native_display, reconcile
 from .replacement import let_pass
 
 # Seconds until what was moving is looked at again.
 CHECK_AGAIN_AFTER = 0.3
 
-# The types of data-blocks that a script may edit before a frame so that it concerns us; their
-# objects come with them.
-_EDITED_IN_FRAMES = ("MESH", "ARMATURE", "LATTICE", "CURVE", "NODETREE", "SCENE")
-# The session_uid of every mesh that was edited since its objects were reconciled.
-_edited: set[int] = set()
-# Of every object that something was left for later for.
-_waiting: set[int] = set()
-# Of every mesh that we have just written: Blender reports that as an edit, too.
+# The session_uid of every mesh that we have just written: Blender reports that as an edit, too.
 _written: set[int] = set()
-# Of every object with modifiers before ours: they may make another number of vertices.
-_may_misfit: set[int] = set()
 # Whether an evaluation is being followed. Binding may ask for another one, which is not.
 _is_following = False
 
 
+class _Edited:
+    """Of a mesh that was edited since its objects were reconciled."""
+
+
 @dataclass
-class _Changes:
-    """What has happened since the last evaluation, poses left out.
+class _Concerned:
+    """Who may be concerned by what has changed, poses left out.
 
     Attributes:
         named: the session_uid of what may have been edited or moved.
@@ -81,7 +65,7 @@ class _Changes:
         return self.everything or bool(self.named or self.used)
 
 
-def follow(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> None:
+def follow(changes: Changes, *, patient: bool) -> None:
     """Reconcile every enabled object that an edit in an evaluation belongs to.
 
     What only follows a pose is left alone.
@@ -89,123 +73,101 @@ def follow(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> None:
     Args:
         patient: see `reconcile`.
     """
-    changes = _changes(depsgraph)
-    if changes and not is_playing():
+    concerned = _concerned(changes)
+    if concerned and not changes.is_playing:
         # What plays needs no check: pose, keys and settings are read in every frame.
         check_soon()
-    if changes.used:
-        _note_followed(changes.used)
-    _reconcile_named(changes, depsgraph, patient=patient)
-    if changes:
+    _reconcile_concerned(concerned, changes, patient=patient)
+    if concerned:
         follow_modes()
 
 
-def follow_frame(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> None:
-    """The same for a new frame, which changes no weights, no bones at rest and no mesh.
+def follow_frame(changes: Changes) -> None:
+    """The same for a new frame: what animation changes is read where it acts.
 
-    What animation changes is read where it acts. So flags are looked at, and no contents: what a
-    script has edited comes with flags that animation does not set.
-
-    Args:
-        playing: leave to the end of the playback what an animation can move or switch.
+    While it plays, what an animation can move or switch is left to the end of the playback.
     """
-    changes = _edits_in_frame(depsgraph, playing=playing)
-    if playing:
-        _let_pass(depsgraph)
+    concerned = _concerned(changes)
+    if changes.is_playing:
+        _let_pass(changes)
     else:
         check_soon()
-        changes.named.update(
-            obj.session_uid for obj in enabled_objects() if is_changed_by_frame(obj)
-        )
-        if changes.used:
-            _note_followed(changes.used)
-    _reconcile_named(changes, depsgraph, patient=playing)
-    if not playing:
-        follow_modes()
+        for obj in changes.enabled:
+            if status_of(obj).changes_with_frames and is_changed_by_frame(obj):
+                concerned.named.add(obj.session_uid)
+    _reconcile_concerned(concerned, changes, patient=changes.is_playing)
 
 
-def _edits_in_frame(depsgraph: bpy.types.Depsgraph, *, playing: bool) -> _Changes:
-    """What a script has edited before a frame: see `posing` for the flags that tell."""
-    changes, updates = _Changes(), depsgraph.updates
-    if not any(map(depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
-        return changes
-    flags = np.stack(
-        [
-            read_property(updates, f"is_updated_{flag}", np.bool_)
-            for flag in ("geometry", "shading", "transform")
-        ]
-    )
-    # What a script edits has all flags or, as what is renamed or linked anew, none.
-    edited = flags.all(axis=0) | ~flags.any(axis=0)
-    for update in compress(updates, edited) if edited.any() else ():
-        if not only_posed(update, depsgraph):
-            _note(update, changes, playing=playing)
-    return changes
-
-
-def _reconcile_named(changes: _Changes, depsgraph: bpy.types.Depsgraph, *, patient: bool) -> None:
+def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bool) -> None:
     global _is_following
-    if _is_following:
+    if _is_following or not (concerned or concerned.trees):
         return
-    named, everything = changes.named, changes.everything
-    if changes.trees:
+    if concerned.used:
+        _note_followed(concerned.used)
+    if concerned.trees:
         _mark_edited_trees()
-    if not patient:
-        named |= _waiting
-    if everything or named:
-        objects = [obj for obj in enabled_objects() if everything or named & set(_uids(obj))]
-        _is_following = True
-        try:
-            _reconcile(objects, depsgraph, patient=patient)
-        finally:
-            _is_following = False
+    named = concerned.named
+    objects = [
+        obj
+        for obj in enabled_objects()
+        if concerned.everything
+        or (not patient and status_of(obj).waits)
+        or not named.isdisjoint(_uids(obj))
+    ]
+    _is_following = True
+    try:
+        _reconcile(objects, changes.depsgraph, patient=patient)
+    finally:
+        _is_following = False
 
 
-def _let_pass(depsgraph: bpy.types.Depsgraph) -> None:
+def _let_pass(changes: Changes) -> None:
     """While it plays, followed modifiers are not read again: what does not fit, passes."""
-    for obj in enabled_objects() if _may_misfit else ():
+    for obj in changes.enabled:
+        if not status_of(obj).changes_with_frames:
+            continue
         native = settings_of(obj).native
-        if obj.session_uid in _may_misfit and not native.base_left_on:
-            passing = surplus_vertices(obj, depsgraph) != 0
+        if obj.library is None and modifiers_before(obj) and not native.base_left_on:
+            passing = surplus_vertices(obj, changes.depsgraph) != 0
             if passing != native.passing:
                 let_pass(obj, passing=passing)
 
 
-def _changes(depsgraph: bpy.types.Depsgraph) -> _Changes:
-    changes = _Changes()
-    for update in depsgraph.updates:
-        if not only_posed(update, depsgraph):
-            _note(update, changes, playing=False)
-    return changes
+def _concerned(changes: Changes) -> _Concerned:
+    found = _Concerned()
+    in_playback = changes.is_frame and changes.is_playing
+    for update in changes.updates:
+        if not only_posed(update, changes):
+            _note(update, found, playing=in_playback)
+    return found
 
 
-def _note(update: bpy.types.DepsgraphUpdate, changes: _Changes, *, playing: bool) -> None:
-    changed = update.id.original
+def _note(update: Update, found: _Concerned, *, playing: bool) -> None:
+    changed, uid = update.data, update.uid
     # The objects that use it are evaluated again in every pose.
     if not isinstance(changed, bpy.types.Object):
-        changes.used.add(changed.session_uid)
+        found.used.add(uid)
     match changed:
-        case bpy.types.Mesh() if changed.session_uid not in _written:
+        case bpy.types.Mesh() if uid not in _written:
             # Animated shape keys come without the shading flag; edits and sliders with it.
-            if update.is_updated_shading:
-                mesh_edited(changed.session_uid)
-            if update.is_updated_shading or not playing:
-                changes.named.add(changed.session_uid)
+            if update.shading:
+                mesh_edited(changed)
+            if update.shading or not playing:
+                found.named.add(uid)
         case bpy.types.Object() if not playing:
             # A palette object stands for its own armature.
             rig = armature_of_palette(changed) if is_palette(changed) else changed
-            changes.everything |= rig is None
-            changes.named.add((rig or changed).session_uid)
+            found.everything |= rig is None
+            found.named.add((rig or changed).session_uid)
         case bpy.types.Armature():
-            changes.named.add(changed.session_uid)
+            found.named.add(uid)
         case bpy.types.NodeTree():
-            changes.named.add(changed.session_uid)
+            found.named.add(uid)
             if "DQ Compensation" in changed.name and not _written:
-                changes.trees = changes.everything = True
+                found.trees = found.everything = True
         case bpy.types.Scene():
             # Dependencies were sorted out anew: objects or modifiers have come or gone.
-            changes.everything = True
-            forget()
+            found.everything = True
 
 
 def _mark_edited_trees() -> None:
@@ -223,11 +185,11 @@ def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
     """
     enabled = enabled_objects()
     uids = {obj.session_uid for obj in enabled}
-    if keep_statuses(uids):
+    if keep_only(Status, uids):
         remove_unused()
-    bindings.keep_only(uids)
+    keep_only(Binding, uids)
     keep_apart()
-    _edited.intersection_update(obj.data.session_uid for obj in enabled if obj.data is not None)
+    keep_only(_Edited, {obj.data.session_uid for obj in enabled if obj.data is not None})
     written, waits = _reconcile(enabled, depsgraph, patient=patient)
     flush(written)
     return waits
@@ -235,7 +197,7 @@ def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
 
 def check_now() -> float | None:
     """Reconcile every enabled object, redraw, and say after how many seconds to come again."""
-    if not enabled_objects() and not any_status():
+    if not enabled_objects() and not memories(Status):
         return None
     waits = check_all(bpy.context.evaluated_depsgraph_get())
     tag_redraw()
@@ -259,9 +221,9 @@ def flush(objects: list[bpy.types.Object]) -> None:
         _written.clear()
 
 
-def mesh_edited(uid: int) -> None:
+def mesh_edited(mesh: bpy.types.ID) -> None:
     """Note that a mesh has been edited: it is read again when its objects are reconciled."""
-    _edited.add(uid)
+    memory_of(mesh, _Edited)
 
 
 def follow_modes() -> None:
@@ -288,18 +250,6 @@ def show_all_to_camera() -> None:
             show_to_camera(obj)
 
 
-def forget_all() -> None:
-    """Forget everything about the file: another file is loaded."""
-    forget_statuses()
-    forget_new()
-    bindings.clear()
-    _edited.clear()
-    _waiting.clear()
-    _may_misfit.clear()
-    forget_poses()
-    forget()
-
-
 def _reconcile(
     objects: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, *, patient: bool
 ) -> tuple[list[bpy.types.Object], bool]:
@@ -311,25 +261,21 @@ def _reconcile(
     written: list[bpy.types.Object] = []
     meshes: set[int] = set()
     waiting: set[int] = set()
+    edited = memories(_Edited)
     for obj in objects:
         uid = obj.data.session_uid if obj.data is not None else 0
         meshes.add(uid)
         try:
-            found = reconcile(obj, depsgraph, edited=uid in _edited, patient=patient)
+            found = reconcile(obj, depsgraph, edited=uid in edited, patient=patient)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still reconciled
             fail(obj, error)
             continue
         if found.waits:
             waiting.add(uid)
-            _waiting.add(obj.session_uid)
-            continue
-        _waiting.discard(obj.session_uid)
-        _may_misfit.discard(obj.session_uid)
-        if obj.library is None and modifiers_before(obj):
-            _may_misfit.add(obj.session_uid)
-        if found.state is State.OUT_OF_DATE:
+        elif found.state is State.OUT_OF_DATE:
             written.append(obj)
-    _edited.difference_update(meshes - waiting)
+    for uid in edited.keys() & (meshes - waiting):
+        del edited[uid]
     return written, bool(waiting)
 
 
@@ -339,7 +285,7 @@ def _note_followed(edited: set[int]) -> None:
         if obj.data is not None and not edited.isdisjoint(
             used.session_uid for used in used_data(obj)
         ):
-            mesh_edited(obj.data.session_uid)
+            mesh_edited(obj.data)
 
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:

@@ -11,7 +11,7 @@ from ..scene.animation_curves import animated_paths
 from ..scene.armature import armature_of, object_to_armature
 from ..scene.attributes import read_property
 from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import followed_modifiers, is_animated
+from ..scene.modifiers_before import followed_modifiers, is_animated, modifiers_before
 from ..scene.setup import find_rig, rig_of
 from ..session.status import seconds_since_change, status_of
 
@@ -45,21 +45,37 @@ def is_still_moving(obj: bpy.types.Object) -> bool:
     return before is None or not np.array_equal(place, before)
 
 
+def may_change_with_frames(obj: bpy.types.Object) -> bool:
+    """Whether frames may change how an object is to be deformed, or move it by its armature.
+
+    An edit alone makes another answer.
+    """
+    rig = find_rig(obj)
+    hangs_on_rig = obj.parent == rig and obj.parent_type == "OBJECT" and not len(obj.constraints)
+    return not hangs_on_rig or _is_animated(obj) or bool(modifiers_before(obj))
+
+
 def is_changed_by_frame(obj: bpy.types.Object) -> bool:
-    """Whether a frame may change how an object is to be deformed, or has moved it by its armature.
+    """Whether a frame may have changed how an object is to be deformed, or has moved it.
 
     The factor is read by a driver on our modifier, shape keys by Blender.
     """
     if has_moved_with_frame(obj) or followed_modifiers(obj):
         return True
-    data, ours = obj.animation_data, our_modifier(obj)
-    if data is None or not (data.action or len(data.nla_tracks) or len(data.drivers) > 1):
+    if not _is_animated(obj):
         return False
+    ours = our_modifier(obj)
     deforming = (path for path in animated_paths(obj) if path.startswith(_DEFORMING))
     return any(
         path != _FACTOR and not (ours is not None and is_animated(ours, (path,)))
         for path in deforming
     )
+
+
+def _is_animated(obj: bpy.types.Object) -> bool:
+    """Whether an object is animated, but for the driver of the factor of our modifier."""
+    data = obj.animation_data
+    return data is not None and bool(data.action or len(data.nla_tracks) or len(data.drivers) > 1)
 
 
 def has_moved_with_frame(obj: bpy.types.Object) -> bool:

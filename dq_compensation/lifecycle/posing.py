@@ -2,82 +2,87 @@
 
 Blender names all objects of an evaluation. A mesh object that was only evaluated again, because it
 depends on something else, comes with changed geometry and nothing else; what the user edits or
-moves comes with more, or with no flag at all. An armature comes with every flag in each pose: its
-place and its bones at rest are compared with those of the last evaluation. Without any flag comes
-one that has drivers, as Rigify's have, or whose bones were renamed: their names are compared.
+moves comes with more, or with no flag at all. So does a palette, together with its armature.
+
+An armature comes with every flag in each pose, and its object with changed geometry. Its place,
+and what can be edited of its bones outside of Edit Mode, are compared with those of the last
+evaluation; what leaving Edit Mode changes comes with the scene. Without any flag comes an armature
+that has drivers, as Rigify's have, or whose bones were renamed: their names are compared.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import bpy
 import numpy as np
 
-from ..modifier.palette_object import armature_of_palette, is_intact
+from ..modifier.palette_object import armature_of_palette
 from ..modifier.stack import surplus_vertices
-from ..scene.content import digest_of_bones
+from ..scene.attributes import read_properties
+from ..scene.bendy_segments import bendy_state
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import is_palette
 from ..scene.setup import broken_pose
+from ..session.changes import Changes, Update
+from ..session.memory import memory_of
 
-# By the session_uid of an armature object: its place, and whether its pose is broken.
-_rigs: dict[int, tuple[object, ...]] = {}
-# By the session_uid of an armature: what poses do not change.
-_armatures: dict[int, tuple[object, ...]] = {}
-# By the session_uid of an armature: the names of its bones.
-_names: dict[int, tuple[object, ...]] = {}
+_EDITED_OUTSIDE_OF_EDIT_MODE = (
+    ("matrix_local", np.float32, (16,)),  # by `Armature.transform`
+    ("use_deform", np.bool_, ()),
+    ("use_envelope_multiply", np.bool_, ()),
+)
 
 
-def only_posed(update: bpy.types.DepsgraphUpdate, depsgraph: bpy.types.Depsgraph) -> bool:
+@dataclass
+class _LastPose:
+    """What was seen of an armature, or of its object, in the last evaluation."""
+
+    names: tuple[str, ...] = ()
+    rest: tuple[object, ...] = ()
+    place: tuple[object, ...] = ()
+
+
+def only_posed(update: Update, changes: Changes) -> bool:
     """Whether nothing has happened to a data-block but a pose that needs no other look at it."""
-    changed = update.id.original
+    changed = update.data
     if isinstance(changed, bpy.types.Armature):
-        if update.is_updated_geometry:
-            return not _is_new(_armatures, changed, _shape(changed))
-        return not _is_new(_names, changed, tuple(changed.bones.keys()))
-    if not update.is_updated_geometry:
-        return False
-    if not isinstance(changed, bpy.types.Object):
+        return _keeps_rest(changed, with_bones=update.geometry)
+    if not (update.geometry and isinstance(changed, bpy.types.Object)):
         return False
     if changed.type == "ARMATURE":
         # Also when it is animated: we read no settings of its own.
-        return not _is_new(_rigs, changed, _place(changed))
-    followed = not (update.is_updated_transform or update.is_updated_shading)
-    still_right = _still_poses if is_palette(changed) else _still_fits
-    return followed and still_right(changed, depsgraph)
+        return _keeps_place(changed)
+    if update.transform or update.shading:
+        return False
+    if is_palette(changed):
+        rig = armature_of_palette(changed)
+        return rig is not None and rig.session_uid in changes.uids
+    # Modifiers before ours may make other vertices in every pose.
+    chosen = settings_of(changed)
+    fits = not (chosen.native.passing or surplus_vertices(changed, changes.depsgraph))
+    return chosen.is_enabled and fits
 
 
-def _still_poses(palette: bpy.types.Object, _depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether a palette object is unchanged: what edits its mesh may look like a pose."""
-    rig = armature_of_palette(palette)
-    return rig is not None and is_intact(palette, rig)
+def _keeps_place(rig: bpy.types.Object) -> bool:
+    known, place = (
+        memory_of(rig, _LastPose),
+        (np.array(rig.matrix_world).tobytes(), broken_pose(rig)),
+    )
+    before, known.place = known.place, place
+    return before == place
 
 
-def _still_fits(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether an object is enabled and has the vertices that its modifier was made for.
-
-    Modifiers before ours may make others in every pose.
-    """
-    chosen = settings_of(obj)
-    return chosen.is_enabled and not (chosen.native.passing or surplus_vertices(obj, depsgraph))
-
-
-def forget_poses() -> None:
-    """Take the next pose of every armature for an edit."""
-    _rigs.clear()
-    _armatures.clear()
-    _names.clear()
+def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
+    known, names = memory_of(armature, _LastPose), tuple(armature.bones.keys())
+    same, known.names = known.names == names, names
+    if with_bones:
+        rest = _rest(armature)
+        same, known.rest = same and known.rest == rest, rest
+    return same
 
 
-def _place(rig: bpy.types.Object) -> tuple[object, ...]:
-    return np.array(rig.matrix_world).tobytes(), broken_pose(rig)
-
-
-def _shape(armature: bpy.types.Armature) -> tuple[object, ...]:
-    return digest_of_bones(armature), armature.pose_position, armature.is_editmode
-
-
-def _is_new(
-    known: dict[int, tuple[object, ...]], owner: bpy.types.ID, found: tuple[object, ...]
-) -> bool:
-    before, known[owner.session_uid] = known.get(owner.session_uid), found
-    return before != found
+def _rest(armature: bpy.types.Armature) -> tuple[object, ...]:
+    bones = armature.bones
+    read = [each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)]
+    return (*read, *bendy_state(bones), armature.pose_position, armature.is_editmode)

@@ -41,13 +41,19 @@ from ..scene.binding import Binding
 from ..scene.modifiers_before import followed_modifiers
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import broken_pose, deformation_refusal, find_rig, rig_of
-from ..session.bindings import bindings
+from ..session import bindings
 from ..session.known_crowds import is_in_crowd, note_change
 from ..session.status import is_drawn, status_of
 from ..viewport.camera_rays import hidden_from_camera_rays
 from ..viewport.capability import drawing_refusal
 from .bone_renaming import follow_renamed_bones
-from .movement import are_bones_being_renamed, is_being_edited, is_still_moving, key_values
+from .movement import (
+    are_bones_being_renamed,
+    is_being_edited,
+    is_still_moving,
+    key_values,
+    may_change_with_frames,
+)
 from .native_display import hide, restore
 from .notes import find_notes
 from .replacement import (
@@ -163,7 +169,7 @@ def reconcile(
     waits = edited and (rests or (patient and is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
     if deep:
-        bindings.discard(obj.session_uid)
+        bindings.discard(obj)
     try:
         binding = bindings.get(obj, depsgraph) if deep else None
         found = Found(State.CURRENT) if rests else look(obj, depsgraph, binding)
@@ -183,7 +189,9 @@ def reconcile(
     if obj.library is None:
         follow_native_display(obj)
     note_change()
-    return replace(found, waits=waits or still_moving)
+    status.waits = waits or still_moving
+    status.changes_with_frames = obj.library is not None or may_change_with_frames(obj)
+    return replace(found, waits=status.waits)
 
 
 def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found) -> None:
@@ -192,7 +200,7 @@ def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, fou
         status_of(obj).misfit = found.misfit
     follow_renamed_bones(obj)
     if PLACE in found.parts or MISFIT in found.parts:
-        bindings.discard(obj.session_uid)
+        bindings.discard(obj)
     binding = bindings.get(obj, depsgraph)
     if not settings_of(obj).native.replaced_modifier:
         # What is hidden now is not how the user had it.

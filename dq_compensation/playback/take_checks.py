@@ -1,6 +1,6 @@
 """Notices that takes are out of date: what they were sampled from has changed.
 
-The handlers only note that something was touched. In a session with a window a timer compares the
+Edits are only noted. In a session with a window a timer compares the
 digests when nothing has changed for a moment.
 """
 
@@ -13,9 +13,9 @@ import bpy
 from ..scene.motion_state import constraint_targets, motion_digests
 from ..scene.object_settings import settings_of
 from ..scene.take_settings import takes_of
+from ..session.changes import EDIT, LOADED, RESTORED, Changes, Update
 from ..session.delayed_call import DelayedCall
-from ..session.gestures import is_playing
-from ..session.known_takes import forget_takes, note_changed
+from ..session.known_takes import keep_takes, note_changed
 from ..session.status import tag_redraw
 
 # Seconds without a change until takes are compared.
@@ -42,7 +42,7 @@ def check_takes() -> None:
         followed = (armature, armature.data, *constraint_targets(armature))
         _watched.update(each.session_uid for each in followed if each is not None)
         stored.update(item.stored.session_uid for item in takes_of(armature) if item.stored)
-    forget_takes(stored)
+    keep_takes(stored)
 
 
 def check_takes_of(armature: bpy.types.Object) -> None:
@@ -59,19 +59,16 @@ def watch_takes() -> None:
     _delayed_check.request()
 
 
-def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if is_playing():
-        return
-    if _watched is None or any(_concerns_motion(update.id) for update in depsgraph.updates):
+def _on_edit(changes: Changes) -> None:
+    if not changes.is_playing and (_watched is None or any(map(_concerns_motion, changes.updates))):
         _delayed_check.request()
 
 
-def _concerns_motion(touched: bpy.types.ID | None) -> bool:
-    if touched is None:
-        return False
+def _concerns_motion(update: Update) -> bool:
+    touched = update.data
     if isinstance(touched, (bpy.types.Action, bpy.types.Key)):
         return bool(_watched)
-    if touched.original.session_uid in (_watched or ()):
+    if update.uid in (_watched or ()):
         return True
     # One that was appended or linked.
     return (
@@ -81,19 +78,10 @@ def _concerns_motion(touched: bpy.types.ID | None) -> bool:
     )
 
 
-def _on_any_change(*_args: object) -> None:
-    _delayed_check.request()
-
-
-def _on_load(*_args: object) -> None:
+def _on_load() -> None:
     global _watched
     _watched = None
-    forget_takes()
-
-
-def _after_load(*_args: object) -> None:
-    _on_load()
-    _delayed_check.request()
+    watch_takes()
 
 
 def _check_and_redraw() -> None:
@@ -103,16 +91,6 @@ def _check_and_redraw() -> None:
 
 _delayed_check = DelayedCall(_check_and_redraw, CHECK_AFTER, "REST")
 
-HANDLERS = (
-    ("depsgraph_update_post", _on_depsgraph_update),
-    ("undo_post", _on_any_change),
-    ("redo_post", _on_any_change),
-    ("load_pre", _on_load),
-    ("load_post", _after_load),
-)
+FOLLOWS = ((EDIT, _on_edit), (RESTORED, watch_takes), (LOADED, _on_load))
 
-
-def unregister() -> None:
-    """Stop watching and forget what was found."""
-    _delayed_check.cancel()
-    _on_load()
+unregister = _delayed_check.cancel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -85,7 +85,20 @@ def read_property(
     Returns:
         shape (m, *shape).
     """
-    values = np.zeros((len(items), *shape), dtype)
-    if values.size:
-        items.foreach_get(name, values.reshape(-1))
-    return values
+    return read_properties(items, [(name, dtype, shape)])[0]
+
+
+def read_properties(
+    items: BulkReadable, wanted: Iterable[tuple[str, DTypeLike, Sequence[int]]]
+) -> list[NDArray[Any]]:
+    """Several of them. Blender counts the items of some collections one by one: this does once.
+
+    Args:
+        wanted: the arguments of `read_property` for each.
+    """
+    count, found = len(items), []
+    for name, dtype, shape in wanted:
+        found.append(np.zeros((count, *shape), dtype))
+        if found[-1].size:
+            items.foreach_get(name, found[-1].reshape(-1))
+    return found

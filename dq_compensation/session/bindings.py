@@ -11,46 +11,30 @@ from ..scene.binding import Binding
 from ..scene.content import structure_of
 from ..scene.mesh import mesh_of
 from ..scene.setup import find_rig
+from .memory import memories
 
 
-class BindingCache:
-    """Bindings by the session_uid of their objects."""
+def get(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> Binding:
+    """The binding of an object; a new one if there is none or its structure has changed.
 
-    def __init__(self) -> None:
-        self._bindings: dict[int, Binding] = {}
+    Painted weights and moved vertices are not seen: `discard` the binding of an edited mesh.
+    The same `Binding` object comes back as long as it is true: compare with `is`.
 
-    def __len__(self) -> int:
-        return len(self._bindings)
+    Raises:
+        BindingError: it cannot be bound (any more); nothing is kept of it.
+    """
+    obj = cast("bpy.types.Object", obj.original)
+    known = memories(Binding).get(obj.session_uid)
+    if known is not None and _is_of(known, obj):
+        return known
+    discard(obj)
+    binding = memories(Binding)[obj.session_uid] = bind(obj, depsgraph)
+    return binding
 
-    def get(self, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> Binding:
-        """The binding of an object; a new one if there is none or its structure has changed.
 
-        Painted weights and moved vertices are not seen: `discard` the binding of an edited mesh.
-        The same `Binding` object comes back as long as it is true: compare with `is`.
-
-        Raises:
-            BindingError: it cannot be bound (any more); nothing is kept of it.
-        """
-        obj = cast("bpy.types.Object", obj.original)
-        known = self._bindings.get(obj.session_uid)
-        if known is not None and _is_of(known, obj):
-            return known
-        self.discard(obj.session_uid)
-        self._bindings[obj.session_uid] = bind(obj, depsgraph)
-        return self._bindings[obj.session_uid]
-
-    def discard(self, object_uid: int) -> None:
-        """Forget one object."""
-        self._bindings.pop(object_uid, None)
-
-    def keep_only(self, object_uids: set[int]) -> None:
-        """Forget every other object than these."""
-        for uid in self._bindings.keys() - object_uids:
-            self.discard(uid)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._bindings.clear()
+def discard(obj: bpy.types.Object) -> None:
+    """Forget the binding of an object."""
+    memories(Binding).pop(obj.session_uid, None)
 
 
 def _is_of(binding: Binding, obj: bpy.types.Object) -> bool:
@@ -62,7 +46,3 @@ def _is_of(binding: Binding, obj: bpy.types.Object) -> bool:
         and binding.mesh_uid == mesh_of(obj).session_uid
         and binding.structure == structure_of(obj)
     )
-
-
-bindings = BindingCache()
-"""Of the enabled objects."""

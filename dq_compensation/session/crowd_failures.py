@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 import bpy
 
 from .crowd_figures import CrowdState
+from .memory import memories
 
 _log = logging.getLogger(__name__)
 
 FAILED = "Drawing {crowd} failed: {error}. Change the crowd to try again; the console says more."
 
-# By the session_uid of the Empty: what could not be drawn, and a sentence for the panel.
-_failures: dict[int, tuple[CrowdState, str]] = {}
+
+@dataclass(frozen=True)
+class _Failure:
+    """Of the Empty: what could not be drawn, and a sentence for the panel."""
+
+    state: CrowdState
+    text: str
 
 
 def fail_crowd(crowd: bpy.types.Object, state: CrowdState, error: Exception) -> None:
     """Leave a crowd alone after an error as long as it is in this state; the panel says so."""
     _log.error("Drawing %s failed", crowd.name, exc_info=error)
     text = FAILED.format(crowd=crowd.name, error=str(error).rstrip("."))
-    _failures[crowd.session_uid] = (state, text)
+    memories(_Failure)[crowd.session_uid] = _Failure(state, text)
 
 
 def failure_of(crowd: bpy.types.Object, state: CrowdState | None) -> str | None:
     """Why a crowd cannot be drawn in a state, a sentence; None where nothing is wrong."""
-    failed = _failures.get(crowd.session_uid)
-    return failed[1] if failed is not None and failed[0] is state else None
+    failed = memories(_Failure).get(crowd.session_uid)
+    return failed.text if failed is not None and failed.state is state else None
 
 
 def forget_failures() -> None:
     """Try all crowds again."""
-    _failures.clear()
+    memories(_Failure).clear()

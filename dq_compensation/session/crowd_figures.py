@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
-from weakref import WeakValueDictionary
 
 import bpy
 import numpy as np
@@ -16,6 +15,7 @@ from ..errors import UserError
 from ..scene.addon_preferences import crowd_limits
 from ..scene.crowd_settings import CrowdSettings, crowd_of, roles_of
 from ..wording import counted
+from .changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from .crowd_places import (
     Worlds,
     forget_edited,
@@ -33,6 +33,7 @@ from .known_crowds import (
     forget_crowds,
     note_change,
 )
+from .memory import keep_only, memory_of
 from .status import check_soon, tag_redraw
 
 NO_ROLE = "{crowd} has no role. Press + to add one."
@@ -65,8 +66,8 @@ class CrowdState:
 
 
 @dataclass
-class _Known:
-    """What was found last for a crowd, and what it was found from."""
+class _Found:
+    """What was found last for a crowd in a view layer, and what it was found from."""
 
     change: int
     worlds: Worlds
@@ -74,10 +75,12 @@ class _Known:
     state: CrowdState
 
 
-# By the session_uid of the crowd and of the scene, and the view layer.
-_known: dict[tuple[int, int, str], _Known] = {}
-# By the session_uid of the crowd: what the panel shows.
-_told: WeakValueDictionary[int, CrowdState] = WeakValueDictionary()
+@dataclass
+class _Known:
+    """What is known of a crowd: by the session_uid of the scene and the view layer; as shown."""
+
+    found: dict[tuple[int, str], _Found] = field(default_factory=dict)
+    shown: CrowdState | None = None
 
 
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
@@ -87,8 +90,9 @@ def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) ->
         depsgraph: evaluated; the object that figures stand on is read from it.
     """
     crowd = cast("bpy.types.Object", crowd.original)
-    key = (crowd.session_uid, depsgraph.scene.session_uid, depsgraph.view_layer.name)
-    worlds, known = layout_worlds(crowd, depsgraph), _known.get(key)
+    found = memory_of(crowd, _Known).found
+    key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
+    worlds, known = layout_worlds(crowd, depsgraph), found.get(key)
     if known is not None and known.worlds == worlds:
         if known.change == change():
             return known.state
@@ -97,14 +101,13 @@ def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) ->
             return known.state
     state = _state(crowd, worlds, depsgraph)
     # Only now: what figures stand on has been read.
-    _known[key] = _Known(change(), worlds, _signature(crowd, depsgraph), state)
+    found[key] = _Found(change(), worlds, _signature(crowd, depsgraph), state)
     return state
 
 
 def known_state(crowd: bpy.types.Object) -> CrowdState | None:
     """What was found last for a crowd; None before it was drawn or asked for."""
-    uid = crowd.session_uid
-    return next((known.state for key, known in _known.items() if key[0] == uid), None)
+    return next((found.state for found in memory_of(crowd, _Known).found.values()), None)
 
 
 def role_objects(
@@ -239,62 +242,44 @@ def role_changed(owner: object, context: bpy.types.Context) -> None:
     crowd_changed(owner, context)
 
 
-def _on_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _on_edit(changes: Changes) -> None:
     note_change()
-    forget_edited(depsgraph)
+    forget_edited(changes)
     if any_crowd():
         _delayed_check.request()
 
 
-def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if forget_edited(depsgraph):
+def _on_frame(changes: Changes) -> None:
+    if forget_edited(changes):
         note_change()
 
 
-def _on_undo(*_args: object) -> None:
+def _on_other_state() -> None:
     forget_places()
-    forget_crowds()
-    _delayed_check.request()
-
-
-def _forget(*_args: object) -> None:
-    _known.clear()
-    forget_places()
-    forget_crowds()
-
-
-def _after_load(*_args: object) -> None:
-    _forget()
+    note_change()
     _delayed_check.request()
 
 
 def _check() -> None:
     """Find every crowd of the scene again, and show in the panel what came of it."""
     context, crowds = bpy.context, all_crowds()
-    kept = {crowd.session_uid for crowd in crowds}
-    for key in [key for key in _known if key[0] not in kept]:
-        del _known[key]
+    keep_only(_Known, {crowd.session_uid for crowd in crowds})
     for crowd in crowds:
         if context.scene in crowd.users_scene:
             state = figures_of_crowd(crowd, context.evaluated_depsgraph_get())
-            if _told.get(crowd.session_uid) is not state:
-                _told[crowd.session_uid] = state
+            known = memory_of(crowd, _Known)
+            if known.shown is not state:
+                known.shown = state
                 tag_redraw()
 
 
 _delayed_check = DelayedCall(_check, CHECK_AFTER, "QUIET")
 
-HANDLERS = (
-    ("depsgraph_update_post", _on_update),
-    ("frame_change_post", _on_frame),
-    ("load_pre", _forget),
-    ("load_post", _after_load),
-    ("undo_post", _on_undo),
-    ("redo_post", _on_undo),
+FOLLOWS = (
+    (EDIT, _on_edit),
+    (FRAME, _on_frame),
+    (RESTORED, _on_other_state),
+    (LOADED, _on_other_state),
 )
 
-
-def unregister() -> None:
-    """Forget all crowds."""
-    _delayed_check.cancel()
-    _forget()
+unregister = _delayed_check.cancel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import bpy
 import numpy as np
 from mathutils import Matrix
@@ -12,6 +14,8 @@ from ..errors import UserError
 from ..scene.armature import is_invertible
 from ..scene.crowd_layout import Spline, layout_points, layout_refusal, layout_splines
 from ..scene.crowd_settings import CrowdSettings, crowd_of
+from .changes import Changes
+from .memory import memories, memory_of
 
 NO_LAYOUT = "{crowd} has no object to stand on. Choose one, or the layout Grid."
 DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
@@ -20,8 +24,12 @@ NO_SIZE = "{crowd} has a scale of zero on at least one axis. Give it a size agai
 Worlds = tuple[Matrix, Matrix] | None
 """The world matrices of a crowd and of the object that its figures stand on."""
 
-# By the session_uid of an object and the layout: its points or splines, object space.
-_read: dict[tuple[int, str], list[Spline]] = {}
+
+@dataclass
+class _Read:
+    """What was read of an object: its points or splines by the layout, object space."""
+
+    by_layout: dict[str, list[Spline]] = field(default_factory=dict)
 
 
 def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Worlds:
@@ -40,7 +48,7 @@ def layout_signature(settings: CrowdSettings, depsgraph: bpy.types.Depsgraph) ->
     if settings.layout == "GRID" or obj is None:
         return ()
     refusal = layout_refusal(obj, settings.layout, depsgraph)
-    read = (obj.session_uid, settings.layout) in _read
+    read = settings.layout in memory_of(obj, _Read).by_layout
     return obj.session_uid, obj.name, bool(obj.users_collection), refusal, read
 
 
@@ -86,30 +94,24 @@ def wanted_places(
 def _splines(
     obj: bpy.types.Object, settings: CrowdSettings, depsgraph: bpy.types.Depsgraph
 ) -> list[Spline]:
-    key = (obj.session_uid, settings.layout)
-    if key not in _read:
-        if settings.layout == "POINTS":
-            _read[key] = [(layout_points(obj, depsgraph), False)]
-        else:
-            _read[key] = layout_splines(obj, depsgraph)
-    return _read[key]
+    read, layout = memory_of(obj, _Read).by_layout, settings.layout
+    if layout not in read:
+        points = layout == "POINTS"
+        read[layout] = (
+            [(layout_points(obj, depsgraph), False)] if points else layout_splines(obj, depsgraph)
+        )
+    return read[layout]
 
 
-def forget_edited(depsgraph: bpy.types.Depsgraph) -> bool:
+def forget_edited(changes: Changes) -> bool:
     """Forget what was read of objects whose points have changed; returns whether there were any."""
-    if not _read:
-        return False
-    edited = {
-        update.id.original.session_uid
-        for update in depsgraph.updates
-        if update.is_updated_geometry and isinstance(update.id, bpy.types.Object)
-    }
-    gone = [key for key in _read if key[0] in edited]
-    for key in gone:
-        del _read[key]
+    read = memories(_Read)
+    gone = read.keys() & changes.reshaped() if read else set()
+    for uid in gone:
+        del read[uid]
     return bool(gone)
 
 
 def forget_places() -> None:
     """Forget what was read of all objects."""
-    _read.clear()
+    memories(_Read).clear()

@@ -21,7 +21,7 @@ from ..scene.setup import find_rig
 from ..scene.take_settings import find_take
 from ..wording import counted
 from .crowd_memory import figure_bytes
-from .enabled_objects import enabled_objects
+from .known_objects import enabled_objects
 from .known_takes import read_take, take_problem
 from .status import status_of
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import bpy
 
-from .gestures import is_in_a_gesture, is_playing
+from .activity import is_in_a_gesture, is_playing
 
 WaitsFor = Literal["TIME", "QUIET", "REST"]
 """What a delayed call waits for: TIME, so many seconds since the first request; QUIET, so many

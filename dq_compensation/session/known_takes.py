@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import bpy
 
 from ..core.takes import Take
 from ..errors import UserError
 from ..scene.stored_takes import is_take, stored_take
 from ..scene.take_settings import TakeItem, find_take
+from .memory import keep_only, memory_of
 
 NO_TAKE = "{armature} has no take {name}. Choose one in the list."
 LOST = "The take {name} has lost its keys. Cache it again, or remove it."
 
-# By the session_uid of the data-block, whose bytes never change.
-_takes: dict[int, Take] = {}
-_changed: dict[int, tuple[str, ...]] = {}
+
+@dataclass
+class _KnownTake:
+    """Of the data-block, whose bytes never change: the take, and what has changed since."""
+
+    take: Take | None = None
+    changed: tuple[str, ...] = ()
 
 
 def read_take(item: TakeItem) -> Take:
@@ -26,9 +33,10 @@ def read_take(item: TakeItem) -> Take:
     mesh = item.stored
     if mesh is None or not is_take(mesh):
         raise UserError(LOST.format(name=item.name))
-    if mesh.session_uid not in _takes:
-        _takes[mesh.session_uid] = stored_take(mesh)
-    return _takes[mesh.session_uid]
+    known = memory_of(mesh, _KnownTake)
+    if known.take is None:
+        known.take = stored_take(mesh)
+    return known.take
 
 
 def take_named(armature: bpy.types.Object, name: str) -> Take | None:
@@ -54,21 +62,15 @@ def take_problem(armature: bpy.types.Object, name: str) -> str | None:
 
 def changed_since(item: TakeItem) -> tuple[str, ...]:
     """What has changed since a take was cached, by its names for riggers, as found last."""
-    return _changed.get(item.stored.session_uid, ()) if item.stored is not None else ()
+    return memory_of(item.stored, _KnownTake).changed if item.stored is not None else ()
 
 
 def note_changed(item: TakeItem, parts: tuple[str, ...]) -> None:
     """Remember what has changed since a take was cached."""
     if item.stored is not None:
-        _changed[item.stored.session_uid] = parts
+        memory_of(item.stored, _KnownTake).changed = parts
 
 
-def forget_takes(kept: set[int] | None = None) -> None:
-    """Forget takes, as when another file is loaded.
-
-    Args:
-        kept: the session_uid of the data-blocks that are not forgotten; by default none.
-    """
-    for known in (_takes, _changed):
-        for uid in known.keys() - (kept or set()):
-            del known[uid]
+def keep_takes(stored: set[int]) -> None:
+    """Forget all takes but those in the data-blocks with these session_uid."""
+    keep_only(_KnownTake, stored)

@@ -12,23 +12,28 @@ from __future__ import annotations
 
 import bpy
 
-_uids: set[int] = set()
+from .memory import memories, memory_of
+
 _removed = False
+
+
+class _New:
+    """Of a data-block that was made since the last undo, redo or load."""
 
 
 def remember_new(data: bpy.types.ID) -> None:
     """Note a data-block that was made just now."""
-    _uids.add(data.session_uid)
+    memory_of(data, _New)
 
 
 def is_new(data: bpy.types.ID | None) -> bool:
     """Whether a data-block was made since the last undo, redo or load."""
-    return data is not None and data.session_uid in _uids
+    return data is not None and data.session_uid in memories(_New)
 
 
 def forget_new() -> None:
     """Forget all of them: the restored step has the data-blocks, or they are gone."""
-    _uids.clear()
+    memories(_New).clear()
 
 
 def note_removed() -> None:

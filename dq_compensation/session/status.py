@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..scene.binding import Binding
 from ..scene.object_settings import settings_of
 from .delayed_call import DelayedCall
+from .memory import memories, memory_of
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ class Status:
 
     Attributes:
         binding: the last one that was true; None before the first and after a failure.
+        waits: whether something was left for later, until a drag or a stroke rests.
         compared: whether what was read from the mesh has been compared with what the modifier was
             made from, in this session.
         problem: why the object is not deformed by us, a sentence for the panel.
@@ -42,11 +44,14 @@ class Status:
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
         misfit: the frame and the surplus of vertices for which followed modifiers were read last.
+        changes_with_frames: whether a frame may change how it is to be deformed, or move it by its
+            armature.
         frame_place: shape (4, 4), A^-1 O in the last frame that moved the object by its armature.
         last_place: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
     """
 
     binding: Binding | None = None
+    waits: bool = False
     compared: bool = False
     problem: str | None = None
     failure: str | None = None
@@ -58,41 +63,22 @@ class Status:
     example_result: str | None = None
     key_values: NDArray[np.float32] | None = None
     misfit: tuple[float, int] | None = None
+    changes_with_frames: bool = True
     frame_place: NDArray[np.float64] | None = None
     last_place: NDArray[np.float64] | None = None
 
 
-# By session_uid, so that no reference to Blender's data outlives an undo.
-_statuses: dict[int, Status] = {}
 _check: Callable[[], float | None] | None = None
 
 
 def status_of(obj: bpy.types.Object) -> Status:
     """The status of an object; an empty one if it has none."""
-    return _statuses.setdefault(obj.session_uid, Status())
-
-
-def any_status() -> bool:
-    """Whether any object has a status."""
-    return bool(_statuses)
-
-
-def keep_statuses(object_uids: set[int]) -> bool:
-    """Drop the status of all other objects; returns whether there were any."""
-    others = _statuses.keys() - object_uids
-    for uid in others:
-        del _statuses[uid]
-    return bool(others)
+    return memory_of(obj, Status)
 
 
 def forget_status(obj: bpy.types.Object) -> None:
     """Drop the status of an object."""
-    _statuses.pop(obj.session_uid, None)
-
-
-def forget_statuses() -> None:
-    """Drop the status of every object."""
-    _statuses.clear()
+    memories(Status).pop(obj.session_uid, None)
 
 
 def is_drawn(obj: bpy.types.Object) -> bool:

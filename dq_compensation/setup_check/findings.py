@@ -10,6 +10,7 @@ import bpy
 
 from ..scene.mesh import mesh_of
 from ..scene.setup import find_rig
+from ..session.memory import keep_only, memories
 from . import catalogue
 from .fingerprint import fingerprint
 from .issue import Issue
@@ -38,10 +39,6 @@ class Findings:
         return next((one for one in self.issues if (one.check, one.key) == (check, key)), None)
 
 
-# By session_uid of the mesh objects, so that no reference to Blender's data outlives an undo.
-_findings: dict[int, Findings] = {}
-
-
 def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
     """Check a character now and remember the findings.
 
@@ -53,13 +50,13 @@ def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
     seconds = time.perf_counter() - start
     watched = {uid: fingerprint(block, depsgraph) for uid, block in _watched_blocks(obj).items()}
     found = Findings(issues, len(catalogue.CHECKS), seconds, watched)
-    _findings[obj.session_uid] = found
+    memories(Findings)[obj.session_uid] = found
     return found
 
 
 def known(obj: bpy.types.Object) -> Findings | None:
     """The findings of the last check of a character; None without one."""
-    return _findings.get(obj.session_uid)
+    return memories(Findings).get(obj.session_uid)
 
 
 def mark_touched(uids: Iterable[int]) -> bool:
@@ -71,17 +68,17 @@ def mark_touched(uids: Iterable[int]) -> bool:
     Returns:
         whether a character has to be compared with its findings, by this or from before.
     """
-    changed = set(uids)
-    for found in _findings.values():
+    changed, every = set(uids), memories(Findings).values()
+    for found in every:
         found.touched |= changed & found.watched.keys()
-    return any(found.touched or found.outdated for found in _findings.values())
+    return any(found.touched or found.outdated for found in every)
 
 
 def mark_all_touched() -> bool:
     """Note that anything may have changed; whether there are findings at all."""
-    for found in _findings.values():
+    for found in memories(Findings).values():
         found.touched |= found.watched.keys()
-    return bool(_findings)
+    return any_known()
 
 
 def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgraph) -> None:
@@ -101,22 +98,17 @@ def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgra
 
 def any_known() -> bool:
     """Whether a character has been checked."""
-    return bool(_findings)
+    return bool(memories(Findings))
 
 
 def touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
     """The characters that are touched or outdated; those that are gone are forgotten."""
-    there = {obj.session_uid: obj for obj in bpy.data.objects if obj.session_uid in _findings}
-    for uid in [uid for uid in _findings if uid not in there]:
-        del _findings[uid]
-    for uid, found in _findings.items():
+    known = memories(Findings)
+    there = {obj.session_uid: obj for obj in bpy.data.objects if obj.session_uid in known}
+    keep_only(Findings, set(there))
+    for uid, found in known.items():
         if found.touched or found.outdated:
             yield there[uid], found
-
-
-def forget() -> None:
-    """Drop all results: another file is loaded."""
-    _findings.clear()
 
 
 def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:

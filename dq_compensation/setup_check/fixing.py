@@ -11,7 +11,7 @@ import bpy
 from ..errors import BindingError, UserError
 from ..lifecycle import enabling
 from ..scene.setup import find_rig
-from ..session.enabled_objects import enabled_objects
+from ..session.known_objects import enabled_objects
 from ..wording import counted
 from . import catalogue, findings
 from .issue import Check, Fix, FixError, Issue

@@ -1,6 +1,6 @@
 """Notices changes that outdate the findings, and checks again if that is quick.
 
-The handlers only note what was touched. In a session with a window a timer looks at it when nothing
+What was touched is only noted. In a session with a window a timer looks at it when nothing
 has changed for a moment: whether anything has that the checks depend on. A character whose check
 takes long waits for the Check button then.
 """
@@ -11,10 +11,10 @@ import bpy
 
 from ..scene.addon_preferences import check_follows_edits
 from ..scene.setup import find_rig
+from ..session.activity import final_render_runs
+from ..session.changes import EDIT, PLAYED, RESTORED, Changes
 from ..session.delayed_call import DelayedCall
-from ..session.gestures import is_playing
 from ..session.status import tag_redraw
-from ..viewport.camera_rays import final_render_runs
 from . import findings
 
 # Seconds without a change until a character is checked again.
@@ -44,20 +44,16 @@ def check_outdated() -> bool:
     return bool(due)
 
 
-def _on_depsgraph_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if not findings.any_known() or final_render_runs() or is_playing():
+def _on_edit(changes: Changes) -> None:
+    if not findings.any_known() or final_render_runs() or changes.is_playing:
         return
-    if findings.mark_touched(update.id.original.session_uid for update in depsgraph.updates):
+    if findings.mark_touched(changes.uids):
         _delayed_check.request()
 
 
-def _on_any_change(*_args: object) -> None:
+def _on_any_change() -> None:
     if findings.mark_all_touched():
         _delayed_check.request()
-
-
-def _on_load(*_args: object) -> None:
-    findings.forget()
 
 
 def _check_and_redraw() -> None:
@@ -74,17 +70,6 @@ def _is_being_edited(obj: bpy.types.Object) -> bool:
     return obj.mode != "OBJECT" or (armature is not None and armature.mode == "EDIT")
 
 
-HANDLERS = (
-    ("depsgraph_update_post", _on_depsgraph_update),
-    ("undo_post", _on_any_change),
-    ("redo_post", _on_any_change),
-    ("animation_playback_post", _on_any_change),
-    ("load_pre", _on_load),
-    ("load_post", _on_load),
-)
+FOLLOWS = ((EDIT, _on_edit), (RESTORED, _on_any_change), (PLAYED, _on_any_change))
 
-
-def unregister() -> None:
-    """Stop watching and forget what was found."""
-    _delayed_check.cancel()
-    findings.forget()
+unregister = _delayed_check.cancel

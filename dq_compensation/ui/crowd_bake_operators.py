@@ -10,7 +10,7 @@ from ..bake.crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_
 from ..bake.crowd_writing import remove_baked
 from ..errors import UserError
 from ..scene.crowd_settings import is_crowd, roles_of
-from ..session.crowd_bakes import baked_crowd, forget_bakes, is_baked_crowd
+from ..session.known_crowds import baked_crowd, forget_bakes, is_baked_crowd
 from ..wording import counted
 from .bake_operators import DIALOG_WIDTH, draw_properties
 from .bake_progress import RunsInSteps

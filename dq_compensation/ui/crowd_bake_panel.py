@@ -5,8 +5,8 @@ from __future__ import annotations
 from bpy.types import Context, Panel
 
 from ..bake.crowd_changes import has_changed
-from ..session.crowd_bakes import baked_crowd
 from ..session.crowd_figures import known_state
+from ..session.known_crowds import baked_crowd
 from .bake_progress import draw_running
 from .crowd_bake_operators import active_crowd
 from .help import WithHelp

@@ -9,24 +9,12 @@ from __future__ import annotations
 import bpy
 
 from ..scene.object_settings import settings_of
-
-_final_render_runs = False
-
-
-def set_final_render_runs(runs: bool) -> None:
-    """Remember whether a final render runs."""
-    global _final_render_runs
-    _final_render_runs = runs
-
-
-def final_render_runs() -> bool:
-    """Whether a final render runs."""
-    return _final_render_runs
+from ..session.activity import final_render_runs
 
 
 def hidden_from_camera_rays() -> bool:
     """Whether the objects that we draw should be hidden from camera rays now."""
-    return not _final_render_runs and rendering_viewport_open()
+    return not final_render_runs() and rendering_viewport_open()
 
 
 def follows_viewports(obj: bpy.types.Object) -> bool:

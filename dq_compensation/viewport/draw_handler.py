@@ -16,8 +16,8 @@ from ..scene.example_capture import support_of, support_weights
 from ..scene.object_settings import Settings, settings_of
 from ..scene.units import world_millimetres
 from ..session.crowd_failures import forget_failures
-from ..session.enabled_objects import enabled_objects
 from ..session.known_crowds import crowds_of_layer
+from ..session.known_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .batches import Batches
 from .camera_rays import follows_viewports

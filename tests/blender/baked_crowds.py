@@ -14,7 +14,7 @@ from dq_compensation.core.take_fitting import fitted
 from dq_compensation.scene.crowd_settings import crowd_of
 from dq_compensation.scene.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.object_settings import Settings
-from dq_compensation.session.bindings import bindings
+from dq_compensation.session import bindings
 from dq_compensation.session.crowd_figures import figures_of_crowd, role_objects
 from tests.limb import build_limb, pose_limb
 

@@ -21,9 +21,8 @@ from dq_compensation.bake.crowd_writing import parts_of
 from dq_compensation.scene.crowd_settings import crowd_of
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.own_objects import CROWD_BAKE_PROPERTY
-from dq_compensation.session.crowd_bakes import baked_crowd, is_shown_baked
 from dq_compensation.session.crowd_figures import figures_of_crowd
-from dq_compensation.session.known_crowds import crowds_of_layer
+from dq_compensation.session.known_crowds import baked_crowd, crowds_of_layer, is_shown_baked
 from tests.blender.baked_crowds import (
     add_crowd,
     largest_distance,

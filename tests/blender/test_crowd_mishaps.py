@@ -13,6 +13,7 @@ from dq_compensation.playback.caching import remove_take
 from dq_compensation.scene.crowd_settings import crowd_of
 from dq_compensation.scene.take_settings import takes_of
 from dq_compensation.session import crowd_figures
+from dq_compensation.session.memory import memories
 from tests.blender.crowd_scenes import (
     Pair,
     add_crowd,
@@ -329,4 +330,4 @@ def test_the_panel_knows_what_was_found_last(crowd: bpy.types.Object) -> None:
     assert crowd_figures.known_state(crowd) is state
     bpy.data.objects.remove(crowd)
     crowd_figures._check()
-    assert not crowd_figures._known
+    assert not memories(crowd_figures._Known)

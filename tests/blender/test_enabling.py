@@ -16,7 +16,8 @@ from dq_compensation.lifecycle import enabling, following
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.stack import our_modifier
 from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.session import enabled_objects
+from dq_compensation.session import activity, known_objects
+from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import camera_rays
 from human_poses import apply_pose, named_poses
@@ -101,13 +102,13 @@ def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
     before = native_settings(body)
     bpy.ops.dqc.enable()
     assert not body.visible_camera
-    camera_rays.set_final_render_runs(True)
+    activity.set_final_render_runs(True)
     following.show_all_to_camera()
     assert body.visible_camera
     assert camera_rays.follows_viewports(body)
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert body.visible_camera
-    camera_rays.set_final_render_runs(False)
+    activity.set_final_render_runs(False)
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert not body.visible_camera
     bpy.ops.dqc.disable()
@@ -207,10 +208,10 @@ def test_a_file_that_was_saved_enabled_opens_enabled(
     body.dq_compensation.factor = 0.25
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "human.blend"))
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    assert not enabled_objects.enabled_objects()
+    assert not enabled_objects()
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "human.blend"))
     body = bpy.data.objects[name]
-    assert enabled_objects.enabled_objects() == [body]
+    assert enabled_objects() == [body]
     assert body.dq_compensation.factor == 0.25
     following.check_all(bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
@@ -242,7 +243,7 @@ def test_duplicates_are_enabled_and_disabled_on_their_own(body: bpy.types.Object
         bpy.ops.object.duplicate(linked=linked)
         twin = bpy.context.view_layer.objects.active
         assert twin != body
-        assert twin in enabled_objects.enabled_objects()
+        assert twin in enabled_objects()
         select(twin)
         bpy.ops.dqc.disable()
         assert not twin.dq_compensation.enabled
@@ -258,11 +259,11 @@ def test_duplicates_are_enabled_and_disabled_on_their_own(body: bpy.types.Object
 @pytest.mark.usefixtures("with_viewport")
 def test_deleted_and_renamed_objects_are_followed(body: bpy.types.Object) -> None:
     bpy.ops.dqc.enable()
-    assert enabled_objects.enabled_objects() == [body]
+    assert enabled_objects() == [body]
     body.name = "Tänzerin 舞者"
-    assert enabled_objects.enabled_objects() == [body]
+    assert enabled_objects() == [body]
     bpy.data.objects.remove(body)
-    assert enabled_objects.enabled_objects() == []
+    assert enabled_objects() == []
 
 
 @pytest.mark.usefixtures("with_viewport")
@@ -508,19 +509,19 @@ def test_enabled_objects_are_found_again_in_another_order(
     few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blender sorts the objects of a file by their names."""
-    monkeypatch.setattr(enabled_objects, "_FEW", few)
+    monkeypatch.setattr(known_objects, "_FEW", few)
     new_file()
     objects = [bpy.data.objects.new(f"Object {number}", None) for number in range(6)]
     for obj in objects[1:4]:
         settings_of(obj).is_enabled = True
-    enabled_objects.forget()
-    assert enabled_objects.enabled_objects() == objects[1:4]
+    enabled.forget()
+    assert enabled_objects() == objects[1:4]
     objects[1].name = "Zero"
-    assert enabled_objects.enabled_objects() == [*objects[2:4], objects[1]]
+    assert enabled_objects() == [*objects[2:4], objects[1]]
     objects[5].name = "A"
-    assert enabled_objects.enabled_objects() == [*objects[2:4], objects[1]]
+    assert enabled_objects() == [*objects[2:4], objects[1]]
     bpy.data.objects.remove(objects[2])
     bpy.data.objects.new("B", None)
-    assert enabled_objects.enabled_objects() == [objects[3], objects[1]]
+    assert enabled_objects() == [objects[3], objects[1]]
     settings_of(objects[3]).is_enabled = False
-    assert enabled_objects.enabled_objects() == [objects[1]]
+    assert enabled_objects() == [objects[1]]

@@ -326,7 +326,7 @@ def test_an_enabled_character_follows_its_examples(addon: None, human: Human) ->
     key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
     key.points.foreach_set("co", human.arrays.vertices.ravel())
     obj.data.update_tag()
-    following.mesh_edited(obj.data.session_uid)
+    following.mesh_edited(obj.data)
     check()
     assert largest(human.evaluated_positions(), plain) < 1e-4 * size_of(human)
     disable(obj)

@@ -19,7 +19,7 @@ from dq_compensation import api
 from dq_compensation.core.deform import METHODS
 from dq_compensation.lifecycle import app_handlers, enabling, following, replacement
 from dq_compensation.modifier.palette_object import find_palette
-from dq_compensation.session.bindings import BindingCache
+from dq_compensation.session import bindings
 from human_poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import (
     check,
@@ -452,15 +452,13 @@ def test_checking_again_neither_binds_nor_writes(monkeypatch: pytest.MonkeyPatch
     pose_at_random(armature)
     check()
     calls: list[str] = []
-    install, bind = replacement.install, BindingCache.discard
+    install, bind = replacement.install, bindings.bind
     monkeypatch.setattr(
         replacement,
         "install",
         lambda *args, **how: (calls.append("install"), install(*args, **how))[1],
     )
-    monkeypatch.setattr(
-        BindingCache, "discard", lambda *args: (calls.append("bind"), bind(*args))[1]
-    )
+    monkeypatch.setattr(bindings, "bind", lambda *args: (calls.append("bind"), bind(*args))[1])
     for seed in range(3):
         check()
         pose_at_random(armature, seed)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from dq_compensation.lifecycle import enabling, following
-from dq_compensation.session import status
-from dq_compensation.session.bindings import bindings
+from dq_compensation.scene.binding import Binding
+from dq_compensation.session.memory import memories
+from dq_compensation.session.status import Status
 from tests.blender.enabled_scenes import (
     check,
     datablocks,
@@ -83,8 +84,8 @@ def test_nothing_is_kept_of_deleted_objects() -> None:
         enable(other)
         bpy.data.objects.remove(other)
     check()
-    assert set(status._statuses) == {obj.session_uid}  # pyright: ignore[reportPrivateUsage]
-    assert len(bindings) <= 1
+    assert set(memories(Status)) == {obj.session_uid}
+    assert len(memories(Binding)) <= 1
 
 
 def test_another_armature_modifier_takes_the_place_of_a_deleted_one() -> None:

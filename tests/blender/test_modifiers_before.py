@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
-from dq_compensation.lifecycle import app_handlers, enabling, reconcile
+from dq_compensation.lifecycle import enabling, reconcile
 from dq_compensation.modifier.attribute_object import attribute_object
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY
 from dq_compensation.scene import followed_mesh
 from dq_compensation.scene.setup import armature_modifier
+from dq_compensation.session import changes
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable
 from tests.blender.scene_builders import add_mesh, evaluated_positions
@@ -637,7 +638,7 @@ def test_in_playback_other_vertices_are_blenders_own(
         expected[frame] = evaluated_positions(obj)
     enable(obj)
     check()
-    monkeypatch.setattr(app_handlers, "is_playing", lambda: True)
+    monkeypatch.setattr(changes, "is_playing", lambda: True)
     monkeypatch.setattr(reconcile, "replace_armature_modifier", None)  # nothing is read again
     for frame in (2, 1, 2, 1):
         bpy.context.scene.frame_set(frame)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import bpy
 import pytest
 
-from dq_compensation.lifecycle import app_handlers, following, posing
+from dq_compensation.lifecycle import following, posing
 from dq_compensation.modifier import stack
+from dq_compensation.session import changes
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import link, new_file
 from tests.limb import build_limb, pose_limb
@@ -47,7 +48,7 @@ def calls(body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch) ->
     for module, name in (
         (following, "reconcile"),
         (following, "enabled_objects"),
-        (posing, "digest_of_bones"),
+        (posing, "_rest"),
     ):
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     return found
@@ -57,7 +58,7 @@ def test_a_pose_looks_at_the_bones_once_and_at_no_mesh(
     body: tuple[list[Object], Object], calls: Calls
 ) -> None:
     pose_limb(body[1], bend=1.0)
-    assert calls == {"digest_of_bones": 1}
+    assert calls == {"_rest": 1}
 
 
 def test_a_frame_that_plays_looks_at_nothing(
@@ -69,8 +70,7 @@ def test_a_frame_that_plays_looks_at_nothing(
         bone.rotation_euler = (0.0, 0.0, bend)
         bone.keyframe_insert("rotation_euler", frame=frame)
     bpy.context.scene.frame_set(1)
-    monkeypatch.setattr(app_handlers, "is_playing", lambda: True)
-    monkeypatch.setattr(following, "is_playing", lambda: True)
+    monkeypatch.setattr(changes, "is_playing", lambda: True)
     calls.clear()
     for frame in (2, 3):
         bpy.context.scene.frame_set(frame)
@@ -97,7 +97,7 @@ def test_a_frame_looks_at_no_contents(body: tuple[list[Object], Object], calls: 
     for frame in (3, 4):
         scene.frame_set(frame)
     assert not calls["reconcile"]
-    assert not calls["digest_of_bones"]
+    assert not calls["_rest"]
     rig.data.bones["Hand"].name = "Fist"
     scene.frame_set(5)
     assert calls["reconcile"] == len(meshes)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
-from dq_compensation.lifecycle import app_handlers, enabling, following
+from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.stack import base_of
+from dq_compensation.session import changes
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable, ours
 from tests.blender.example_scenes import ELBOW, flexing, turn
@@ -234,8 +235,7 @@ def test_an_animated_modifier_is_right_in_each_frame(
     bpy.context.scene.frame_set(1)
     enable(obj)
     check()
-    monkeypatch.setattr(app_handlers, "is_playing", lambda: playing)
-    monkeypatch.setattr(following, "is_playing", lambda: playing)
+    monkeypatch.setattr(changes, "is_playing", lambda: playing)
     monkeypatch.setattr("dq_compensation.lifecycle.reconcile.replace_armature_modifier", None)
     for frame, wanted in expected.items():
         bpy.context.scene.frame_set(frame)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from dq_compensation.errors import BindingError
+from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.content import structure_of
-from dq_compensation.session.bindings import BindingCache
+from dq_compensation.session import bindings
+from dq_compensation.session.memory import memories
 from tests.blender.scene_builders import add_armature, character, edit_mode, pose_at_random
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -81,25 +83,23 @@ def test_a_change_of_the_set_up_makes_a_new_binding(
     change: Callable[[bpy.types.Object, bpy.types.Object], None],
 ) -> None:
     obj, armature = character()
-    cache = BindingCache()
-    before = cache.get(obj)
+    before = bindings.get(obj)
     change(obj, armature)
     bpy.context.view_layer.update()
-    after = cache.get(obj)
+    after = bindings.get(obj)
     assert after is not before
     assert after.vertex_count == len(obj.data.vertices)
-    assert cache.get(obj) is after
+    assert bindings.get(obj) is after
 
 
 def test_posing_and_moving_objects_keep_the_binding() -> None:
     obj, armature = character()
-    cache = BindingCache()
-    binding = cache.get(obj)
+    binding = bindings.get(obj)
     pose_at_random(armature)
     obj.location = (1, 2, 3)
     bpy.context.view_layer.update()
-    assert cache.get(obj) is binding
-    assert cache.get(obj.evaluated_get(bpy.context.evaluated_depsgraph_get())) is binding
+    assert bindings.get(obj) is binding
+    assert bindings.get(obj.evaluated_get(bpy.context.evaluated_depsgraph_get())) is binding
 
 
 def updates_of(change: Callable[[], None]) -> set[str]:
@@ -136,34 +136,29 @@ def test_painting_is_an_update_of_the_mesh_and_posing_is_none() -> None:
 
 def test_an_object_that_cannot_be_bound_is_forgotten_and_comes_back() -> None:
     obj, armature = character()
-    cache = BindingCache()
-    cache.get(obj)
+    bindings.get(obj)
     obj.modifiers["Armature"].object = None
     with pytest.raises(BindingError):
-        cache.get(obj)
-    assert len(cache) == 0
+        bindings.get(obj)
+    assert not memories(Binding)
     obj.modifiers["Armature"].object = armature
-    assert cache.get(obj).vertex_count == 36
+    assert bindings.get(obj).vertex_count == 36
 
 
-def test_discard_and_clear() -> None:
+def test_what_is_discarded_is_bound_anew() -> None:
     obj, _armature = character()
-    cache = BindingCache()
-    binding = cache.get(obj)
-    cache.discard(obj.session_uid)
-    assert len(cache) == 0
-    assert cache.get(obj) is not binding
-    cache.clear()
-    assert len(cache) == 0
+    binding = bindings.get(obj)
+    bindings.discard(obj)
+    assert not memories(Binding)
+    assert bindings.get(obj) is not binding
 
 
 def test_a_renamed_bone_takes_its_group_along() -> None:
     """Blender renames the group with the bone; the new binding moves as the old one did."""
     obj, armature = character()
-    cache = BindingCache()
-    before = cache.get(obj)
+    before = bindings.get(obj)
     rename_bone(obj, armature)
-    after = cache.get(obj)
+    after = bindings.get(obj)
     assert "Arm" in after.skeleton.names
     np.testing.assert_array_equal(after.influences.weights, before.influences.weights)
     np.testing.assert_array_equal(after.influences.bones, before.influences.bones)

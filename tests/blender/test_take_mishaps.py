@@ -12,6 +12,7 @@ from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.take_settings import takes_of
 from dq_compensation.session import known_takes
 from dq_compensation.session.known_takes import changed_since, read_take, take_problem
+from dq_compensation.session.memory import memories
 from dq_compensation.ui.play_panel import followers_of_pose
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, build_limb, pose_limb
@@ -91,7 +92,7 @@ def test_a_take_keeps_its_name_and_what_is_gone_is_told_and_forgotten() -> None:
         cache_swing(armature)
         read_take(takes_of(armature)[0])
         take_checks.check_takes()
-    assert len(known_takes._takes) == 1
+    assert len(memories(known_takes._KnownTake)) == 1
     item = takes_of(armature)[0]
     item.name = ""
     assert (item.name, settings_of(armature).playback.take) == ("Swing", "Swing")

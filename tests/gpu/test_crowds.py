@@ -27,9 +27,10 @@ from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.crowd_settings import crowd_of
 from dq_compensation.scene.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.object_settings import Settings, settings_of
-from dq_compensation.session import crowd_roles, enabled_objects, known_crowds
+from dq_compensation.session import crowd_roles, known_crowds
 from dq_compensation.session.crowd_failures import failure_of
 from dq_compensation.session.crowd_figures import CrowdState, figures_of_crowd
+from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import (
     crowd_mesh,
@@ -94,14 +95,14 @@ class Scene:
         return empty
 
     def draw(self, **visible: bool) -> list[FigureMesh]:
-        enabled_objects.forget()
+        enabled.forget()
         known_crowds.forget_crowds()
         bpy.context.scene.frame_set(int(self.frame), subframe=self.frame % 1.0)
         bpy.context.view_layer.update()
         depsgraph = bpy.context.evaluated_depsgraph_get()
         crowds = [(crowd, visible.get(crowd.name, True)) for crowd in known_crowds.all_crowds()]
         view: Any = SimpleNamespace(to_view=self.to_view, to_clip=TO_CLIP)
-        return self.crowds.update(crowds, enabled_objects.enabled_objects(), view, depsgraph)
+        return self.crowds.update(crowds, enabled_objects(), view, depsgraph)
 
     def state(self, crowd: bpy.types.Object | None = None) -> CrowdState:
         depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -561,7 +562,7 @@ def viewport(monkeypatch: pytest.MonkeyPatch, shading: str, *, xray: bool) -> An
     monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
     monkeypatch.setattr(draw_handler, "_is_visible", lambda *_: True)
     monkeypatch.setattr(draw_handler, "drawing_refusal", lambda: None)
-    enabled_objects.forget()
+    enabled.forget()
     known_crowds.forget_crowds()
     bpy.context.scene.frame_set(5)
     return space.shading

@@ -11,6 +11,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
+from dq_compensation.session.changes import Changes
 from dq_compensation.setup_check import catalogue, findings, recheck_handlers
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
@@ -352,11 +353,12 @@ def test_the_handler_takes_little_python(body: bpy.types.Object) -> None:
     update()
     work: list[float] = []
 
-    def counted(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    def counted(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
         updates = len(list(depsgraph.updates))
         assert updates >= 200
-        handler = recheck_handlers._on_depsgraph_update
-        work.append(instructions_of(lambda: handler(scene, depsgraph)) / updates)
+        follow = recheck_handlers._on_edit
+        changes = Changes(depsgraph, is_frame=False)
+        work.append(instructions_of(lambda: follow(changes)) / updates)
 
     bpy.app.handlers.depsgraph_update_post.append(counted)
     try:

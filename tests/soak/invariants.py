@@ -24,7 +24,8 @@ from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.own_objects import is_hidden, is_own_tree, is_palette
 from dq_compensation.scene.setup import armature_modifier, find_rig
 from dq_compensation.session import status
-from dq_compensation.session.enabled_objects import enabled_objects
+from dq_compensation.session.known_objects import enabled_objects
+from dq_compensation.session.memory import memories
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
 
@@ -76,7 +77,7 @@ def faults(seen: Seen) -> list[str]:
             found += _faults_of_plain(obj)
     armatures = {find_rig(obj) for obj in bpy.data.objects if our_modifier(obj) is not None}
     palettes = [obj for obj in bpy.data.objects if is_palette(obj)]
-    remembered = set(status._statuses) - {obj.session_uid for obj in enabled_objects()}
+    remembered = set(memories(status.Status)) - {obj.session_uid for obj in enabled_objects()}
     if remembered:
         found.append(f"{len(remembered)} statuses of objects that are not enabled")
     # Copies of the modifier on objects that are not enabled may keep one that nobody else has.

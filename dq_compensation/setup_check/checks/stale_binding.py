@@ -14,7 +14,7 @@ from ...lifecycle.reconcile import Found, State, look
 from ...scene.bind import bind
 from ...scene.modifiers_before import modifiers_read
 from ...scene.object_settings import settings_of
-from ...session.bindings import bindings
+from ...session import bindings
 from ...session.status import status_of
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject

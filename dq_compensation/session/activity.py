@@ -1,4 +1,4 @@
-"""Whether the user drags a tool, or an animation plays: nothing must interrupt them."""
+"""Whether the user drags a tool, an animation plays, or a final render runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _GESTURES = (
     *("TRANSFORM_OT_", "PAINT_OT_", "SCULPT_OT_", "POSE_OT_", "MESH_OT_", "ARMATURE_OT_"),
     "OBJECT_OT_",
 )
+_final_render_runs = False
 
 
 def is_playing() -> bool:
@@ -24,3 +25,14 @@ def is_in_a_gesture() -> bool:
         for window in bpy.context.window_manager.windows
         for operator in window.modal_operators
     )
+
+
+def set_final_render_runs(runs: bool) -> None:
+    """Remember whether a final render runs."""
+    global _final_render_runs
+    _final_render_runs = runs
+
+
+def final_render_runs() -> bool:
+    """Whether a final render runs."""
+    return _final_render_runs

@@ -1,0 +1,194 @@
+"""Looks at everything that changes in Blender once, and reports it to all who follow.
+
+The only place where the add-on asks Blender what was evaluated. A module that follows an event
+names it in `FOLLOWS`, with a function:
+
+- EDIT: something was evaluated outside of a frame, with `Changes`: an edit, or a pose.
+- FRAME: a new frame was evaluated, with `Changes`.
+- RESTORED: an undo or a redo has ended.
+- LOADED: another file was loaded; what was remembered of the one before is forgotten.
+- PLAYED: a playback has ended.
+
+Followers note what concerns them, or act at once where the next picture depends on it; what takes
+long is left to a `DelayedCall`.
+
+A new frame names every animated data-block, and animation edits nothing: it changes no weights, no
+groups, no bones at rest, no mesh. Blender's flags tell what a script has edited before the frame,
+so only that is reported. The flags (geometry, shading, transform) of a data-block that was edited
+are all set, or none is, as for one that was renamed or is linked anew; animated keys set the first
+one, animated materials the first two, a moved object the last.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from itertools import compress
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scene.attributes import read_property
+from .activity import is_playing
+from .known_objects import KnownObjects, enabled_objects
+from .memory import forget_everything
+
+_log = logging.getLogger(__name__)
+
+# The types of data-blocks that a script may edit before a frame so that it concerns us; their
+# objects come with them.
+_EDITED_IN_FRAMES = ("MESH", "ARMATURE", "LATTICE", "CURVE", "NODETREE", "SCENE")
+
+
+class Update(NamedTuple):
+    """A data-block that was evaluated.
+
+    Attributes:
+        data: the original data-block.
+        uid: its session_uid.
+        geometry, shading, transform: Blender's flags of what has changed of it.
+    """
+
+    data: bpy.types.ID
+    uid: int
+    geometry: bool
+    shading: bool
+    transform: bool
+
+
+class Changes:
+    """What was evaluated. Read when it is asked for, once for all followers.
+
+    Args:
+        depsgraph: as Blender gives it to a handler.
+        is_frame: whether a new frame was evaluated.
+    """
+
+    def __init__(self, depsgraph: bpy.types.Depsgraph, *, is_frame: bool) -> None:
+        self.depsgraph = depsgraph
+        self.is_frame = is_frame
+
+    @cached_property
+    def is_playing(self) -> bool:
+        """Whether an animation plays."""
+        return is_playing()
+
+    @cached_property
+    def enabled(self) -> list[bpy.types.Object]:
+        """The enabled objects."""
+        return enabled_objects()
+
+    @cached_property
+    def updates(self) -> tuple[Update, ...]:
+        """What was evaluated; of a frame, what a script has edited before it."""
+        if not self.is_frame:
+            return self._read(None)
+        if not any(map(self.depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
+            return ()
+        geometry, transform = self._flags("geometry"), self._flags("transform")
+        alike = geometry == transform
+        if alike.any():
+            alike &= self._flags("shading") == geometry
+        return self._read(alike) if alike.any() else ()
+
+    @cached_property
+    def uids(self) -> frozenset[int]:
+        """The session_uid of all `updates`."""
+        return frozenset(map(attrgetter("uid"), self.updates))
+
+    def reshaped(self) -> set[int]:
+        """The session_uid of the objects that have new geometry, by an animation, too."""
+        updates = self.depsgraph.updates
+        flagged = (each.id for each in compress(updates, self._flags("geometry")))
+        return {each.original.session_uid for each in flagged if isinstance(each, bpy.types.Object)}
+
+    def _read(self, chosen: NDArray[np.bool_] | None) -> tuple[Update, ...]:
+        """The chosen updates, or all; without Python for each where that is possible."""
+        every: Iterable[Any] = self.depsgraph.updates
+        flags = [self._flags(name) for name in ("geometry", "shading", "transform")]
+        if chosen is not None:
+            every = compress(every, chosen)
+            flags = [each[chosen] for each in flags]
+        data = [each.id.original for each in every]
+        uids = map(_uid, data)
+        return tuple(map(Update._make, zip(data, uids, *(f.tolist() for f in flags), strict=True)))
+
+    def _flags(self, name: str) -> NDArray[np.bool_]:
+        return read_property(self.depsgraph.updates, f"is_updated_{name}", np.bool_)
+
+
+_uid = attrgetter("session_uid")
+Followers = list[Callable[..., None]]
+# The events: who follows each, in the order of registration.
+EDIT: Followers = []
+FRAME: Followers = []
+RESTORED: Followers = []
+LOADED: Followers = []
+PLAYED: Followers = []
+
+
+def _report(event: Followers, *about: Changes) -> None:
+    for follower in tuple(event):
+        try:
+            follower(*about)
+        except Exception:  # noqa: BLE001 - as Blender does with handlers: the others are called
+            _log.exception("%s failed", follower)
+
+
+def _on_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    if depsgraph.id_type_updated("SCENE"):
+        # Dependencies were sorted out anew: objects may have come or gone.
+        KnownObjects.forget_everything()
+    _report(EDIT, Changes(depsgraph, is_frame=False))
+
+
+def _before_frame(*_args: object) -> None:
+    """Make our handlers the last ones, so that they see the edits of others."""
+    for event, ours in _LAST:
+        handlers = getattr(bpy.app.handlers, event)
+        if ours in handlers and handlers[-1] is not ours:
+            handlers.remove(ours)
+            handlers.append(ours)
+
+
+def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    _report(FRAME, Changes(depsgraph, is_frame=True))
+
+
+def _on_undo(*_args: object) -> None:
+    KnownObjects.forget_everything()
+    _report(RESTORED)
+
+
+def forget(*_args: object) -> None:
+    """Forget everything that was found in the file."""
+    KnownObjects.forget_everything()
+    forget_everything()
+
+
+def _on_load(*_args: object) -> None:
+    forget()
+    _report(LOADED)
+
+
+def _on_playback_end(*_args: object) -> None:
+    _report(PLAYED)
+
+
+HANDLERS = (
+    ("depsgraph_update_post", _on_evaluation),
+    ("frame_change_pre", _before_frame),
+    ("frame_change_post", _on_frame),
+    ("undo_post", _on_undo),
+    ("redo_post", _on_undo),
+    ("load_pre", forget),
+    ("load_post", _on_load),
+    ("animation_playback_post", _on_playback_end),
+)
+_LAST = HANDLERS[0], HANDLERS[2]
+
+unregister = forget
