@@ -9,6 +9,7 @@ import bpy
 
 from .mesh import mesh_of
 from .object_settings import ObjectSettings, settings_of
+from .rna_properties import texts_of_inputs
 
 
 def group_users(obj: bpy.types.Object) -> dict[str, str]:
@@ -65,7 +66,7 @@ def _of_modifier(modifier: bpy.types.Modifier) -> Iterator[str]:
     ):
         yield from _strings(owner)
     if isinstance(modifier, bpy.types.NodesModifier):
-        yield from _node_inputs(modifier)
+        yield from texts_of_inputs(modifier)
         if modifier.node_group is not None:
             yield from _strings_in_nodes(modifier.node_group, set())
 
@@ -87,18 +88,6 @@ def _strings(owner: Any) -> Iterator[str]:
     for prop in owner.bl_rna.properties:
         if prop.type == "STRING" and prop.identifier != "name" and not prop.is_readonly:
             yield getattr(owner, prop.identifier)
-
-
-def _node_inputs(modifier: bpy.types.NodesModifier) -> Iterator[str]:
-    """The text inputs of a node modifier: names of attributes among them."""
-    if not hasattr(modifier, "properties"):  # before Blender 5.2 they are custom properties
-        yield from (value for value in modifier.values() if isinstance(value, str))
-        return
-    # Without a tree, and with one whose library is missing, there are none.
-    inputs: Any = getattr(modifier.properties, "inputs", None)
-    for prop in () if inputs is None else inputs.bl_rna.properties:
-        if prop.type == "POINTER":
-            yield from _strings(getattr(inputs, prop.identifier))
 
 
 def _strings_in_nodes(tree: bpy.types.NodeTree, seen: set[bpy.types.NodeTree]) -> Iterator[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from ..wording import listed
 from .animation_curves import animated_paths
 from .own_objects import is_own_tree
+from .rna_properties import data_used_by, node_inputs, properties_of
 from .setup import armature_modifier
 
 # Modifiers that move vertices and leave every vertex what it is.
@@ -38,7 +39,6 @@ _KEEPING_NODES = frozenset(
     | {"GeometryNodeSetMaterialIndex", "GeometryNodeSetMeshNormal", _SET_POSITION}
     | {"GeometryNodeSetShadeSmooth", "GeometryNodeStoreNamedAttribute"}
 )
-_SIMPLE = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM"})
 # Of a modifier: how it looks in the interface, and how long it took.
 _NOT_SETTINGS = frozenset(
     {"name", "is_active", "show_expanded", "show_in_editmode", "show_on_cage", "execution_time"}
@@ -239,13 +239,9 @@ def _settings_of(
         places: where the objects are that it uses, too.
     """
     found: list[object] = []
-    for prop in modifier.bl_rna.properties:
-        # To read the layers of a Data Transfer, Blender evaluates the scene.
-        is_setting = prop.identifier not in _NOT_SETTINGS and prop.identifier[:7] != "layers_"
-        if prop.type in _SIMPLE and is_setting:
-            held = getattr(modifier, prop.identifier)
-            is_plain = isinstance(held, bool | int | float | str | set)
-            found.append(sorted(held) if isinstance(held, set) else held if is_plain else held[:])
+    for _, value in properties_of(modifier, _NOT_SETTINGS):
+        if not isinstance(value, bpy.types.ID):
+            found.append(value if isinstance(value, bool | int | float | str | list) else value[:])
     for used in _pointers(modifier):
         found.append(used.name)
         if places and isinstance(used, bpy.types.Object):
@@ -261,27 +257,9 @@ def _place(used: bpy.types.Object, obj: bpy.types.Object) -> list[float]:
 
 
 def _pointers(modifier: bpy.types.Modifier) -> Iterator[bpy.types.ID]:
-    for prop in modifier.bl_rna.properties:
-        if prop.type == "POINTER":
-            used = getattr(modifier, prop.identifier)
-            if isinstance(used, bpy.types.ID):
-                yield used
-    for value in _inputs(modifier):
-        if isinstance(value, bpy.types.ID):
-            yield value
+    yield from data_used_by(modifier)
+    yield from (value for value in _inputs(modifier) if isinstance(value, bpy.types.ID))
 
 
 def _inputs(modifier: bpy.types.Modifier) -> Iterator[Any]:
-    """The values of the inputs of a node tree."""
-    if modifier.type != "NODES":
-        return
-    nodes: Any = modifier
-    if hasattr(nodes, "properties"):  # since Blender 5.2
-        # There are none without a tree, and of one whose library is missing.
-        inputs: Any = getattr(nodes.properties, "inputs", None)
-        for prop in () if inputs is None else inputs.bl_rna.properties:
-            value: Any = getattr(getattr(inputs, prop.identifier, None), "value", None)
-            yield value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value
-        return
-    for value in nodes.values():
-        yield value.to_list() if hasattr(value, "to_list") else value
+    return node_inputs(modifier) if isinstance(modifier, bpy.types.NodesModifier) else iter(())

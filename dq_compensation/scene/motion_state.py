@@ -23,6 +23,7 @@ from .attributes import read_property
 from .content import Digests, bones_digest, digest
 from .mesh import mesh_of
 from .own_objects import is_palette
+from .rna_properties import properties_of
 from .setup import find_rig
 from .shape_key_offsets import shape_key_signature
 
@@ -207,8 +208,7 @@ def _settings(
     owner: Any, animated: frozenset[str] = frozenset(), path: str = ""
 ) -> Iterator[object]:
     """The settings of a part of Blender's data, but for those that an animation changes."""
-    for name in _setting_names(type(owner)):
-        value: Any = getattr(owner, name, None)
+    for name, value in properties_of(owner, _NOT_SETTINGS, writable=True):
         if f"{path}.{name}" in animated:
             continue
         if isinstance(value, bpy.types.ID):
@@ -217,21 +217,5 @@ def _settings(
             yield name, value
         elif isinstance(value, float):
             yield name, np.float32(value)
-        elif hasattr(value, "__len__"):
+        else:
             yield name, tuple(value)
-
-
-_names_of_type: dict[type, tuple[str, ...]] = {}
-
-
-def _setting_names(kind: Any) -> tuple[str, ...]:
-    """The writable properties of a type that are numbers, texts or data-blocks."""
-    if kind not in _names_of_type:
-        _names_of_type[kind] = tuple(
-            each.identifier
-            for each in kind.bl_rna.properties
-            if each.identifier not in _NOT_SETTINGS
-            and each.type != "COLLECTION"
-            and (not each.is_readonly or each.type == "POINTER")
-        )
-    return _names_of_type[kind]

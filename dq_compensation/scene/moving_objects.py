@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 
 from .animation_curves import animated_paths
+from .rna_properties import data_used_by
 
 # Modifiers that need no other data-block to give another shape in each frame.
 _BY_TIME = frozenset(
@@ -43,6 +44,4 @@ def is_reshaped(obj: bpy.types.Object) -> bool:
 
 def _may_follow_time(modifier: bpy.types.Modifier) -> bool:
     """Whether it may give another shape in each frame with the same settings: by time or data."""
-    pointers = (each for each in modifier.bl_rna.properties if each.type == "POINTER")
-    refers = any(isinstance(getattr(modifier, each.identifier), bpy.types.ID) for each in pointers)
-    return refers or modifier.type in _BY_TIME
+    return modifier.type in _BY_TIME or any(data_used_by(modifier))

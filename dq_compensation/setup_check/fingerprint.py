@@ -18,8 +18,8 @@ from ..scene.content import digest
 from ..scene.group_users import group_users
 from ..scene.mesh import read_positions, read_weights
 from ..scene.object_settings import settings_of
+from ..scene.rna_properties import properties_of
 
-_PLAIN = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM"})
 # Channels that may be animated as anyone likes: what counts is that they are.
 _FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle")
 # Properties that only say what is selected and shown.
@@ -99,18 +99,17 @@ def _of_animation(owner: bpy.types.ID) -> Iterator[object]:
 
 def _values(owner: Any) -> Iterator[tuple[str, object]]:
     """The plain properties of a struct that can be written, and the datablocks it points to."""
-    for prop in owner.bl_rna.properties:
-        name = prop.identifier
+    for name, value in properties_of(owner, writable=True):
         if name.startswith(_NOT_READ):
             continue
-        if prop.type in _PLAIN and not prop.is_readonly:
-            value = getattr(owner, name)
-            if isinstance(value, set):
-                value = sorted(value)
-            elif getattr(prop, "is_array", False):
-                value = np.array(value).tolist()
-            yield name, value
-        elif prop.type == "POINTER" and isinstance(target := getattr(owner, name), bpy.types.ID):
-            yield name, target.session_uid
-        elif prop.type == "COLLECTION" and isinstance(owner, bpy.types.PropertyGroup):
-            yield name, [list(_values(each)) for each in getattr(owner, name)]
+        if isinstance(value, bpy.types.ID):
+            yield name, value.session_uid
+        else:
+            yield name, np.array(value).tolist()
+    if isinstance(owner, bpy.types.PropertyGroup):
+        for prop in owner.bl_rna.properties:
+            if prop.type == "COLLECTION":
+                yield (
+                    prop.identifier,
+                    [list(_values(each)) for each in getattr(owner, prop.identifier)],
+                )
