@@ -48,7 +48,7 @@ def node_inputs(modifier: bpy.types.NodesModifier) -> Iterator[Any]:
         yield from (each.to_list() if hasattr(each, "to_list") else each for each in nodes.values())
         return
     for one in _input_structs(nodes):
-        value = getattr(one, "value", None)
+        value: Any = getattr(one, "value", None)
         yield value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value
 
 

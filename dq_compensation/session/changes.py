@@ -140,10 +140,7 @@ def _report(event: Followers, *about: Changes) -> None:
 
 
 def _on_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if depsgraph.id_type_updated("SCENE"):
-        # Dependencies were sorted out anew: objects may have come or gone.
-        KnownObjects.forget_everything()
-    _report(EDIT, Changes(depsgraph, is_frame=False))
+    _report_changes(EDIT, Changes(depsgraph, is_frame=False))
 
 
 def _before_frame(*_args: object) -> None:
@@ -156,7 +153,16 @@ def _before_frame(*_args: object) -> None:
 
 
 def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    _report(FRAME, Changes(depsgraph, is_frame=True))
+    _report_changes(FRAME, Changes(depsgraph, is_frame=True))
+
+
+def _report_changes(event: Followers, changes: Changes) -> None:
+    if changes.depsgraph.id_type_updated("SCENE") and any(
+        isinstance(each.data, bpy.types.Scene) for each in changes.updates
+    ):
+        # Dependencies were sorted out anew: objects may have come or gone.
+        KnownObjects.forget_everything()
+    _report(event, changes)
 
 
 def _on_undo(*_args: object) -> None:

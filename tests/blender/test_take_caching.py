@@ -23,7 +23,7 @@ from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.stored_takes import is_take, packed, unpacked
 from dq_compensation.scene.take_settings import active_take, find_take, takes_of
-from dq_compensation.session.known_takes import changed_since, forget_takes, read_take
+from dq_compensation.session.known_takes import changed_since, keep_takes, read_take
 from human_model import Rig
 from human_motion import key_motion
 from tests.blender.conftest import Human
@@ -217,7 +217,7 @@ def test_a_take_survives_undo_saving_and_appending(tmp_path: Path) -> None:
     item = takes_of(bpy.data.objects["Limb Rig"])[0]
     assert packed(read_take(item)) == packed(take)
     new_file()
-    forget_takes()
+    keep_takes(set())
     with bpy.data.libraries.load(path) as (_, wanted):
         wanted.objects = ["Limb Rig"]
     item = takes_of(bpy.data.objects["Limb Rig"])[0]
