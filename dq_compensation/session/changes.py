@@ -16,13 +16,13 @@ A new frame names every animated data-block, and animation edits nothing: it cha
 groups, no bones at rest, no mesh. Blender's flags tell what a script has edited before the frame,
 so only that is reported. The flags (geometry, shading, transform) of a data-block that was edited
 are all set, or none is, as for one that was renamed or is linked anew; animated keys set the first
-one, animated materials the first two, a moved object the last.
+one, animated materials the first two, a moved object the last, a moved and posed object all.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from itertools import compress
 from operator import attrgetter
@@ -32,7 +32,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.attributes import read_property
+from ..scene.attributes import read_properties
 from .activity import is_playing
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything
@@ -85,15 +85,22 @@ class Changes:
     @cached_property
     def updates(self) -> tuple[Update, ...]:
         """What was evaluated; of a frame, what a script has edited before it."""
-        if not self.is_frame:
-            return self._read(None)
-        if not any(map(self.depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
+        if self.is_frame and not any(map(self.depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
             return ()
-        geometry, transform = self._flags("geometry"), self._flags("transform")
-        alike = geometry == transform
-        if alike.any():
-            alike &= self._flags("shading") == geometry
-        return self._read(alike) if alike.any() else ()
+        every: Any = self.depsgraph.updates
+        flags = self._flags("geometry", "shading", "transform")
+        if self.is_frame:
+            edited = (flags[0] == flags[1]) & (flags[1] == flags[2])
+            if not edited.any():
+                return ()
+            every, flags = compress(every, edited), [each[edited] for each in flags]
+        data = [each.id.original for each in every]
+        uids = map(attrgetter("session_uid"), data)
+        columns = (each.tolist() for each in flags)
+        found = tuple(map(Update._make, zip(data, uids, *columns, strict=True)))
+        # Objects that animation moves and reshapes have all flags, too; their data tell.
+        moved = bpy.types.Object if self.is_frame else ()
+        return tuple(each for each in found if not (each.geometry and isinstance(each.data, moved)))
 
     @cached_property
     def uids(self) -> frozenset[int]:
@@ -103,25 +110,14 @@ class Changes:
     def reshaped(self) -> set[int]:
         """The session_uid of the objects that have new geometry, by an animation, too."""
         updates = self.depsgraph.updates
-        flagged = (each.id for each in compress(updates, self._flags("geometry")))
+        flagged = (each.id for each in compress(updates, *self._flags("geometry")))
         return {each.original.session_uid for each in flagged if isinstance(each, bpy.types.Object)}
 
-    def _read(self, chosen: NDArray[np.bool_] | None) -> tuple[Update, ...]:
-        """The chosen updates, or all; without Python for each where that is possible."""
-        every: Iterable[Any] = self.depsgraph.updates
-        flags = [self._flags(name) for name in ("geometry", "shading", "transform")]
-        if chosen is not None:
-            every = compress(every, chosen)
-            flags = [each[chosen] for each in flags]
-        data = [each.id.original for each in every]
-        uids = map(_uid, data)
-        return tuple(map(Update._make, zip(data, uids, *(f.tolist() for f in flags), strict=True)))
-
-    def _flags(self, name: str) -> NDArray[np.bool_]:
-        return read_property(self.depsgraph.updates, f"is_updated_{name}", np.bool_)
+    def _flags(self, *names: str) -> list[NDArray[np.bool_]]:
+        wanted = [(f"is_updated_{name}", np.bool_, ()) for name in names]
+        return read_properties(self.depsgraph.updates, wanted)
 
 
-_uid = attrgetter("session_uid")
 Followers = list[Callable[..., None]]
 # The events: who follows each, in the order of registration.
 EDIT: Followers = []

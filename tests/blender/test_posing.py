@@ -89,6 +89,7 @@ def test_a_frame_looks_at_no_contents(body: tuple[list[Object], Object], calls: 
         meshes[0].dq_compensation.factor = 0.1 * frame
         meshes[0].keyframe_insert("dq_compensation.factor", frame=frame)
         meshes[1].location.x = rig.location.x = float(frame)
+        rig.keyframe_insert("location", frame=frame)
         scene.gravity[2] = -frame
         scene.keyframe_insert("gravity", frame=frame)
     scene.frame_set(1)
