@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ..modifier.palette_object import armature_of_palette
 from ..modifier.stack import surplus_vertices
@@ -40,7 +41,8 @@ class _LastPose:
 
     names: tuple[str, ...] = ()
     rest: tuple[object, ...] = ()
-    place: tuple[object, ...] = ()
+    place: Matrix | None = None
+    broken: str | None = None
 
 
 def only_posed(update: Update, changes: Changes) -> bool:
@@ -65,12 +67,11 @@ def only_posed(update: Update, changes: Changes) -> bool:
 
 
 def _keeps_place(rig: bpy.types.Object) -> bool:
-    known, place = (
-        memory_of(rig, _LastPose),
-        (np.array(rig.matrix_world).tobytes(), broken_pose(rig)),
-    )
-    before, known.place = known.place, place
-    return before == place
+    """Whether an armature object is where it was, and its pose as sound."""
+    known, place, broken = memory_of(rig, _LastPose), rig.matrix_world.copy(), broken_pose(rig)
+    same = (known.place, known.broken) == (place, broken)
+    known.place, known.broken = place, broken
+    return same
 
 
 def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:

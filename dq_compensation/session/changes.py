@@ -16,7 +16,8 @@ A new frame names every animated data-block, and animation edits nothing: it cha
 groups, no bones at rest, no mesh. Blender's flags tell what a script has edited before the frame,
 so only that is reported. The flags (geometry, shading, transform) of a data-block that was edited
 are all set, or none is, as for one that was renamed or is linked anew; animated keys set the first
-one, animated materials the first two, a moved object the last, a moved and posed object all.
+one, animated materials the first two. Objects that are moved, posed and animated have all: only
+their data tell. What looks like animation then, as a setting of a modifier, the next check finds.
 """
 
 from __future__ import annotations
@@ -98,7 +99,6 @@ class Changes:
         uids = map(attrgetter("session_uid"), data)
         columns = (each.tolist() for each in flags)
         found = tuple(map(Update._make, zip(data, uids, *columns, strict=True)))
-        # Objects that animation moves and reshapes have all flags, too; their data tell.
         moved = bpy.types.Object if self.is_frame else ()
         return tuple(each for each in found if not (each.geometry and isinstance(each.data, moved)))
 
