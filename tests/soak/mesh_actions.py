@@ -29,6 +29,8 @@ def weights(rng: Random, obj: bpy.types.Object) -> None:
 
 def move_vertices(rng: Random, obj: bpy.types.Object) -> None:
     """Move a few vertices by a script."""
+    if obj.data.library is not None:
+        return  # nobody can by hand, and it is lost with the session
     for _ in range(10):
         if len(obj.data.vertices):
             obj.data.vertices[rng.randrange(len(obj.data.vertices))].co.z += 0.02
