@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 from .. import api
@@ -88,6 +89,18 @@ def add_output_options(parser: ArgumentParser, meaning: str, *, required: bool =
     )
 
 
+def add_file_output_options(parser: ArgumentParser, meaning: str, suffixes: Sequence[str]) -> None:
+    """Add where files of other formats than .blend are written; the first is that in folders."""
+    add_output_options(parser, meaning, required=True)
+    formats = [suffix[1:] for suffix in suffixes]
+    parser.add_argument(
+        "--format",
+        choices=formats,
+        default=formats[0],
+        help=f"of the files in a folder (default: {formats[0]})",
+    )
+
+
 def add_frames_option(parser: ArgumentParser, otherwise: str) -> None:
     """Add the frames; `otherwise` are those without the option."""
     parser.add_argument(
@@ -125,15 +138,6 @@ def setting_values(arguments: argparse.Namespace) -> api.SettingValues:
     names = api.SettingValues.__annotations__
     values = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
     return cast("api.SettingValues", values)
-
-
-def frame_numbers(chosen: tuple[int, int, int] | None) -> list[int]:
-    """All numbers of ``1-250x5``, the last one always; none without the option."""
-    if chosen is None:
-        return []
-    first, last, step = chosen
-    found = list(range(first, last + 1, step))
-    return found if found[-1] == last else [*found, last]
 
 
 def frames(text: str) -> tuple[int, int, int]:

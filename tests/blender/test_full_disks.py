@@ -75,7 +75,6 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     [
         (("enable",), "limb.blend"),
         (("evaluate", "--frames", "1-99"), "limb.npy"),
-        (("evaluate", "--frames", "1-99"), "limb.npz"),
         (("bake", "cache", "--frames", "1-99"), "limb.pc2"),
     ],
 )
@@ -154,7 +153,7 @@ def test_a_file_is_whole_only_with_all_of_its_bytes(
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", ["limb.npy", "limb.npz", "limb.pc2", "limb.mdd"])
+@pytest.mark.parametrize("name", ["limb.npy", "limb.pc2", "limb.mdd"])
 def test_other_files_are_written_to_the_last_byte(
     command: CommandLine, limb_file: Path, tmp_path: Path, name: str
 ) -> None:
