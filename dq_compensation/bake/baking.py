@@ -18,6 +18,7 @@ from ..errors import UserError
 from ..scene.key_animation import action_refusal, driven_refusal, separate_action
 from ..scene.key_writing import keys_refusal
 from ..scene.mesh import mesh_of
+from ..wording import sized
 from .acting_keys import acting_keys_refusal
 from .bake_reports import PoseReport, RangeReport, remember
 from .bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
@@ -86,11 +87,6 @@ def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int
     return _COPIES_IN_MEMORY * needed_bytes(count, len(options.frames))
 
 
-def memory_size(count: float) -> str:
-    """A number of bytes, for people."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
-
-
 def bake_range(
     objects: list[bpy.types.Object], options: RangeOptions
 ) -> Generator[Progress, None, list[RangeReport]]:
@@ -105,7 +101,7 @@ def bake_range(
     frames = options.frames
     size = memory_needed(objects, options)
     if size > MUCH_MEMORY and not options.much_memory:
-        raise UserError(REFUSAL_MEMORY.format(count=len(frames), size=memory_size(size)))
+        raise UserError(REFUSAL_MEMORY.format(count=len(frames), size=sized(size)))
     frame_names(options.pattern, frames)
     replaced = [
         keys_of_pattern(obj, options.pattern) if options.overwrite else [] for obj in objects

@@ -15,7 +15,7 @@ from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.key_writing import keys_refusal
 from ..scene.object_settings import Settings
-from ..wording import listed
+from ..wording import listed, sized
 from .action_poses import action_joints
 from .bake_reports import CorrectiveReport
 from .bake_targets import BakeOnto
@@ -47,7 +47,7 @@ REFUSAL_MESH_JOINTS = (
     "turns in its parent, and these bones lack their parents: press Check and Parent Bones first."
 )
 REFUSAL_MEMORY = (
-    "{count} shape keys need about {size:.1f} GB of memory. Choose fewer bones or angles, or turn "
+    "{count} shape keys need about {size} of memory. Choose fewer bones or angles, or turn "
     "on Allow over 1 GB of Memory."
 )
 
@@ -203,5 +203,5 @@ def require_correctives(
         count += poses
         size += _COPIES_IN_MEMORY * needed_bytes(source.vertex_count, poses)
     if size > MUCH_MEMORY and not options.much_memory:
-        raise UserError(REFUSAL_MEMORY.format(count=count, size=size / 1e9))
+        raise UserError(REFUSAL_MEMORY.format(count=count, size=sized(size)))
     return joints

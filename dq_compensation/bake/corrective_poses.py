@@ -18,6 +18,7 @@ from ..scene.armature import deforming_bones
 from ..scene.binding import Binding
 from ..scene.bone_names import flipped_name
 from ..scene.setup import rig_of
+from ..wording import listed
 
 Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT"]
 """About which axes the bones are bent.
@@ -208,8 +209,7 @@ def deforming_names(obj: bpy.types.Object, names: Iterable[str]) -> list[str]:
     deforming = deforming_bones(armature)
     unknown = [name for name in names if name not in deforming]
     if unknown:
-        listed = ", ".join(unknown[:3])
-        raise UserError(REFUSAL_NO_BONE.format(armature=armature.name, names=listed))
+        raise UserError(REFUSAL_NO_BONE.format(armature=armature.name, names=listed(unknown)))
     return names
 
 

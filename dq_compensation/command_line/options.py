@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, cast
 
 from .. import api
@@ -158,25 +159,20 @@ def json_file(text: str) -> str:
     return text
 
 
-def factor(text: str) -> float:
-    """A number from 0 to 1."""
-    value = _number(text)
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
-    return value
+def number_between(least: float, most: float, meaning: str) -> Callable[[str], float]:
+    """The type of an option that is a number from `least` to `most`; the meaning names it."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is not {meaning}")
+        return value
+
+    return read
 
 
-def tolerance(text: str) -> float:
-    """A distance that is not negative."""
-    value = _number(text)
-    if not 0.0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a distance in millimetres")
-    return value
-
-
-def _number(text: str) -> float:
-    """The number of a text; one that is none is not in any range."""
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+factor = number_between(0.0, 1.0, "a number from 0 to 1")
+tolerance = number_between(0.0, sys.float_info.max, "a distance in millimetres")

@@ -157,13 +157,6 @@ class Take:
         """The frames from the first to the last; 0 of a single frame."""
         return self.frame_end - self.frame_start
 
-    @property
-    def key_bytes(self) -> int:
-        """The memory of the keys."""
-        of_nodes = (self.keys.frames, self.locations, self.rotations, self.scales)
-        of_values = (self.values.keys.frames, self.values.values)
-        return sum(each.nbytes for each in (*of_nodes, *of_values) if each is not None)
-
     @cached_property
     def levels(self) -> tuple[NDArray[np.intp], ...]:
         """The nodes without a parent, their children, and so on: indices, rising."""

@@ -15,7 +15,6 @@ from ..bake.baking import (
     bake_current_pose,
     bake_range,
     memory_needed,
-    memory_size,
 )
 from ..bake.key_names import frame_names
 from ..bake.shape_key_bake import Progress
@@ -23,6 +22,7 @@ from ..bake.source import source_refusal
 from ..errors import UserError
 from ..scene.object_settings import settings_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
+from ..wording import sized
 from .bake_progress import RunsInSteps, Steps
 from .reporting import OperatorResult, Refusing, reports_errors
 from .sentences import broken_lines, draw_lines
@@ -247,7 +247,7 @@ deformation without DQ Compensation. Esc stops"""
             draw_lines(column, broken_lines(str(error), DIALOG_WIDTH - _DIALOG_MARGIN), "ERROR")
             return
         column.label(text=f"Keys from {names[0]} to {names[-1]}", icon="SHAPEKEY_DATA")
-        column.label(text=f"{count} frames need about {memory_size(size)} of memory", icon="INFO")
+        column.label(text=f"{count} frames need about {sized(size)} of memory", icon="INFO")
         if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
         self.draw_outcome(column)

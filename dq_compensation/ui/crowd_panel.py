@@ -11,8 +11,8 @@ from ..scene.object_settings import settings_of
 from ..session.crowd_failures import failure_of
 from ..session.crowd_figures import known_state
 from ..viewport.capability import crowd_refusal
-from ..wording import counted
-from .crowd_operators import REFUSAL_LINKED
+from ..wording import counted, sized
+from .crowd_operators import linked_crowd_refusal
 from .help import WithHelp
 from .sentences import draw_sentence
 from .take_operators import target_armature
@@ -78,8 +78,8 @@ class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
 
 def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
     """What is wrong, and how many figures are shown."""
-    if crowd.library is not None:
-        draw_sentence(layout, context, f"{REFUSAL_LINKED.format(crowd=crowd.name)}.", "INFO")
+    if reason := linked_crowd_refusal(crowd):
+        draw_sentence(layout, context, reason, "INFO")
     if reason := crowd_refusal():
         draw_sentence(layout, context, reason, "ERROR")
     state = known_state(crowd)
@@ -89,7 +89,7 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
         for text in state.problems:
             draw_sentence(layout, context, text, "ERROR")
         figures = counted(len(state.figures), "figure")
-        layout.label(text=f"{figures}, {state.bytes / 1e6:,.0f} MB", icon="COMMUNITY")
+        layout.label(text=f"{figures}, {sized(state.bytes)}", icon="COMMUNITY")
 
 
 def _settings(layout: UILayout, crowd: Object) -> None:

@@ -367,7 +367,7 @@ def test_much_memory_is_asked_for_first(
 ) -> None:
     before = datablocks()
     monkeypatch.setattr(baking, "MUCH_MEMORY", 1000.0)
-    with pytest.raises(RuntimeError, match="8 frames need about 0 MB of memory"):
+    with pytest.raises(RuntimeError, match=r"8 frames need about \d+ KB of memory"):
         bpy.ops.dqc.bake_range()
     assert datablocks() == before
     assert bpy.ops.dqc.bake_range(much_memory=True) == {"FINISHED"}

@@ -207,7 +207,7 @@ def test_alembic_is_not_begun_where_it_may_not_fit(
     outcome = command("bake", "cache", "--file", limb_file, "--output", target, "--frames", "1-999")
     assert outcome.code == 3
     assert (
-        f"{target} cannot be written: it can take 20 MB, and its disk has 2 MB left"
+        f"{target} cannot be written: it can take 20 MB, and its disk has 2.0 MB left"
         in outcome.error
     )
     assert target.read_text() == "old"
