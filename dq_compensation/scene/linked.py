@@ -1,4 +1,4 @@
-"""Datablocks of other files: they cannot be changed in this one."""
+"""Recognises what belongs to other files, and puts new objects beside others."""
 
 from __future__ import annotations
 
@@ -21,3 +21,10 @@ def linked_refusal(
         if block.library is not None or (overridden and block.override_library is not None):
             return f"{named} is linked from another file. {advice}"
     return None
+
+
+def link_beside(obj: bpy.types.Object, new: bpy.types.Object) -> None:
+    """Put a new object into the collections of another one, those of this file, or the scene's."""
+    own = [found for found in obj.users_collection if found.library is None]
+    for collection in own or [bpy.context.scene.collection]:
+        collection.objects.link(new)

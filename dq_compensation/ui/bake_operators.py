@@ -76,7 +76,19 @@ class Bakes(Refusing, Operator):
         return " ".join(reasons[:3]) or NOTHING_SELECTED
 
 
-class BakesKeys:
+class MayNeedMuchMemory:
+    """The option of operators that ask before they take much memory."""
+
+    much_memory: BoolProperty(
+        name="Allow over 1 GB of Memory",
+        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
+        "much it needs",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+
+class BakesKeys(MayNeedMuchMemory):
     """The options of the operators that bake shape keys, in their dialogs.
 
     `KEY_OPTIONS` are the names of the properties here, in the order of the dialogs.
@@ -109,13 +121,6 @@ class BakesKeys:
         name="Replace Earlier Bake",
         description="First remove the correctives of these bones from an earlier bake",
         default=True,
-    )
-    much_memory: BoolProperty(
-        name="Allow over 1 GB of Memory",
-        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
-        "much it needs",
-        default=False,
-        options={"SKIP_SAVE"},
     )
 
     def key_options(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..scene.crowd_settings import is_crowd, roles_of
 from ..session.crowd_bakes import baked_crowd, forget_bakes, is_baked_crowd
 from ..wording import counted, sized
-from .bake_operators import DIALOG_WIDTH, draw_properties
+from .bake_operators import DIALOG_WIDTH, MayNeedMuchMemory, draw_properties
 from .bake_progress import RunsInSteps
 from .crowd_operators import REFUSAL_MODE, REFUSAL_NO_CROWD, linked_crowd_refusal
 from .reporting import OperatorResult, Refusing, reports_errors
@@ -48,7 +48,7 @@ class _OfCrowd(Refusing, Operator):
         raise NotImplementedError
 
 
-class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
+class DQC_OT_bake_crowd(RunsInSteps, MayNeedMuchMemory, _OfCrowd):
     """Make the crowd real geometry, for renders and for files without this add-on: posed \
 meshes, and an object that shows them in the right frames. An earlier bake is replaced. Esc stops"""
 
@@ -75,13 +75,6 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         name="Modifiers",
         description="Give the posed meshes the modifiers that come after the Armature modifier",
         default=True,
-    )
-    much_memory: BoolProperty(
-        name="Allow over 1 GB of Memory",
-        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
-        "much it needs",
-        default=False,
-        options={"SKIP_SAVE"},
     )
 
     # Read once for a dialog: the crowd cannot change while it is open.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.types import Context, Object, Panel, UILayout, UIList
+from bpy.types import Context, Object, Panel, UILayout
 
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
@@ -14,26 +14,15 @@ from ..viewport.capability import crowd_refusal
 from ..wording import counted, sized
 from .crowd_operators import linked_crowd_refusal
 from .help import WithHelp
+from .rows_of_lists import RowsOfItems
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
 
-class DQC_UL_crowd_roles(UIList):
+class DQC_UL_crowd_roles(RowsOfItems):
     """The roles of a crowd."""
 
-    def draw_item(  # noqa: PLR0913, PLR0917 - Blender calls it so
-        self,
-        context: Context | None,
-        layout: UILayout,
-        data: object,
-        item: Any,
-        icon: int | None,
-        active_data: object,
-        active_property: str | None,
-        index: int | None = 0,
-        flt_flag: int | None = 0,
-    ) -> None:
-        row = layout.row(align=True)
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
         name = item.character.name if item.character is not None else "No character"
         then = f" > {item.then}" if item.then else ""
         row.label(text=f"{name}: {item.take or 'no take'}{then}", icon="ARMATURE_DATA")
