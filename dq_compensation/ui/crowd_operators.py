@@ -18,6 +18,7 @@ from ..scene.take_settings import takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from ..session.known_crowds import forget_crowds
 from ..wording import counted, listed
+from .crowd_properties import COUNT, SEED
 from .reporting import OperatorResult, Refusing, reports_errors
 
 REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
@@ -53,19 +54,8 @@ class DQC_OT_crowd_add(Refusing, Operator):
     bl_label = "Add Crowd"
     bl_options = {"REGISTER", "UNDO"}
 
-    count: IntProperty(
-        name="Figures",
-        description="How many figures there are",
-        default=32,
-        min=0,
-        max=1_000_000,
-        soft_max=1_000,
-    )
-    seed: IntProperty(
-        name="Seed",
-        description="Another number gives each figure another role, phase, speed, size and turn",
-        min=0,
-    )
+    count: IntProperty(**COUNT)
+    seed: IntProperty(**SEED)
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
