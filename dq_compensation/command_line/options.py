@@ -52,8 +52,10 @@ def add_general_options(parser: ArgumentParser) -> None:
     )
 
 
-def add_input_options(parser: ArgumentParser) -> None:
-    """Add the files and objects."""
+def add_input_options(
+    parser: ArgumentParser, *, objects: str = "mesh objects", otherwise: str = "all skinned meshes"
+) -> None:
+    """Add the files and objects; `otherwise` are those without the option."""
     parser.add_argument(
         "--file",
         dest="files",
@@ -70,7 +72,7 @@ def add_input_options(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="mesh objects, by names or patterns; without it all skinned meshes",
+        help=f"{objects}, by names or patterns; without it {otherwise}",
     )
 
 

@@ -175,6 +175,7 @@ def test_every_command_shows_its_help(command: CommandLine) -> None:
         assert outcome.code == 0
         assert all(example in outcome.output for example in each.examples)
     assert command("--help").code == 0
+    assert "crowds, by names or patterns" in command("bake", "crowd", "--help").output
 
 
 def test_the_standard_output_is_as_before_afterwards(
