@@ -46,7 +46,7 @@ REFUSAL_MEMORY = (
 
 @dataclass(frozen=True)
 class RangeOptions:
-    """How a range of frames is baked.
+    """The options of a bake of a range of frames.
 
     Attributes:
         first, last, step: frames; the last one is always baked.

@@ -97,7 +97,7 @@ class RigSource:
 
     @property
     def skeleton(self) -> Skeleton:
-        """Of the armature; helper bones of an earlier bake are among its bones."""
+        """The skeleton of the armature; helper bones of an earlier bake are among its bones."""
         return self.bindings[0].skeleton
 
     def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:

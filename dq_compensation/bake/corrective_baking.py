@@ -54,7 +54,7 @@ REFUSAL_MEMORY = (
 
 @dataclass(frozen=True)
 class CorrectiveOptions:
-    """How correctives are baked.
+    """The options of a bake of correctives.
 
     Attributes:
         bones: names; none of them: all joints that matter.

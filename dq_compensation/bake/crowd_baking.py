@@ -50,7 +50,7 @@ _AROUND = 1.0 / 8.0
 
 @dataclass(frozen=True)
 class CrowdBakeOptions:
-    """How a crowd is baked.
+    """The options of a bake of a crowd.
 
     Attributes:
         tolerance: the largest distance of a vertex from where it is drawn, mm.

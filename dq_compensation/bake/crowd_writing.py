@@ -38,7 +38,7 @@ from .crowd_tree import (
 
 @dataclass(frozen=True, eq=False)
 class PosedRole:
-    """What a role needs in the file.
+    """A role with its posed meshes in the file.
 
     Attributes:
         poses, velocities: for each mesh, shapes (n, 3) one pose after the other; no velocities

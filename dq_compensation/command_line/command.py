@@ -1,4 +1,4 @@
-"""What a command is, and how it goes through files."""
+"""Defines commands, and lets them go through files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .progress import Progress
 JSON_FORMAT = 1
 
 ObjectFacts = dict[str, Any]
-"""What a command says about one object, for JSON; `name` is the object's."""
+"""The facts about one object, for JSON; `name` is the object's."""
 
 
 @dataclass
@@ -131,7 +131,7 @@ def report_facts(report: Any) -> list[ObjectFacts]:
 def each_file(
     run: Run, sources: Sequence[Path], work: Callable[[OpenFile], list[ObjectFacts] | None]
 ) -> None:
-    """Open each file and work on it. A file that fails is told, and the next one comes.
+    """Open each file and work on it. A file that fails is reported, and the next one follows.
 
     Args:
         work: returns the facts of its objects; None where everything was done already.

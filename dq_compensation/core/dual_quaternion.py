@@ -73,7 +73,7 @@ def faces_away(
     others: NDArray[np.floating],
     lengths: NDArray[np.floating] | float = 1.0,
 ) -> NDArray[np.bool_]:
-    """Where unit `quaternions` (n, 4) have to change sign to blend the short way with `others`.
+    """Whether unit `quaternions` (n, 4) have to change sign to blend the short way with `others`.
 
     Args:
         quaternions: shape (n, 4), unit.

@@ -95,7 +95,7 @@ class TakeValues:
 
     @classmethod
     def none(cls) -> TakeValues:
-        """Of meshes without shape keys."""
+        """The values of meshes without shape keys: none."""
         keys = Keys(np.zeros(1, np.int32), np.zeros(0, np.uint16))
         return cls((), keys, np.zeros(0, np.float32))
 

@@ -96,7 +96,7 @@ def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -
 
 
 def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
-    """How far the bone of an example is from its pose now.
+    """The angle between the bone of an example and its pose, in the current pose.
 
     Raises:
         ExampleError: the bone is not there any more.

@@ -124,7 +124,7 @@ def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Found:
         return Found(State.CURRENT)
     misfit = (depsgraph.scene.frame_current_final, surplus)
     if status_of(obj).misfit != misfit and followed_modifiers(obj):
-        # They are read once in this frame: what does not fit then, passes.
+        # They are read once in this frame. A mesh that does not fit even then passes.
         return Found(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
     return Found(State.PASSING, misfit_problem(obj))
 

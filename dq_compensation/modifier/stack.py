@@ -100,7 +100,7 @@ def installation_refusal(obj: bpy.types.Object) -> str | None:
 
 
 def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:
-    """How many vertices the node modifier gets more than it was made for, or fewer; 0: it fits.
+    """The number of vertices that arrive beyond those of the binding; below 0 where some lack.
 
     It lets such a mesh pass and marks it: modifiers that are followed can do anything. Without any,
     the mesh is not read: where Blender subdivides it on the graphics card, reading lets the

@@ -54,7 +54,7 @@ _FOR_BONES = 0.75
 
 @dataclass(frozen=True)
 class TakeOptions:
-    """What to cache, and how.
+    """The options of a take that is cached.
 
     Attributes:
         name: of the take; one of that name is replaced.
@@ -281,7 +281,7 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
 
 
 def take_size(item: TakeItem) -> str:
-    """How many keys a take has and had, and the memory in the file."""
+    """The numbers of keys that a take has and had, and its memory in the file."""
     return _size(item.keys, item.sampled_keys, _bytes_of(item))
 
 

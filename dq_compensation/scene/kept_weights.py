@@ -35,7 +35,7 @@ _UNUSED = -1
 
 
 def kept_record(obj: bpy.types.Object) -> dict[str, Any] | None:
-    """What a bake has listed in the mesh of an object beside the weights; None without kept ones.
+    """The record of a bake in the mesh of an object, beside the weights; None without kept ones.
 
     `groups` are the names of the groups whose weights are kept, `places` where they were.
     """

@@ -273,7 +273,7 @@ deformation without DQ Compensation. Esc stops"""
 
 
 class _Report(Protocol):
-    """What a bake returns."""
+    """The report that a bake returns."""
 
     def sentence(self) -> str:
         """For the status line and the panel."""

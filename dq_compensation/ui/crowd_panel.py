@@ -66,7 +66,7 @@ class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
 
 
 def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
-    """What is wrong, and how many figures are shown."""
+    """Draw the problems, and the number of figures."""
     if reason := linked_crowd_refusal(crowd):
         draw_sentence(layout, context, reason, "INFO")
     if reason := crowd_refusal():

@@ -67,7 +67,7 @@ def _can_be_stood_on(crowd: CrowdSettings, obj: bpy.types.Object) -> bool:
 
 
 class DQCompensationCrowdRole(PropertyGroup):
-    """What some of the figures are and play."""
+    """A character of the figures and the takes that they play."""
 
     character: PointerProperty(
         name="Character",

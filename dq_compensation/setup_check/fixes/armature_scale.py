@@ -88,7 +88,7 @@ class ArmatureScalePlan:
 
     @property
     def key_count(self) -> int:
-        """How many keys are multiplied."""
+        """The number of keys that are multiplied."""
         return sum(len(curve.curve.keyframe_points) for curve, _ in self.curves)
 
     @property

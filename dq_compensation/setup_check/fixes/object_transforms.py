@@ -133,7 +133,7 @@ def require_free_scale(obj: bpy.types.Object) -> None:
 
 
 def constant_scale_keys(obj: bpy.types.Object) -> int:
-    """How many keys of its own scale an object has."""
+    """The number of keys of an object's own scale."""
     return sum(
         len(curve.keyframe_points)
         for played in played_actions(obj)
