@@ -9,10 +9,10 @@ import bpy
 
 from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
 from ..bake.bake_targets import BakeOnto
-from ..bake.baking import RangeOptions, bake_current_pose, bake_range
 from ..bake.corrective_baking import CorrectiveOptions
 from ..bake.corrective_baking import bake_correctives as corrective_steps
 from ..bake.corrective_poses import Directions, checked_angles
+from ..bake.frame_baking import RangeOptions, bake_current_pose, bake_range
 from ..core.rest_offsets import Target
 from .arguments_of_scripts import (
     bone_names,

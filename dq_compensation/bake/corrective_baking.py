@@ -19,7 +19,6 @@ from ..wording import listed, sized
 from .action_poses import action_joints
 from .bake_reports import CorrectiveReport
 from .bake_targets import BakeOnto
-from .baking import MUCH_MEMORY
 from .corrective_poses import (
     Directions,
     chosen_joints,
@@ -29,6 +28,7 @@ from .corrective_poses import (
 )
 from .correctives import GatheredJoint, correctives_refusal, gather, verify, write
 from .example_joints import example_joints
+from .frame_baking import MUCH_MEMORY
 from .frames import needed_bytes
 from .shape_key_bake import CharacterBake, Progress, bake_characters
 from .source import Source

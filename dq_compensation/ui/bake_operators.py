@@ -9,7 +9,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.baking import (
+from ..bake.frame_baking import (
     MUCH_MEMORY,
     RangeOptions,
     bake_current_pose,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bpy.props import BoolProperty, FloatProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.baking import MUCH_MEMORY
 from ..bake.crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_crowd
 from ..bake.crowd_writing import remove_baked
+from ..bake.frame_baking import MUCH_MEMORY
 from ..errors import UserError
 from ..scene.crowd_settings import is_crowd, roles_of
 from ..session.crowd_bakes import baked_crowd, forget_bakes, is_baked_crowd

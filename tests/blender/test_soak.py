@@ -14,7 +14,7 @@ import pytest
 from dq_compensation.core.takes import chained, interpolated, take_times
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import following
-from dq_compensation.lifecycle.reconcile import Found, State
+from dq_compensation.lifecycle.reconcile import Comparison, State
 from dq_compensation.modifier.attribute_names import SET
 from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.scene.object_settings import settings_of
@@ -72,7 +72,9 @@ def test_an_error_in_a_handler_or_in_the_log_is_found(
 
 
 def _weights_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(following, "reconcile", lambda *_args, **_options: Found(State.CURRENT))
+    monkeypatch.setattr(
+        following, "reconcile", lambda *_args, **_options: Comparison(State.CURRENT)
+    )
     bpy.data.objects["Arm"].vertex_groups["Lower"].add(range(800), 0.5, "ADD")
     return "Arm: off by"
 
