@@ -12,6 +12,15 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
+def sized(count: float) -> str:
+    """A number of bytes: ``12 KB``, ``3.4 MB``, ``340 MB``, ``1.2 GB``."""
+    for size, unit in ((1e9, "GB"), (1e6, "MB")):
+        if count >= size:
+            value = count / size
+            return f"{value:.1f} {unit}" if value < 10.0 else f"{value:,.0f} {unit}"
+    return f"{count / 1e3:.0f} KB"
+
+
 def listed(names: Sequence[str], most: int = 3) -> str:
     """The first names, and how many more there are: ``a, b, c and 4 more``."""
     shown = ", ".join(names[:most])

@@ -5,7 +5,7 @@
 The file: the human of 13,380 vertices and 163 bones, with keys in every 12th frame. Each task is a
 process of its own that starts, opens the file, enables the character, bakes and saves, and tells
 the time of each part and its memory. Times are seconds of one core, so that a busy machine does not
-change them much. `farm_model.py` computes the rest. It needs two minutes.
+change them much. `farm_model.py` computes the rest. It needs a minute and a half.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from farm_model import Task, chunked_seconds, most_workers, plan
+from farm_model import Task, most_workers, plan
 
-JOBS = ("check", "enable", "cache", "keys", "chunk", "join")
-ENDINGS = {"cache": "pc2", "chunk": "npz", "whole": "npz"}
+JOBS = ("check", "enable", "cache", "keys")
 WORKERS = (1, 10, 100)
-CHUNK = 50
 EVERY = 12
 
 
@@ -48,9 +46,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "human.blend"
-        for job, output in (("build", "-"), ("whole", f"{file}.npz")):
-            command = [sys.executable, __file__, "--one", job, file, output, str(arguments.frames)]
-            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        command = [sys.executable, __file__, "--one", "build", file, "-", str(arguments.frames)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         found = {
             job: min(
                 (measured(job, file, folder, arguments.frames) for _ in range(arguments.runs)),
@@ -61,7 +58,6 @@ def main() -> None:
         print(f"\nSeconds of one task, {arguments.frames} frames, the file has {_size(file)} MB")
         _print_parts(found)
         _print_plans(found, arguments.files, arguments.disk * 1e6)
-        _print_chunks(found, arguments.frames)
 
 
 def run_task(job: str, file: str, output: str, frames: int) -> dict[str, float]:
@@ -93,12 +89,7 @@ def run_task(job: str, file: str, output: str, frames: int) -> dict[str, float]:
         timed("work", api.bake_cache, obj, output, 1, frames)
     if job == "keys":
         timed("work", api.bake_frames, obj, 1, frames)
-    if job in {"chunk", "whole"}:
-        last = min(CHUNK, frames) if job == "chunk" else frames
-        timed("work", api.write_chunk, obj, output, 1, last, shape_keys_for="LINEAR")
-    if job == "join":
-        timed("work", api.bake_frames, obj, 1, frames, chunks=[f"{file}.npz"])
-    if job in {"enable", "keys", "join"}:
+    if job in {"enable", "keys"}:
         timed("save", bpy.ops.wm.save_as_mainfile, filepath=output)
     # Linux counts in KB, macOS in bytes.
     unit = 1 if sys.platform == "darwin" else 1024
@@ -125,7 +116,7 @@ def _build(file: str, frames: int) -> None:
 
 def measured(job: str, file: Path, folder: Path, frames: int) -> dict[str, float]:
     """Run a task in a process; its parts, with `total` and the bytes."""
-    output = folder / f"{job}.{ENDINGS.get(job, 'blend')}"
+    output = folder / f"{job}.{'pc2' if job == 'cache' else 'blend'}"
     command = [sys.executable, __file__, "--one", job, str(file), str(output), str(frames)]
     run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     parts = json.loads(run.stdout.splitlines()[-1])
@@ -155,24 +146,13 @@ def _print_plans(found: dict[str, dict[str, float]], files: int, bandwidth: floa
     heads = [f"{count} worker{'s' if count > 1 else ''}" for count in WORKERS]
     print(f"| task | {' | '.join(heads)} | workers that the disk feeds | written, GB |")
     print("|---|---|---|---|---|---|")
-    for job in ("check", "enable", "cache", "keys"):
-        parts = found[job]
+    for job, parts in found.items():
         transferred = parts["read"] + parts["written"]
         task = Task(job, parts["total"], transferred, parts["memory"])
         plans = [plan(task, files, workers, bandwidth) for workers in WORKERS]
         texts = [f"{each.seconds / 60:.1f} ({each.limit})" for each in plans]
         most, written = most_workers(task, bandwidth), files * parts["written"] / 1e9
         print(f"| {job} | {' | '.join(texts)} | {most:.0f} | {written:.1f} |")
-
-
-def _print_chunks(found: dict[str, dict[str, float]], frames: int) -> None:
-    chunk, keys, join = found["chunk"], found["keys"], found["join"]
-    per_frame = (keys["work"] - join["work"]) / frames
-    overhead = chunk["total"] - per_frame * min(CHUNK, frames)
-    print(f"\nKeys of {frames} frames: {keys['total']:.1f} s in one task; in chunks of {CHUNK}:")
-    for workers in WORKERS:
-        seconds = chunked_seconds(overhead, per_frame, join["total"], frames, CHUNK, workers)
-        print(f"  {workers} workers: {seconds:.1f} s")
 
 
 if __name__ == "__main__":

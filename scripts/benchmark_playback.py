@@ -46,6 +46,7 @@ from dq_compensation.core.takes import (
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.object_settings import Settings
+from dq_compensation.scene.stored_takes import packed
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import textures
 from dq_compensation.viewport.batches import Batches
@@ -236,7 +237,7 @@ def main() -> None:
     take, wait = waving_take(binding), Wait()
     print(f"{gpu.platform.renderer_get()}, {gpu.platform.backend_type_get()}")
     print(f"{binding.vertex_count} vertices, {binding.skeleton.bone_count} bones, ", end="")
-    print(f"{take.keys.key_count} keys, {take.key_bytes / 1e6:.2f} MB\n")
+    print(f"{take.keys.key_count} keys, {len(packed(take)) / 1e6:.2f} MB\n")
     measured = {count: pass_times(binding, take, count, wait) for count in COUNTS}
     print(f"{'ms, instances:':28}" + "".join(f"{count:10}" for count in COUNTS))
     for name in measured[ARMATURES]:

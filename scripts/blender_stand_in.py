@@ -14,6 +14,8 @@ from pathlib import Path
 
 import bpy
 
+from leaving import run_and_leave
+
 Command = Callable[[list[str]], int]
 
 EXTENSION = "bl_ext.user_default.dq_compensation"
@@ -64,11 +66,4 @@ def _enable_installed() -> bool:
 
 
 if __name__ == "__main__":
-    try:
-        exit_code = main(sys.argv[1:])
-    except SystemExit as error:
-        exit_code = int(error.code or 0)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # bpy 4.5 can hang for ever while Python shuts down.
-    os._exit(exit_code)
+    run_and_leave(lambda: main(sys.argv[1:]))

@@ -57,16 +57,3 @@ def plan(task: Task, files: int, workers: int, bandwidth: float) -> Plan:
 def most_workers(task: Task, bandwidth: float) -> float:
     """How many workers the shared disk feeds; more of them wait for it."""
     return bandwidth * task.seconds / task.transferred
-
-
-def chunked_seconds(
-    overhead: float, per_frame: float, joining: float, frames: int, chunk: int, workers: int
-) -> float:
-    """How long a range of frames takes in chunks.
-
-    Args:
-        overhead: seconds of a chunk besides its frames: start, load, read the character.
-        joining: seconds of the last task.
-    """
-    rounds = ceil(ceil(frames / chunk) / workers)
-    return rounds * (overhead + per_frame * min(chunk, frames)) + joining

@@ -9,12 +9,12 @@ pytest's exit code: Blender's own clean-up after it crashes in such a context.
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
 
 import bpy
 import pytest
+
+from leaving import run_and_leave
 
 NOT_RENDERED = 3
 """The exit code where Blender has no GPU to give: then nothing was tested."""
@@ -29,15 +29,7 @@ class PytestRenderEngine(bpy.types.RenderEngine):
 
     def render(self, depsgraph: bpy.types.Depsgraph | None) -> None:  # noqa: ARG002 - Blender's signature
         """Run pytest with the command's arguments and end the process."""
-        status = NOT_RENDERED
-        try:
-            status = int(pytest.main(sys.argv[1:]))
-        except BaseException:  # noqa: BLE001 - nothing may escape into Blender
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
+        run_and_leave(lambda: int(pytest.main(sys.argv[1:])))
 
 
 def main() -> int:

@@ -3,12 +3,10 @@
 bpy 4.5 can hang for ever while Python shuts down, after the last test has passed.
 """
 
-import os
 import sys
 
 import pytest
 
-exit_code = pytest.main(sys.argv[1:])
-sys.stdout.flush()
-sys.stderr.flush()
-os._exit(int(exit_code))
+from leaving import leave
+
+leave(pytest.main(sys.argv[1:]))

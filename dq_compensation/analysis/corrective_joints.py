@@ -56,7 +56,7 @@ class AxisJoint:
         return cardinal_curves(np.array(self.angles), smooth_at_rest=self.axis is None)
 
     def angles_of(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
-        """How far rotations (m, 4) turn about the axis: shape (m,), degrees.
+        """The angles of rotations (m, 4) about the axis: shape (m,), degrees.
 
         Of a swing about another axis, the part that is about this one: 2 asin(axis . (x, z)).
         """

@@ -33,7 +33,7 @@ _CHOOSING = 0.4
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What the fit may use.
+    """The limits of a fit.
 
     Attributes:
         helpers: of each pair that needs any, 1 to 4; 0: as few as the tolerance needs.

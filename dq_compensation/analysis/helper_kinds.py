@@ -28,7 +28,7 @@ KINDS: tuple[HelperKind, ...] = get_args(HelperKind)
 
 @dataclass(frozen=True)
 class Motion:
-    """How one helper moves; see `core.helper_bones.Helper`.
+    """The motion of one helper; see `core.helper_bones.Helper`.
 
     Attributes:
         reach: how far its anchor is from the joint, in radii of the limb, along the limb of the
@@ -89,7 +89,7 @@ _BETTER = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """What is fitted to what.
+    """The skin before, the poses that it should have, and the limits of the fit.
 
     Attributes:
         skeleton: its bones.

@@ -1,4 +1,4 @@
-"""How well skin keeps its shape where a joint is bent: bulge and pinch.
+"""Measures how well skin keeps its shape where a joint is bent: bulge and pinch.
 
 The ideal limb is two capsules that share the joint: however it bends, a point of the skin keeps its
 distance from the nearer one of the two limb axes. *Bulge* is how much that distance grows at the
@@ -47,7 +47,7 @@ class JointBend:
         return float(self.distances.mean())
 
     def bulge_and_pinch(self, positions: NDArray[np.floating]) -> tuple[float, float]:
-        """How much farther from the limb axes, and how much nearer, the worst vertices are.
+        """The largest ways of vertices away from the limb axes, and towards them.
 
         Args:
             positions: shape (n, 3), all vertices in the bent pose, armature space.

@@ -50,7 +50,7 @@ class ChosenPoses:
 
     @property
     def rows_per_frame(self) -> int:
-        """How fine a table of the poses has to be: a power of 2."""
+        """The rows of a table of the poses for each frame: a power of 2."""
         wanted = float(self.speeds.max(initial=0.0)) / (_LATE * self.tolerance)
         return min(2 ** max(int(np.ceil(np.log2(max(wanted, 1.0)))), 0), _MOST_ROWS)
 
@@ -135,7 +135,7 @@ def _between(
 
 
 class _Ahead:
-    """What is left of the way of the skin; `nodes[0]` is where a pose begins."""
+    """The rest of the way of the skin; `nodes[0]` is where a pose begins."""
 
     def __init__(self, samples: Iterator[_Node]) -> None:
         self._samples = samples
@@ -143,7 +143,7 @@ class _Ahead:
 
     @property
     def speed(self) -> float:
-        """How far a point moves in a frame, from the first node on."""
+        """The distance that a point moves in a frame, from the first node on."""
         following = self._node(1)
         if following is None or following.jumped:
             return 0.0

@@ -27,7 +27,7 @@ _POSES_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class SkinBalls:
-    """How far the skin reaches, at rest and in armature space.
+    """Balls that contain the skin, at rest and in armature space.
 
     Attributes:
         radii: shape (R,), about the head of each row of a pose; negative for one that moves none.

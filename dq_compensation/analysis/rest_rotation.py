@@ -20,7 +20,7 @@ Matrix3 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RestRotation:
-    """How the axes of one bone are turned.
+    """The rotation of the axes of one bone.
 
     Attributes:
         rotation: shape (3, 3), R: its columns are the new axes in the space of the bone as it was.

@@ -39,7 +39,7 @@ def skin_boxes(
 
 
 def box_reach(off: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far differences of matrices (..., n, 4, 4) move any of the corners (n, 8, 3)."""
+    """The largest ways of corners (n, 8, 3) by differences of matrices (..., n, 4, 4)."""
     points = np.concatenate((corners, np.ones((*corners.shape[:2], 1))), axis=2)
     moved = off[..., :3, :] @ points.transpose(0, 2, 1)
     return np.sqrt(np.einsum("...ij,...ij->...j", moved, moved).max(axis=-1))

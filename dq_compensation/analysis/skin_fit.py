@@ -137,7 +137,7 @@ def find_movement(
 
 
 def scale_of(movement: Movement) -> float:
-    """How much larger a movement makes things."""
+    """The factor by which a movement makes things larger."""
     return float(np.cbrt(np.linalg.det(movement[:3, :3])))
 
 

@@ -32,7 +32,7 @@ _OWN = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Limbs:
-    """Where the limbs of bones run.
+    """The limbs of bones, as the skin shows them.
 
     Attributes:
         skeleton: with the tails, and the Y axes, of its bones along their limbs.
@@ -83,7 +83,7 @@ class Limbs:
         return cls(replace(skeleton, tails=tails, rest=rest), alone)
 
     def joined(self, parents: NDArray[np.int32]) -> Skeleton:
-        """The skeleton with the limbs that the skin tells along the heads of the bones.
+        """The skeleton with limbs that the skin shows along the heads of the bones.
 
         A limb leads to the bones that continue it. An end goes on between the way to it and the
         middle of its skin, which lies beside the bone where the finger has its pad.

@@ -129,7 +129,7 @@ class _Level:
         return found if self.above is None else self.above[frames, nodes] @ found
 
     def errors(self, places: Places) -> NDArray[np.float64]:
-        """How far the boxes are off at some places, as a part of what they may be."""
+        """The errors of the boxes at some places, as a part of the tolerance."""
         off = self.played(places) - self.wanted[places.frames, places.tracks]
         return box_reach(off, self.boxes[places.tracks]) / max(self.tolerance, SMALLEST)
 

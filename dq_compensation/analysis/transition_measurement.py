@@ -227,7 +227,7 @@ def thickness_ratio(
     measured: Transitions,
     joint: int,
 ) -> float:
-    """How thick the child's limb is near a joint, compared with the parent's.
+    """The thickness of the child's limb near a joint, divided by that of the parent's.
 
     Taken from the vertices that one of the two bones moves most, 0.4 to 1.6 radii from the joint: a
     head on a neck has about 2, an upper arm at a chest much less than 1.

@@ -26,7 +26,6 @@ from .setting_values import CharacterSettings, SettingValues, change_settings, s
 from .skinned_characters import disable, enable, skinned_meshes
 from .steps_of_scripts import OnProgress
 from .to_bones import bake_bones
-from .to_chunks import merge_chunks, write_chunk
 from .to_crowds import bake_crowd, crowds
 from .to_files import bake_cache, cache_take
 from .to_shape_keys import bake_correctives, bake_frames, bake_pose
@@ -71,9 +70,7 @@ __all__ = [
     "evaluate",
     "evaluate_frames",
     "fix",
-    "merge_chunks",
     "report",
     "settings",
     "skinned_meshes",
-    "write_chunk",
 ]

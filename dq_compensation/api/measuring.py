@@ -75,7 +75,7 @@ def report(
         joints,
         left_out,
         times,
-        slow_parts(obj, settings, skins=times is not None and times.skins),
+        slow_parts(obj, binding, settings, skins=times is not None and times.skins),
     )
 
 

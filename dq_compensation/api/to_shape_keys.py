@@ -9,16 +9,13 @@ import bpy
 
 from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
 from ..bake.bake_targets import BakeOnto
-from ..bake.baking import RangeOptions, bake_current_pose, bake_range
-from ..bake.chunk_merging import read_chunks
 from ..bake.corrective_baking import CorrectiveOptions
 from ..bake.corrective_baking import bake_correctives as corrective_steps
 from ..bake.corrective_poses import Directions, checked_angles
+from ..bake.frame_baking import RangeOptions, bake_current_pose, bake_range
 from ..core.rest_offsets import Target
 from .arguments_of_scripts import (
-    AnyPath,
     bone_names,
-    file_path,
     mesh_object,
     require_choice,
     require_number,
@@ -68,7 +65,6 @@ def bake_frames(
     pattern: str = "Frame {frame:04d}",
     overwrite: bool = True,
     much_memory: bool = False,
-    chunks: Iterable[AnyPath] = (),
     progress: OnProgress | None = None,
 ) -> RangeReport:
     """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
@@ -83,7 +79,6 @@ def bake_frames(
         pattern: the names of the keys, with {frame}.
         overwrite: whether keys of such names from earlier bakes are removed first.
         much_memory: whether to go on where it takes more than 1 GB.
-        chunks: files of `write_chunk` that have all of the frames, as shape keys for `target`.
         progress: called after each frame.
 
     Raises:
@@ -91,15 +86,13 @@ def bake_frames(
     """
     obj = mesh_object(obj)
     _require_target(target, onto)
-    files = [file_path(path) for path in chunks]
     require_number("step", step, 1)
     require_number("tolerance", tolerance, 0.0)
     options = RangeOptions(
         first, last, step, target, pattern, tolerance, onto, overwrite, much_memory
     )
     with selection_kept():
-        chunk = read_chunks(files, options.frames) if files else None
-        return run_steps(bake_range([obj], options, chunk), progress)[0]
+        return run_steps(bake_range([obj], options), progress)[0]
 
 
 def bake_correctives(

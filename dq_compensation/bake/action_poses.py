@@ -91,7 +91,7 @@ def action_joints(
 def local_rotations(
     matrices: NDArray[np.float64], skeleton: Skeleton, bones: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """How bones are turned in their parents: shape (m, 4), unit quaternions in their rest axes.
+    """The rotations of bones in their parents: shape (m, 4), unit quaternions in their rest axes.
 
     It is what a driver reads in Local Space, whatever has turned the bones.
 

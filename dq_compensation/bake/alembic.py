@@ -8,12 +8,13 @@ from pathlib import Path
 import bpy
 
 from ..errors import FileError, UserError
+from ..wording import sized
 from .frames import frame_kept
 from .whole_files import beside, cannot_write, free_space
 
 REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
 REFUSAL_SPACE = (
-    "{path} cannot be written: it can take {needed:.0f} MB, and its disk has {free:.0f} MB left. "
+    "{path} cannot be written: it can take {needed}, and its disk has {free} left. "
     "Choose another disk or fewer frames."
 )
 
@@ -39,7 +40,7 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
     needed = sum(size_at_most(obj, last - first + 1) for obj in objects)
     free = free_space(path)
     if free is not None and free < needed:
-        raise FileError(REFUSAL_SPACE.format(path=path, needed=needed / 1e6, free=free / 1e6))
+        raise FileError(REFUSAL_SPACE.format(path=path, needed=sized(needed), free=sized(free)))
     layer = bpy.context.view_layer
     active = layer.objects.active
     selected = [obj for obj in layer.objects if obj.select_get()]

@@ -103,7 +103,7 @@ def _largest_error(deviation: Deviation) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How far Blender's own Armature modifier is from our deformation in a test motion.
+    """The distance of Blender's own Armature modifier from our deformation in a test motion.
 
     Attributes:
         before, after: without and with the keys, one bone at a time, between the poses of the keys.

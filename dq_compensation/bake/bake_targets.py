@@ -11,6 +11,7 @@ import bpy
 from ..core.rest_offsets import Target
 from ..lifecycle.enabling import disable
 from ..scene.key_animation import leave_action, own_action
+from ..scene.linked import link_beside
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import settings_of
 from ..scene.setup import armature_modifier
@@ -45,9 +46,7 @@ def add_copy(obj: bpy.types.Object) -> bpy.types.Object:
     copy.data = cast("bpy.types.Mesh", mesh_of(obj).copy())
     copy.data.name = copy.name
     own_action(copy)
-    collections = [found for found in obj.users_collection if found.library is None]
-    for collection in collections or [bpy.context.scene.collection]:
-        collection.objects.link(copy)
+    link_beside(obj, copy)
     # It comes with the state of the object, also whether that is selected.
     copy.select_set(False)
     return copy

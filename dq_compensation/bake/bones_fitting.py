@@ -53,7 +53,7 @@ _READING, _DEFORMING, _FITTING = 0.1, 0.3, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What is found for the characters on one armature before anything is written.
+    """The result for the characters on one armature, before anything is written.
 
     Attributes:
         frames: of the keys; empty without any.

@@ -15,15 +15,12 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from ..scene.animation_curves import PlayedAction, played_actions
+from ..scene.linked import linked_refusal
 from .key_reduction import kept_frames
 
 REFUSAL_NO_ACTION = (
     "{armature} has no action in which the helpers could be keyed. Assign one, or turn off Key "
     "Helpers."
-)
-REFUSAL_LINKED_ACTION = (
-    "The action {action} of {armature} is linked from another file, so the helpers cannot be keyed "
-    "in it. Make it local, or turn off Key Helpers."
 )
 
 _LINEAR = 1
@@ -39,10 +36,10 @@ def keyed_action(armature: bpy.types.Object) -> PlayedAction:
     found = [played for played in played_actions(armature) if played.source == "ACTION"]
     if not found:
         raise UserError(REFUSAL_NO_ACTION.format(armature=armature.name))
-    if not found[0].is_editable:
-        raise UserError(
-            REFUSAL_LINKED_ACTION.format(action=found[0].action.name, armature=armature.name)
-        )
+    action, advice = found[0].action, "Make it local, or turn off Key Helpers."
+    named = f"The action {action.name} of {armature.name}"
+    if reason := linked_refusal(named, [action], advice):
+        raise UserError(reason)
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""How helper bones are baked: what the user chooses."""
+"""Keeps the options of a bake to helper bones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .bones_poses import PoseSource
 
 @dataclass(frozen=True)
 class BonesOptions:
-    """How helper bones are baked.
+    """The options of a bake to helper bones.
 
     Attributes:
         bones: names of the bones below the joints; none of them: all joints.

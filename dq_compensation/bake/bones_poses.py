@@ -105,7 +105,7 @@ def ranges_of_motion(
     skeleton: Skeleton,
     pairs: NDArray[np.integer],
 ) -> dict[int, float]:
-    """How far joints can be turned, by how long their limbs are for their thickness.
+    """The ranges of motion of joints, by how long their limbs are for their thickness.
 
     An elbow turns fully, a bone of the spine, in a thick trunk, only a little. Squared, it comes
     near to the anatomical ranges of a human.

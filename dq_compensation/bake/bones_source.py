@@ -18,11 +18,13 @@ from ..scene.armature import armature_of, deforming_bones, object_to_armature
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.kept_weights import kept_entries, kept_record, restore_refusal
+from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of, other_users
 from ..scene.numpy_evaluator import evaluate
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier, deformation_refusal, rig_of
 from ..scene.weights_writing import writing_refusal
+from ..wording import listed
 from .bake_targets import BakeOnto
 from .source import REFUSAL_HIDDEN, REFUSAL_REST
 
@@ -40,13 +42,10 @@ REFUSAL_SCALE = "{obj} has a negative scale. Apply it (Ctrl A, Scale)."
 REFUSAL_UNEVEN = (
     "{obj} is scaled unevenly, which constraints do not follow. Apply it (Ctrl A, Scale)."
 )
-REFUSAL_LINKED = "{armature} is linked from another file, so it cannot get bones. Bake onto a copy."
+ADVICE_LINKED = "Bake onto a copy."
 REFUSAL_SHARED_BONES = (
     "{count} objects share the bones of {armature} and would all get the helpers. Bake onto a "
     "copy, or make {armature} single user (Object, Relations, Make Single User)."
-)
-REFUSAL_LINKED_MESH = (
-    "{obj} or its mesh is linked from another file, so it cannot get weights. Bake onto a copy."
 )
 REFUSAL_SHARED_MESH = (
     "{count} objects share the mesh of {obj} and would all get the weights. Bake onto a copy, or "
@@ -98,7 +97,7 @@ class RigSource:
 
     @property
     def skeleton(self) -> Skeleton:
-        """Of the armature; helper bones of an earlier bake are among its bones."""
+        """The skeleton of the armature; helper bones of an earlier bake are among its bones."""
         return self.bindings[0].skeleton
 
     def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,22 +169,20 @@ def writing_bones_refusal(obj: bpy.types.Object, onto: BakeOnto, *, overwrite: b
 def _own_refusal(obj: bpy.types.Object) -> str | None:
     """Why neither the armature nor the mesh of an object itself can be changed, or None."""
     armature, mesh = rig_of(obj), mesh_of(obj)
-    if any(_is_linked(block) for block in (armature, armature_of(armature))):
-        return REFUSAL_LINKED.format(armature=armature.name)
+    blocks = (armature, armature_of(armature))
+    if reason := linked_refusal(armature.name, blocks, ADVICE_LINKED, overridden=True):
+        return reason
     sharing = [other for other in bpy.data.objects if other.data == armature.data]
     if len(sharing) > 1:
         return REFUSAL_SHARED_BONES.format(count=len(sharing), armature=armature.name)
-    if _is_linked(obj) or _is_linked(mesh):
-        return REFUSAL_LINKED_MESH.format(obj=obj.name)
+    named = f"{obj.name} or its mesh"
+    if reason := linked_refusal(named, (obj, mesh), ADVICE_LINKED, overridden=True):
+        return reason
     if others := other_users(mesh):
         return REFUSAL_SHARED_MESH.format(count=others + 1, obj=obj.name)
     if obj.mode == "SCULPT":
         return REFUSAL_SCULPT.format(obj=obj.name)
     return writing_refusal(obj, deforming_bones(armature))
-
-
-def _is_linked(block: bpy.types.ID) -> bool:
-    return block.library is not None or block.override_library is not None
 
 
 def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
@@ -215,9 +212,7 @@ def _require_straight_bones(obj: bpy.types.Object, binding: Binding) -> None:
     names = [binding.skeleton.names[bone] for bone in np.intersect1d(moving, bendy.bones)]
     if names:
         raise UserError(
-            REFUSAL_BENDY.format(
-                obj=obj.name, armature=binding.armature_name, names=", ".join(names[:3])
-            )
+            REFUSAL_BENDY.format(obj=obj.name, armature=binding.armature_name, names=listed(names))
         )
 
 

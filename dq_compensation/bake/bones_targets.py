@@ -9,6 +9,7 @@ from typing import Any, cast
 import bpy
 
 from ..scene.armature import armature_of
+from ..scene.linked import link_beside
 from ..scene.mesh import mesh_of
 from ..scene.setup import armature_modifier, rig_of
 from .bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
@@ -65,9 +66,7 @@ def _copy_armature(armature: bpy.types.Object) -> bpy.types.Object:
     rig.data.name = rig.name
     for owner in (rig, rig.data):
         _redirect(owner, {armature: rig, armature.data: rig.data})
-    collections = [found for found in armature.users_collection if found.library is None]
-    for collection in collections or [bpy.context.scene.collection]:
-        collection.objects.link(rig)
+    link_beside(armature, rig)
     rig.select_set(False)
     return rig
 

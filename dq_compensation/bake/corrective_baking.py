@@ -15,11 +15,10 @@ from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.key_writing import keys_refusal
 from ..scene.object_settings import Settings
-from ..wording import listed
+from ..wording import listed, sized
 from .action_poses import action_joints
 from .bake_reports import CorrectiveReport
 from .bake_targets import BakeOnto
-from .baking import MUCH_MEMORY
 from .corrective_poses import (
     Directions,
     chosen_joints,
@@ -29,6 +28,7 @@ from .corrective_poses import (
 )
 from .correctives import GatheredJoint, correctives_refusal, gather, verify, write
 from .example_joints import example_joints
+from .frame_baking import MUCH_MEMORY
 from .frames import needed_bytes
 from .shape_key_bake import CharacterBake, Progress, bake_characters
 from .source import Source
@@ -47,14 +47,14 @@ REFUSAL_MESH_JOINTS = (
     "turns in its parent, and these bones lack their parents: press Check and Parent Bones first."
 )
 REFUSAL_MEMORY = (
-    "{count} shape keys need about {size:.1f} GB of memory. Choose fewer bones or angles, or turn "
+    "{count} shape keys need about {size} of memory. Choose fewer bones or angles, or turn "
     "on Allow over 1 GB of Memory."
 )
 
 
 @dataclass(frozen=True)
 class CorrectiveOptions:
-    """How correctives are baked.
+    """The options of a bake of correctives.
 
     Attributes:
         bones: names; none of them: all joints that matter.
@@ -203,5 +203,5 @@ def require_correctives(
         count += poses
         size += _COPIES_IN_MEMORY * needed_bytes(source.vertex_count, poses)
     if size > MUCH_MEMORY and not options.much_memory:
-        raise UserError(REFUSAL_MEMORY.format(count=count, size=size / 1e9))
+        raise UserError(REFUSAL_MEMORY.format(count=count, size=sized(size)))
     return joints

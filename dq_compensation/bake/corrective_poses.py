@@ -18,6 +18,7 @@ from ..scene.armature import deforming_bones
 from ..scene.binding import Binding
 from ..scene.bone_names import flipped_name
 from ..scene.setup import rig_of
+from ..wording import listed
 
 Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT"]
 """About which axes the bones are bent.
@@ -50,7 +51,7 @@ REFUSAL_NO_ANGLES = "Give at least one angle."
 
 @dataclass(frozen=True)
 class Bend:
-    """How a joint bends.
+    """The bend of a joint.
 
     Attributes:
         azimuth: of the axis in the bone's rest axes: radians from X towards Z; a positive angle
@@ -93,7 +94,7 @@ def checked_angles(angles: Iterable[float], text: str = "") -> tuple[float, ...]
 
 
 def limb_bend(skeleton: Skeleton, bone: int) -> Bend:
-    """How the limb at a bone bends: about the normal of the plane of its parent limb and its own.
+    """The bend of the limb at a bone: about the normal of the plane of its parent limb and its own.
 
     The parent limb goes from the parent's head to the bone's, the own one where
     `Skeleton.limb_directions` says. Where they are in line, or there is no parent, it is the bone's
@@ -208,8 +209,7 @@ def deforming_names(obj: bpy.types.Object, names: Iterable[str]) -> list[str]:
     deforming = deforming_bones(armature)
     unknown = [name for name in names if name not in deforming]
     if unknown:
-        listed = ", ".join(unknown[:3])
-        raise UserError(REFUSAL_NO_BONE.format(armature=armature.name, names=listed))
+        raise UserError(REFUSAL_NO_BONE.format(armature=armature.name, names=listed(unknown)))
     return names
 
 

@@ -25,6 +25,7 @@ from ..scene.key_animation import remove_curves
 from ..scene.key_writing import remove_keys, write_key
 from ..scene.setup import rig_of
 from ..scene.units import object_millimetres
+from ..wording import listed
 from .acting_keys import corrective_keys
 from .bake_reports import Verdict
 from .key_names import corrective_name
@@ -76,7 +77,7 @@ def correctives_refusal(
             ) from error
         known = corrective_keys(onto, joint)
         if known and not overwrite:
-            return REFUSAL_DOUBLE.format(names=", ".join(known[:3]), obj=onto.name, bone=joint.bone)
+            return REFUSAL_DOUBLE.format(names=listed(known), obj=onto.name, bone=joint.bone)
     return None
 
 

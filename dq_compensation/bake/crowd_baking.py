@@ -23,7 +23,7 @@ from ..scene.units import world_millimetres
 from ..session.crowd_figures import figures_of_crowd, role_objects
 from ..session.crowd_roles import Role
 from ..session.known_crowds import baked_crowd, forget_bakes
-from ..wording import counted, listed
+from ..wording import counted, listed, sized
 from .crowd_changes import made_for
 from .crowd_motion import RoleMotion, role_motion
 from .crowd_posing import copied_bytes, left_out, modifiers_after
@@ -50,7 +50,7 @@ _AROUND = 1.0 / 8.0
 
 @dataclass(frozen=True)
 class CrowdBakeOptions:
-    """How a crowd is baked.
+    """The options of a bake of a crowd.
 
     Attributes:
         tolerance: the largest distance of a vertex from where it is drawn, mm.
@@ -121,7 +121,7 @@ class CrowdSource:
             crowd=self.crowd_name,
             meshes=counted(meshes, "mesh"),
             vertices=counted(max(motion.vertex_count for motion in self.motions), "vertex"),
-            memory=size_of(self.memory(poses, options)),
+            memory=sized(self.memory(poses, options)),
             tolerance=options.tolerance,
         )
 
@@ -215,11 +215,6 @@ def bake_crowd(
     return [_report(source, baked, poses, options), *source.problems]
 
 
-def size_of(count: float) -> str:
-    """A number of bytes for people."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
-
-
 def _pose(
     motion: RoleMotion, chosen: ChosenPoses, speed: float
 ) -> Generator[float, None, PosedRole]:
@@ -267,7 +262,7 @@ def _report(
 ) -> str:
     meshes = counted(source.mesh_count(poses), "posed mesh")
     text = f"Baked {counted(len(source.figures), 'figure')} of {source.crowd_name} to {baked.name}:"
-    text += f" {meshes}, {size_of(source.memory(poses, options))}."
+    text += f" {meshes}, {sized(source.memory(poses, options))}."
     if source.left_out and options.modifiers:
         text += f" Left out: {listed(source.left_out)}."
     if source.frozen:

@@ -124,7 +124,7 @@ class RoleMotion:
 
     @property
     def vertex_count(self) -> int:
-        """Of all meshes."""
+        """The number of vertices of all meshes."""
         return sum(mesh.binding.vertex_count for mesh in self.meshes)
 
     def in_world(self, time: float) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..analysis.pose_choice import ChosenPoses
 from ..core.crowds import Figures
 from ..core.local_poses import LocalPoses
+from ..scene.linked import link_beside
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY
 from .crowd_motion import RoleMotion
@@ -37,7 +38,7 @@ from .crowd_tree import (
 
 @dataclass(frozen=True, eq=False)
 class PosedRole:
-    """What a role needs in the file.
+    """A role with its posed meshes in the file.
 
     Attributes:
         poses, velocities: for each mesh, shapes (n, 3) one pose after the other; no velocities
@@ -92,9 +93,7 @@ def write_crowd(
     baked[CROWD_BAKE_PROPERTY] = made_for
     modifier = cast("bpy.types.NodesModifier", baked.modifiers.new(name, "NODES"))
     modifier.node_group = tree
-    own = [each for each in crowd.users_collection if each.library is None]
-    for collection in own or [bpy.context.scene.collection]:
-        collection.objects.link(baked)
+    link_beside(crowd, baked)
     baked.parent = crowd
     baked.matrix_parent_inverse = Matrix.Identity(4)
     return baked

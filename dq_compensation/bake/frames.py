@@ -18,6 +18,7 @@ from ..errors import UserError
 from ..scene.key_animation import animate_in_turn, remove_curves, share_action
 from ..scene.key_writing import remove_keys, write_key
 from ..scene.units import object_millimetres
+from ..wording import sized
 from .key_names import frame_names, keys_of_pattern
 from .key_reduction import kept_frames
 from .source import Source
@@ -70,10 +71,8 @@ def offsets_memory(vertex_count: int, frame_count: int) -> NDArray[np.float32]:
     try:
         return np.empty((frame_count, vertex_count, 3), np.float32)
     except MemoryError as error:
-        size = needed_bytes(vertex_count, frame_count) / 1e9
-        raise UserError(
-            f"{size:.1f} GB are more memory than there is. Bake fewer frames."
-        ) from error
+        size = sized(needed_bytes(vertex_count, frame_count))
+        raise UserError(f"{size} are more memory than there is. Bake fewer frames.") from error
 
 
 @contextmanager

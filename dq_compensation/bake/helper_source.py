@@ -1,4 +1,4 @@
-"""A character with helper bones, whose rest is baked: what they leave off of our deformation."""
+"""Reads a character with helper bones, to bake the part of our deformation that they leave."""
 
 from __future__ import annotations
 

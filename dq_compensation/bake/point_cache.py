@@ -12,14 +12,13 @@ big-endian.
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import UserError
 from .frames import frame_kept
@@ -51,46 +50,16 @@ def write_cache(
     Raises:
         UserError: a pose cannot be evaluated, or the file cannot be written.
     """
-    with frame_kept(scene):
-        rate = scene.render.fps / scene.render.fps_base
-        posed = _posed(source, scene, frames)
-        yield from write_samples(posed, source.vertex_count, frames, rate, path, cache_format)
-
-
-def write_samples(
-    samples: Iterable[NDArray[np.float32]],
-    points: int,
-    frames: tuple[int, ...],
-    rate: float,
-    path: Path,
-    cache_format: CacheFormat,
-) -> Generator[float, None, None]:
-    """Write the positions of each frame as a cache; yields the part that is done.
-
-    Args:
-        samples: for each frame, shape (points, 3), float32, object space.
-        frames: rising.
-        rate: frames per second.
-
-    Raises:
-        UserError: as for `write_cache`.
-    """
-    header = _header(points, frames, rate, cache_format)
+    rate = scene.render.fps / scene.render.fps_base
+    header = _header(source.vertex_count, frames, rate, cache_format)
     kind = np.dtype(">f4" if cache_format == "MDD" else "<f4")
-    with written_whole(path) as file:
+    with frame_kept(scene), written_whole(path) as file:
         file.write(header)
-        for done, sample in enumerate(samples, 1):
-            file.write(sample.astype(kind).tobytes())
+        for done, frame in enumerate(frames, 1):
+            scene.frame_set(frame)
+            posed = source.wanted(bpy.context.evaluated_depsgraph_get())[1]
+            file.write(posed.astype(kind).tobytes())
             yield done / len(frames)
-
-
-def _posed(
-    source: Source, scene: bpy.types.Scene, frames: tuple[int, ...]
-) -> Generator[NDArray[np.float32], None, None]:
-    """The positions in each frame."""
-    for frame in frames:
-        scene.frame_set(frame)
-        yield source.wanted(bpy.context.evaluated_depsgraph_get())[1]
 
 
 def _header(points: int, frames: tuple[int, ...], rate: float, cache_format: CacheFormat) -> bytes:

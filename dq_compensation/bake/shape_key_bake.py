@@ -25,7 +25,7 @@ _Report = TypeVar("_Report", bound=KeyReport)
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a bake is.
+    """The progress of a bake.
 
     Attributes:
         share: 0 to 1.

@@ -22,7 +22,7 @@ from .source import Source
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far apart two deformations are, in millimetres of the world.
+    """The distance between two deformations, in millimetres of the world.
 
     Attributes:
         largest: of any vertex in any pose.
@@ -86,7 +86,7 @@ def shown_positions(
 def deviation(
     obj: bpy.types.Object, source: Source, depsgraph: bpy.types.Depsgraph, scene: bpy.types.Scene
 ) -> Deviation:
-    """How far the result of an object's Armature modifier is from our deformation in this pose.
+    """The distance of an object's Armature modifier from our deformation in this pose.
 
     Args:
         obj: the baked object, within `only_armature_shown`.
@@ -101,7 +101,7 @@ def deviation_from(
     depsgraph: bpy.types.Depsgraph,
     scene: bpy.types.Scene,
 ) -> Deviation:
-    """How far the shown surface is from positions (n, 3), object space; see `deviation`."""
+    """The distance of the shown surface from positions (n, 3), object space; see `deviation`."""
     apart = shown_positions(obj, depsgraph, len(wanted)).astype(np.float64) - wanted
     linear = np.array(obj.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
     squares = np.sum((apart @ linear.T) ** 2, axis=1)

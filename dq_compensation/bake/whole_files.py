@@ -13,6 +13,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from ..errors import FileError
+from ..wording import sized
 
 # A disk with less is full, for people.
 _LITTLE_SPACE = 1_000_000
@@ -96,7 +97,7 @@ def cannot_write(path: Path, reason: str, needed: int = 0) -> str:
     """
     free = free_space(path)
     if free is not None and free < max(needed, _LITTLE_SPACE):
-        return f"{path} cannot be written: its disk is full, {free / 1000:.0f} KB are left."
+        return f"{path} cannot be written: its disk is full, {sized(free)} are left."
     return f"{path} cannot be written: {reason}."
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import bpy
 
 from .. import api
-from ..errors import FileError
 from .bake_options import BONES, CORRECTIVES, KEYS, MANY_KEYS, Described, add_bake_options, chosen
 from .command import Command, ObjectFacts, Run, each_saved_file, report_facts
 from .options import (
@@ -19,7 +18,6 @@ from .options import (
     add_setting_options,
     setting_values,
 )
-from .outputs import input_files
 
 Bake = Callable[[Run, list[bpy.types.Object]], Sequence[Any]]
 """Bakes the characters of a file; returns the reports of `api`."""
@@ -80,23 +78,13 @@ def _bake_pose(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
 
 def _add_frames_options(parser: ArgumentParser) -> None:
     add_frames_option(parser, "the scene's range")
-    parser.add_argument(
-        "--chunks",
-        nargs="+",
-        default=[],
-        metavar="CHUNK",
-        help=".npz files of evaluate --shape-keys-for that have all of the frames",
-    )
     add_bake_options(parser, api.bake_frames, MANY_KEYS)
 
 
 def _bake_frames(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
     scene, arguments = bpy.context.scene, run.arguments
     first, last, step = arguments.frames or (scene.frame_start, scene.frame_end, 1)
-    chunks = input_files(arguments.chunks)
-    if missing := [str(chunk) for chunk in chunks if not chunk.is_file()]:
-        raise FileError(f"There is no file {missing[0]}.")
-    options: dict[str, Any] = {**chosen(arguments, MANY_KEYS), "step": step, "chunks": chunks}
+    options: dict[str, Any] = {**chosen(arguments, MANY_KEYS), "step": step}
     return [
         api.bake_frames(obj, first, last, **options, progress=run.part(number, len(objects)))
         for number, obj in enumerate(objects)
@@ -126,10 +114,7 @@ COMMANDS = (
     _command(
         "frames",
         "make each frame of a range a shape key",
-        (
-            "bake frames --file shot.blend --frames 1-250 --tolerance 0.1 --output baked.blend",
-            "bake frames --file shot.blend --chunks 'chunks/*.npz' --output baked.blend",
-        ),
+        ("bake frames --file shot.blend --frames 1-250 --tolerance 0.1 --output baked.blend",),
         _bake_frames,
         _add_frames_options,
     ),

@@ -1,4 +1,4 @@
-"""Whether all of a .blend file is there, told from its own structure.
+"""Recognises from its own structure whether all of a .blend file is there.
 
 A plain file is a header and blocks, one behind the other: the head of a block says how long the
 block is, and the last head is ENDB. A compressed file is frames of Zstandard, and at its end a

@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 
 import bpy
 
 from .. import api
-from .command import Command, ObjectFacts, OpenFile, Run, each_file, report_facts
-from .options import add_frames_option, add_input_options, add_output_options
-from .outputs import file_target, input_files, require_outputs, suffix_of
+from ..bake.cache_baking import SUFFIXES
+from .command import Command, ObjectFacts, Run, each_exported_file, report_facts
+from .options import add_file_output_options, add_frames_option, add_input_options
 
-_SUFFIXES = (".pc2", ".mdd", ".abc")
+_SUFFIXES = tuple(SUFFIXES.values())
 
 
 def _add_options(parser: ArgumentParser) -> None:
     add_input_options(parser)
     add_frames_option(parser, "the scene's range")
-    add_output_options(
-        parser, "a file that ends with .pc2, .mdd or .abc, or a folder", required=True
-    )
-    parser.add_argument(
-        "--format",
-        choices=[suffix[1:] for suffix in _SUFFIXES],
-        default="pc2",
-        help="of the files in a folder (default: pc2)",
-    )
+    meaning = "a file that ends with .pc2, .mdd or .abc, or a folder"
+    add_file_output_options(parser, meaning, _SUFFIXES)
 
 
 def _run(run: Run) -> None:
-    arguments = run.arguments
-    sources = input_files(arguments.files)
-    suffix = suffix_of(arguments.output, _SUFFIXES, f".{arguments.format}")
-    require_outputs(arguments.output, sources, suffix)
-
-    def work(file: OpenFile) -> list[ObjectFacts] | None:
-        objects = file.objects(run)
-        # Alembic has all objects in one file.
-        if run.object_outputs(file, objects, suffix, together=suffix == ".abc") is None:
-            return None
+    def work(objects: list[bpy.types.Object], target: Path) -> list[ObjectFacts]:
         scene = bpy.context.scene
-        first, last, step = arguments.frames or (scene.frame_start, scene.frame_end, 1)
-        target = file_target(arguments.output, file.path, suffix)
+        first, last, step = run.arguments.frames or (scene.frame_start, scene.frame_end, 1)
         reports = api.bake_cache(
             objects, target.resolve(), first, last, step=step, progress=run.progress
         )
@@ -49,7 +33,7 @@ def _run(run: Run) -> None:
             run.console.say(report.sentence())
         return [facts for report in reports for facts in report_facts(report)]
 
-    each_file(run, sources, work)
+    each_exported_file(run, _SUFFIXES, work)
 
 
 COMMANDS = (

@@ -18,7 +18,7 @@ from .blend_files import missing_data_refusal
 
 @dataclass(frozen=True)
 class Kind:
-    """What a command works on.
+    """The kind of objects that a command works on.
 
     Attributes:
         one, several: in sentences.

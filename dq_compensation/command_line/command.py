@@ -1,4 +1,4 @@
-"""What a command is, and how it goes through files."""
+"""Defines commands, and lets them go through files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import bpy
 
+from ..bake.cache_baking import SUFFIXES
 from ..bake.object_files import object_files
 from ..errors import FileError, UserError
 from .blend_files import open_file, require_writable_version, saved_to
@@ -19,14 +20,14 @@ from .choosing import SKINNED, Kind, chosen_objects
 from .console import Console, complain, complain_of_bug
 from .disk import is_done, target_refusal
 from .exit_codes import ExitCode, StoppedError, UsageError, code_of
-from .outputs import blend_targets, file_target, input_files
+from .outputs import blend_targets, file_targets, input_files
 from .progress import Progress
 
 # The format of the JSON documents; it rises when what they had is not there any more.
 JSON_FORMAT = 1
 
 ObjectFacts = dict[str, Any]
-"""What a command says about one object, for JSON; `name` is the object's."""
+"""The facts about one object, for JSON; `name` is the object's."""
 
 
 @dataclass
@@ -50,21 +51,12 @@ class Run:
         """The progress of one of several equal parts."""
         return lambda share, doing: self.progress((number + share) / count, doing)
 
-    def object_outputs(
-        self, file: OpenFile, objects: Sequence[bpy.types.Object], suffix: str, *, together: bool
-    ) -> list[Path] | None:
-        """The files that are written for the objects of an input; None where all are done.
-
-        Args:
-            together: whether one file has all of the objects.
+    def note_outputs(self, file: OpenFile, targets: Sequence[Path]) -> None:
+        """Note the files that are written for the objects of an input.
 
         Raises:
-            UserError: two objects would have one file.
             FileError: one cannot be written, or was written for another input.
         """
-        target = file_target(self.arguments.output, file.path, suffix)
-        names = [""] if together else [obj.name for obj in objects]
-        targets = object_files(target, names)
         for each in targets:
             first = self.written.setdefault(os.path.normcase(each.resolve()), file.path)
             if first != file.path:
@@ -75,10 +67,6 @@ class Run:
             if (reason := target_refusal(each)) is not None:
                 raise reason
         file.facts["output"] = [str(each) for each in targets]
-        if self.arguments.skip_done and is_done(targets, [file.path]):
-            self.console.say(f"{file.path}: nothing to do")
-            return None
-        return targets
 
     def fail(self, error: UserError) -> None:
         """Tell why something failed; the first failure makes the exit code."""
@@ -143,7 +131,7 @@ def report_facts(report: Any) -> list[ObjectFacts]:
 def each_file(
     run: Run, sources: Sequence[Path], work: Callable[[OpenFile], list[ObjectFacts] | None]
 ) -> None:
-    """Open each file and work on it. A file that fails is told, and the next one comes.
+    """Open each file and work on it. A file that fails is reported, and the next one follows.
 
     Args:
         work: returns the facts of its objects; None where everything was done already.
@@ -195,7 +183,7 @@ def each_saved_file(
     if arguments.skip_done:
         if arguments.in_place:
             raise UsageError("--skip-done needs an --output: in place nothing says what is done.")
-        skip_done(run, target_of)
+        _skip_done(run, target_of)
 
     def change_and_save(file: OpenFile) -> list[ObjectFacts]:
         require_writable_version(file.path)
@@ -210,11 +198,40 @@ def each_saved_file(
     each_file(run, list(target_of), change_and_save)
 
 
-def skip_done(run: Run, target_of: dict[Path, Path]) -> None:
-    """Leave out the files whose output is newer than they, and than the chunks of the options."""
-    chunks = input_files(getattr(run.arguments, "chunks", ()))
+def each_exported_file(
+    run: Run,
+    suffixes: Sequence[str],
+    work: Callable[[list[bpy.types.Object], Path], list[ObjectFacts]],
+) -> None:
+    """Open each file, and write its characters to files of other formats where the options say.
+
+    Args:
+        suffixes: the endings that the files can have.
+        work: writes the characters to the path. Several characters get a file each, with their
+            names added (`object_files`); Alembic has all of them in one.
+    """
+    arguments = run.arguments
+    sources = input_files(arguments.files)
+    targets = file_targets(sources, arguments.output, suffixes, f".{arguments.format}")
+    target_of = dict(zip(sources, targets, strict=True))
+
+    def export(file: OpenFile) -> list[ObjectFacts] | None:
+        objects, target = file.objects(run), target_of[file.path]
+        together = target.suffix.lower() == SUFFIXES["ALEMBIC"]
+        files = [target] if together else object_files(target, [obj.name for obj in objects])
+        run.note_outputs(file, files)
+        if arguments.skip_done and is_done(files, file.path):
+            run.console.say(f"{file.path}: nothing to do")
+            return None
+        return work(objects, target)
+
+    each_file(run, sources, export)
+
+
+def _skip_done(run: Run, target_of: dict[Path, Path]) -> None:
+    """Leave out the files whose output is newer than they."""
     for source, target in list(target_of.items()):
-        if is_done([target], [source, *chunks]):
+        if is_done([target], source):
             del target_of[source]
             run.files.append(
                 {"file": str(source), "output": [str(target)], "warnings": []}

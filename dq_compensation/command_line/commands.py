@@ -18,7 +18,6 @@ from . import (
     check_command,
     crowd_command,
     evaluate_command,
-    merge_command,
     report_command,
     setting_commands,
 )
@@ -37,7 +36,6 @@ COMMANDS: tuple[Command, ...] = (
     *bake_commands.COMMANDS,
     *cache_command.COMMANDS,
     *crowd_command.COMMANDS,
-    *merge_command.COMMANDS,
 )
 
 _TYPED = f"blender --command {PROGRAM}"

@@ -1,4 +1,4 @@
-"""What the command line prints: its own lines, and none of Blender's."""
+"""Prints the lines of the command line, and none of Blender's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNREADABLE = "backslashreplace"
 
 @dataclass(frozen=True)
 class Console:
-    """Where lines go.
+    """The output for the lines of a command.
 
     Attributes:
         output: the standard output, which Blender's own lines do not reach.

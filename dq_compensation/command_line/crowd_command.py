@@ -27,7 +27,7 @@ _OPTIONS: dict[str, Described] = {
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_input_options(parser)
+    add_input_options(parser, objects="crowds", otherwise="all crowds")
     add_bake_options(parser, api.bake_crowd, _OPTIONS)
     add_blend_output_options(parser)
 

@@ -22,10 +22,10 @@ def target_refusal(target: Path) -> FileError | None:
     return read_only_refusal(target)
 
 
-def is_done(targets: Sequence[Path], sources: Sequence[Path]) -> bool:
-    """Whether all outputs are there, and newer than the files that they are made from."""
+def is_done(targets: Sequence[Path], source: Path) -> bool:
+    """Whether all outputs are there, and newer than the file that they are made from."""
     try:
         made = min(target.stat().st_mtime_ns for target in targets)
-        return made >= max(source.stat().st_mtime_ns for source in sources)
+        return made >= source.stat().st_mtime_ns
     except FileNotFoundError:
         return False

@@ -8,7 +8,7 @@ from ..errors import FileError, UserError
 
 
 class ExitCode(IntEnum):
-    """What the process returns; docs/command_line.md explains them."""
+    """The exit code of the process; docs/command_line.md explains them."""
 
     FINE = 0
     FINDINGS = 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, cast
 
 from .. import api
@@ -50,8 +52,10 @@ def add_general_options(parser: ArgumentParser) -> None:
     )
 
 
-def add_input_options(parser: ArgumentParser) -> None:
-    """Add the files and objects."""
+def add_input_options(
+    parser: ArgumentParser, *, objects: str = "mesh objects", otherwise: str = "all skinned meshes"
+) -> None:
+    """Add the files and objects; `otherwise` are those without the option."""
     parser.add_argument(
         "--file",
         dest="files",
@@ -68,7 +72,7 @@ def add_input_options(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="mesh objects, by names or patterns; without it all skinned meshes",
+        help=f"{objects}, by names or patterns; without it {otherwise}",
     )
 
 
@@ -85,6 +89,18 @@ def add_output_options(parser: ArgumentParser, meaning: str, *, required: bool =
         "--skip-done",
         action="store_true",
         help="leave out files whose output is newer than they are",
+    )
+
+
+def add_file_output_options(parser: ArgumentParser, meaning: str, suffixes: Sequence[str]) -> None:
+    """Add where files of other formats than .blend are written; the first is that in folders."""
+    add_output_options(parser, meaning, required=True)
+    formats = [suffix[1:] for suffix in suffixes]
+    parser.add_argument(
+        "--format",
+        choices=formats,
+        default=formats[0],
+        help=f"of the files in a folder (default: {formats[0]})",
     )
 
 
@@ -127,15 +143,6 @@ def setting_values(arguments: argparse.Namespace) -> api.SettingValues:
     return cast("api.SettingValues", values)
 
 
-def frame_numbers(chosen: tuple[int, int, int] | None) -> list[int]:
-    """All numbers of ``1-250x5``, the last one always; none without the option."""
-    if chosen is None:
-        return []
-    first, last, step = chosen
-    found = list(range(first, last + 1, step))
-    return found if found[-1] == last else [*found, last]
-
-
 def frames(text: str) -> tuple[int, int, int]:
     """First frame, last frame and step of ``12``, ``1-250`` or ``1-250x5``."""
     found = _FRAMES.fullmatch(text)
@@ -154,25 +161,20 @@ def json_file(text: str) -> str:
     return text
 
 
-def factor(text: str) -> float:
-    """A number from 0 to 1."""
-    value = _number(text)
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
-    return value
+def number_between(least: float, most: float, meaning: str) -> Callable[[str], float]:
+    """The type of an option that is a number from `least` to `most`; the meaning names it."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is not {meaning}")
+        return value
+
+    return read
 
 
-def tolerance(text: str) -> float:
-    """A distance that is not negative."""
-    value = _number(text)
-    if not 0.0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a distance in millimetres")
-    return value
-
-
-def _number(text: str) -> float:
-    """The number of a text; one that is none is not in any range."""
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+factor = number_between(0.0, 1.0, "a number from 0 to 1")
+tolerance = number_between(0.0, sys.float_info.max, "a distance in millimetres")

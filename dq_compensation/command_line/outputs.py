@@ -54,13 +54,11 @@ def blend_targets(sources: Sequence[Path], output: str | None, *, in_place: bool
         targets = [Path(output) / source.name for source in sources]
     else:
         targets = [Path(output)] * len(sources)
-    require_targets(targets, sources, in_place=in_place)
+    _require_targets(targets, sources, in_place=in_place)
     return targets
 
 
-def require_targets(
-    targets: Sequence[Path], sources: Sequence[Path], *, in_place: bool = False
-) -> None:
+def _require_targets(targets: Sequence[Path], sources: Sequence[Path], *, in_place: bool) -> None:
     """Look at the outputs of the inputs, one for each.
 
     Raises:
@@ -82,37 +80,25 @@ def require_targets(
             raise reason
 
 
-def suffix_of(output: str, suffixes: Sequence[str], in_folder: str) -> str:
-    """How the names of the outputs end; `in_folder` in a folder.
-
-    Raises:
-        UsageError: a file ends otherwise.
-    """
-    if is_folder(output):
-        return in_folder
-    suffix = Path(output).suffix.lower()
-    if suffix not in suffixes:
-        endings = ", ".join(suffixes)
-        raise UsageError(f"--output {output} is no folder, and does not end with {endings}.")
-    return suffix
-
-
-def require_outputs(output: str, sources: Sequence[Path], suffix: str) -> None:
-    """Look at the output of a command that writes other files than .blend, before any work.
+def file_targets(
+    sources: Sequence[Path], output: str, suffixes: Sequence[str], in_folder: str
+) -> list[Path]:
+    """The file of another format than .blend that is written for each input.
 
     Args:
-        output: a file with that suffix, or a folder.
+        output: a file with one of the suffixes, or a folder.
+        in_folder: the suffix of files in a folder, which have the names of their inputs.
 
     Raises:
-        UsageError: two inputs would have one output.
+        UsageError: the output ends otherwise, or two inputs would have one output.
         FileError: nothing can be written there.
     """
-    targets = [file_target(output, source, suffix) for source in sources]
-    require_targets(targets, sources)
-
-
-def file_target(output: str, source: Path, suffix: str) -> Path:
-    """The output of an input; several objects of it have their names added."""
     if is_folder(output):
-        return Path(output) / f"{source.stem}{suffix}"
-    return Path(output)
+        targets = [Path(output) / f"{source.stem}{in_folder}" for source in sources]
+    elif Path(output).suffix.lower() in suffixes:
+        targets = [Path(output)] * len(sources)
+    else:
+        endings = ", ".join(suffixes)
+        raise UsageError(f"--output {output} is no folder, and does not end with {endings}.")
+    _require_targets(targets, sources, in_place=False)
+    return targets

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from argparse import ArgumentParser
 
 import bpy
 
 from .. import api
 from .command import Command, ObjectFacts, OpenFile, Run, each_file
-from .options import add_input_options
+from .options import add_input_options, number_between
 from .outputs import input_files
 
 
@@ -27,23 +26,12 @@ def _add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--bend",
-        type=_degrees,
+        type=number_between(1.0, 180.0, "a number from 1 to 180"),
         default=90.0,
         metavar="DEGREES",
         help="by how much each joint is bent (default: 90)",
     )
     parser.add_argument("--no-speed", action="store_true", help="measure no milliseconds")
-
-
-def _degrees(text: str) -> float:
-    """An angle from 1 to 180."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 1.0 <= value <= 180.0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 to 180")
-    return value
 
 
 def _run(run: Run) -> None:

@@ -110,7 +110,7 @@ def segment_influences(
 
 
 def limb_straightness(skeleton: Skeleton, pose: Pose) -> NDArray[np.float64]:
-    """How much the limbs of all bones are as straight as at rest: shape (B,), 0 to 1.
+    """The share to which the limbs of all bones are as straight as at rest: shape (B,), 0 to 1.
 
     Let c be the direction from a bendy bone's head to its tail at rest, c' that from where its
     first segment takes the head to where its last one takes the tail, R and S the rotations of

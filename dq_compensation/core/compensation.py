@@ -101,7 +101,7 @@ class Compensation(Protocol):
 
     @property
     def swings(self) -> SwingJoints | None:
-        """What moves the skin on, where limbs leave the body; None where nothing does."""
+        """The joints that move the skin on where limbs leave the body; None without any."""
         ...
 
     def displacements(

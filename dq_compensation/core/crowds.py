@@ -29,7 +29,7 @@ _BLOCK = 16
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What the figures of a role play: a take that loops, or one that another take follows.
+    """The program of a role: a take that loops, or one that another take follows.
 
     The second take begins at its start, `fade_frames` before the first one ends, takes over until
     then, and loops. Times are frames of the first take, from its first frame.
@@ -163,7 +163,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Variation:
-    """How figures differ from each other.
+    """The differences between figures.
 
     Attributes:
         phase_spread: the part of the first take over which figures begin, 0 to 1.

@@ -178,7 +178,7 @@ def deform(
     """Deform vertices.
 
     With `blend`, v' = v_linear + blend (v_method - v_linear), and likewise the normals, which are
-    normalised then. With `mask`, v' is likewise between v and what comes of all this.
+    normalised then. With `mask`, v' is likewise between v and the result of all this.
 
     Args:
         positions: shape (n, 3), float32 or float64, armature space.

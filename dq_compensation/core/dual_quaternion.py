@@ -20,14 +20,14 @@ def concatenate_quaternions(
     second: NDArray[np.floating], first: NDArray[np.floating]
 ) -> NDArray[np.floating]:
     """The product `second first`: the rotation `first`, then `second`. Shapes (..., 4)."""
-    w1, x1, y1, z1 = np.moveaxis(second, -1, 0)
-    w2, x2, y2, z2 = np.moveaxis(first, -1, 0)
+    w2, x2, y2, z2 = np.moveaxis(second, -1, 0)
+    w1, x1, y1, z1 = np.moveaxis(first, -1, 0)
     return np.stack(
         (
-            w1 * w2 - x1 * x2 - y1 * y2 - z1 * z2,
-            w1 * x2 + x1 * w2 + y1 * z2 - z1 * y2,
-            w1 * y2 - x1 * z2 + y1 * w2 + z1 * x2,
-            w1 * z2 + x1 * y2 - y1 * x2 + z1 * w2,
+            w2 * w1 - x2 * x1 - y2 * y1 - z2 * z1,
+            w2 * x1 + x2 * w1 + y2 * z1 - z2 * y1,
+            w2 * y1 - x2 * z1 + y2 * w1 + z2 * x1,
+            w2 * z1 + x2 * y1 - y2 * x1 + z2 * w1,
         ),
         axis=-1,
     )
@@ -73,7 +73,7 @@ def faces_away(
     others: NDArray[np.floating],
     lengths: NDArray[np.floating] | float = 1.0,
 ) -> NDArray[np.bool_]:
-    """Where unit `quaternions` (n, 4) have to change sign to blend the short way with `others`.
+    """Whether unit `quaternions` (n, 4) have to change sign to blend the short way with `others`.
 
     Args:
         quaternions: shape (n, 4), unit.

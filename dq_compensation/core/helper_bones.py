@@ -96,7 +96,7 @@ class HelperSkinning:
 
 
 def helper_heads(helpers: Sequence[Helper], skeleton: Skeleton) -> NDArray[np.float64]:
-    """Where helpers start at rest, shape (H, 3), armature space.
+    """The heads of helpers at rest, shape (H, 3), armature space.
 
     Without an anchor a hair's breadth beyond the head of the child: Blender's FBX importer would
     connect a bone that starts exactly where its parent ends, and that would lose its location.

@@ -150,7 +150,7 @@ class LimbJoints:
 
 
 def hinge_confidence(continues: NDArray[np.floating]) -> NDArray[np.floating]:
-    """How surely two limbs are one, by the cosine of the angle between them at rest."""
+    """The confidence that two limbs are one, by the cosine of the angle between them at rest."""
     return smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
 
 

@@ -132,7 +132,7 @@ class MeasuredJoints:
 
     @property
     def joint_counts(self) -> tuple[int, int]:
-        """How many joints any vertex is compensated at: of the hierarchy, and of the mesh."""
+        """The numbers of joints with compensation: of the hierarchy, and of the mesh."""
         of_mesh = len(self.bones_of_mesh_joints)
         return len(np.unique(self.joints[self.rows])) - of_mesh, of_mesh
 
@@ -227,7 +227,7 @@ class _Chains:
     def kinship(
         self, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> tuple[NDArray[np.int8], NDArray[np.intp]]:
-        """How pairs of bones are related, and by which way: 0, the hierarchy, goes first."""
+        """The kinship of pairs of bones, and by which way: 0, the hierarchy, goes first."""
         found, *by_mesh = (ancestry.kinship(first, second) for ancestry in self.ancestries)
         if not by_mesh:
             return found, np.zeros(len(found), np.intp)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PoseError
+from ..wording import listed
 from .dual_quaternion import dual_from_translation, quaternions_from_matrices
 from .skeleton import Skeleton
 from .vectors import cross, dots, unit_or
@@ -75,9 +76,8 @@ class Pose:
         if not np.isfinite(matrices).all():
             broken = np.flatnonzero(~np.isfinite(matrices).all(axis=(1, 2)))
             broken = np.unique(skeleton.bone_of_row[broken])
-            names = ", ".join(skeleton.names[bone] for bone in broken[:5])
-            more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
-            raise PoseError(f"The pose of these bones is not a finite number: {names}{more}")
+            names = listed([skeleton.names[bone] for bone in broken])
+            raise PoseError(f"The pose of these bones is not a finite number: {names}")
         rotation_matrices = matrices[:, :3, :3]
         translations = matrices[:, :3, 3]
         scaled = _is_scaled(rotation_matrices)

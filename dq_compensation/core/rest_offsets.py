@@ -30,7 +30,7 @@ from .pose import Pose
 from .vectors import extent
 
 Target = Literal["LINEAR", "DUAL_QUATERNION"]
-"""What deforms in the end: Blender's Armature modifier, plain or with Preserve Volume."""
+"""The deformer in the end: Blender's Armature modifier, plain or with Preserve Volume."""
 
 # Singular values below this part of the largest count less and less: 1/s grows to this inverse and
 # falls to 0 from there. It is what a twist of 177.7 degrees between equal weights leaves.

@@ -48,7 +48,7 @@ class Ancestry:
         return cls(enter, enter + sizes)
 
     def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
-        """How pairs of bones are related.
+        """The kinship of pairs of bones.
 
         Returns:
             the shape of the arguments: +1 where `first` is an ancestor of `second`, -1 where it is
@@ -61,7 +61,7 @@ class Ancestry:
 
 
 def depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
-    """How many bones are above each bone."""
+    """The number of bones above each bone."""
     depths, bones = np.zeros(len(parents), np.int64), parents
     while (going := bones >= 0).any():
         depths += going
@@ -145,7 +145,7 @@ class Skeleton:
         return rows
 
     def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
-        """How pairs of bones are related; see `Ancestry.kinship`."""
+        """The kinship of pairs of bones; see `Ancestry.kinship`."""
         return self.ancestry.kinship(first, second)
 
     def joined_parents(self, mesh_parents: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -95,7 +95,7 @@ class TakeValues:
 
     @classmethod
     def none(cls) -> TakeValues:
-        """Of meshes without shape keys."""
+        """The values of meshes without shape keys: none."""
         keys = Keys(np.zeros(1, np.int32), np.zeros(0, np.uint16))
         return cls((), keys, np.zeros(0, np.float32))
 
@@ -156,13 +156,6 @@ class Take:
     def length(self) -> int:
         """The frames from the first to the last; 0 of a single frame."""
         return self.frame_end - self.frame_start
-
-    @property
-    def key_bytes(self) -> int:
-        """The memory of the keys."""
-        of_nodes = (self.keys.frames, self.locations, self.rotations, self.scales)
-        of_values = (self.values.keys.frames, self.values.values)
-        return sum(each.nbytes for each in (*of_nodes, *of_values) if each is not None)
 
     @cached_property
     def levels(self) -> tuple[NDArray[np.intp], ...]:

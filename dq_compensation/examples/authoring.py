@@ -29,7 +29,7 @@ from .items import (
 )
 
 Outside = Literal["ASK", "LEAVE", "WIDEN"]
-"""What becomes of vertices that were moved outside the support. ASK: nothing is done. LEAVE: they
+"""The treatment of vertices that were moved outside the support. ASK: nothing is done. LEAVE: they
 stay as they were. WIDEN: the support gets all vertices that were moved."""
 
 REFUSAL_OUTSIDE = (

@@ -40,8 +40,8 @@ from .driver_reading import DrivenKey, driven_keys, driver_curve, read_driver
 from .items import authoring_refusal, bone_settings, key_name, store_item, write_support
 
 Drivers = Literal["MUTE", "REMOVE", "KEEP"]
-"""What becomes of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they are
-removed with their drivers. KEEP: they go on acting, beside the examples."""
+"""The treatment of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they
+are removed with their drivers. KEEP: they go on acting, beside the examples."""
 
 REFUSAL_NOTHING = "{obj} has no shape keys with drivers."
 REFUSAL_AT_REST = "{key} is on at rest already, by {value:.2g}."

@@ -18,6 +18,7 @@ from ..core.dual_quaternion import (
 from ..core.example_poses import ExampleError
 from ..core.pose import Pose
 from ..scene.bind import bind
+from ..scene.linked import linked_refusal
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from ..scene.stored_examples import example_bone, example_items, example_placement
@@ -47,10 +48,8 @@ def go_to_pose(
     item = example_items(obj)[index]
     if item.bone not in skeleton.names:
         raise ExampleError(f"{rig.name} has no bone {item.bone} any more.")
-    if rig.library is not None and rig.override_library is None:
-        raise ExampleError(
-            f"{rig.name} is linked from another file. Make a library override of it to pose it."
-        )
+    if reason := linked_refusal(rig.name, [rig], "Make a library override of it to pose it."):
+        raise ExampleError(reason)
     bone = skeleton.names.index(item.bone)
     example = example_bone(bone, [item], skeleton)
     pose = Pose.from_matrices(binding.pose_matrices(rig.evaluated_get(depsgraph)), skeleton)
@@ -97,7 +96,7 @@ def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -
 
 
 def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
-    """How far the bone of an example is from its pose now.
+    """The angle between the bone of an example and its pose, in the current pose.
 
     Raises:
         ExampleError: the bone is not there any more.

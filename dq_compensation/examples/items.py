@@ -10,6 +10,7 @@ from ..core.example_poses import ExampleError, too_close
 from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding
 from ..scene.example_settings import ExampleBoneSettings, ExamplePose
+from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of, other_users
 from ..scene.modifiers_before import examples_refusal
 from ..scene.object_settings import settings_of
@@ -17,10 +18,7 @@ from ..scene.stored_examples import ExampleItem, example_bone, example_items
 from ..scene.weights_writing import write_group
 from ..session.settings_writing import writing_settings
 
-REFUSAL_LINKED = (
-    "{obj} or its mesh is linked from another file. Make the examples there, or make both local "
-    "(Object, Relations, Make Local)."
-)
+ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."
 REFUSAL_SHARED = (
     "{count} objects share the mesh of {obj}. Make {obj} single user first (Object, Relations, "
     "Make Single User)."
@@ -33,8 +31,10 @@ REFUSAL_TOO_CLOSE = (
 def authoring_refusal(obj: bpy.types.Object) -> str | None:
     """Why example poses of an object cannot be changed, or None; cheap."""
     mesh = mesh_of(obj)
-    if obj.library is not None or mesh.library is not None or mesh.override_library is not None:
-        return REFUSAL_LINKED.format(obj=obj.name)
+    named = f"{obj.name} or its mesh"
+    reason = linked_refusal(named, [obj], ADVICE_LINKED)
+    if reason := reason or linked_refusal(named, [mesh], ADVICE_LINKED, overridden=True):
+        return reason
     others = other_users(mesh)
     if others > 0:
         return REFUSAL_SHARED.format(count=others + 1, obj=obj.name)

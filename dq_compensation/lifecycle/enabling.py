@@ -8,6 +8,7 @@ import bpy
 
 from ..errors import BindingError
 from ..modifier.stack import installation_refusal, our_modifier
+from ..scene import linked
 from ..scene.binding import Binding
 from ..scene.object_settings import settings_of
 from ..scene.posed_copies import show_again
@@ -26,18 +27,14 @@ from .replacement import is_fixed, put_armature_modifier_back, replace_armature_
 
 def linked_refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot be enabled or changed in this file, or None."""
-    if obj.library is None:
-        return None
-    if settings_of(obj).is_enabled:
-        return (
-            f"{obj.name} is linked from another file. Make a library override of it and of its "
-            "armature (Object, Library Override, Make)."
-        )
-    # An override would not help: its mesh is still linked.
-    return (
-        f"{obj.name} is linked from another file. Enable it in that file, or make it and its "
-        "armature local (Object, Relations, Make Local, Selected Objects and Data)."
+    advice = (
+        "Make a library override of it and of its armature (Object, Library Override, Make)."
+        if settings_of(obj).is_enabled
+        # An override would not help: its mesh is still linked.
+        else "Enable it in that file, or make it and its armature local (Object, Relations, Make "
+        "Local, Selected Objects and Data)."
     )
+    return linked.linked_refusal(obj.name, [obj], advice)
 
 
 def refusal(obj: bpy.types.Object) -> str | None:

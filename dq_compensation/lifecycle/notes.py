@@ -109,7 +109,7 @@ def _turned_off(obj: bpy.types.Object) -> list[str]:
 
 
 def _notes_on_left_out(obj: bpy.types.Object, acting: Settings) -> list[str]:
-    """What is not compensated where the Armature modifier stays on."""
+    """The vertices that are not compensated where the Armature modifier stays on."""
     found = []
     keys, binding = mesh_of(obj).shape_keys, status_of(obj).binding
     names = listed([each.name for each in reshaping_modifiers(obj)])
@@ -124,7 +124,7 @@ def _notes_on_left_out(obj: bpy.types.Object, acting: Settings) -> list[str]:
 
 
 def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
-    """What does not go with modifiers before the Armature modifier that change the mesh."""
+    """The settings that do not act where modifiers before the Armature modifier change the mesh."""
     found = []
     names = listed([each.name for each in differing_in_renders(obj)])
     if names:

@@ -83,7 +83,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Found:
+class Comparison:
     """The result of `look`.
 
     Attributes:
@@ -103,36 +103,36 @@ class Found:
 
 def look(
     obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, binding: Binding | None = None
-) -> Found:
+) -> Comparison:
     """Find the state of an enabled object. Changes nothing.
 
     Args:
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
     if reason := deformation_refusal(obj):
-        return Found(State.BLOCKED, reason)
+        return Comparison(State.BLOCKED, reason)
     if reason := None if _is_linked(obj) else installation_refusal(obj):
         shown = settings_of(obj).display == "MODIFIER"
-        return Found(State.BLOCKED, f"{reason} {DEFORMED_MEANWHILE}" if shown else reason)
+        return Comparison(State.BLOCKED, f"{reason} {DEFORMED_MEANWHILE}" if shown else reason)
     ours, native = our_modifier(obj), settings_of(obj).native
     if ours is None and native.replaced_modifier and not native.parted:
-        return Found(State.MISSING, MODIFIER_MISSING.format(obj=obj.name))
+        return Comparison(State.MISSING, MODIFIER_MISSING.format(obj=obj.name))
     parts = _changed_parts(obj, binding) if ours is not None else ()
     if parts or (obj.library is None and (ours is None or not native.replaced_modifier)):
-        return Found(State.OUT_OF_DATE, parts=parts)
+        return Comparison(State.OUT_OF_DATE, parts=parts)
     return _fit(obj, depsgraph)
 
 
-def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Found:
+def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Comparison:
     """Whether the vertices are as many as the modifier was made for."""
     surplus = surplus_vertices(obj, depsgraph) if obj.library is None else 0
     if not surplus:
-        return Found(State.CURRENT)
+        return Comparison(State.CURRENT)
     misfit = (depsgraph.scene.frame_current_final, surplus)
     if status_of(obj).misfit != misfit and followed_modifiers(obj):
-        # They are read once in this frame: what does not fit then, passes.
-        return Found(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
-    return Found(State.PASSING, misfit_problem(obj))
+        # They are read once in this frame. A mesh that does not fit even then passes.
+        return Comparison(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
+    return Comparison(State.PASSING, misfit_problem(obj))
 
 
 def _is_linked(obj: bpy.types.Object) -> bool:
@@ -154,7 +154,7 @@ def reconcile(
     *,
     edited: bool = False,
     patient: bool = False,
-) -> Found:
+) -> Comparison:
     """Bring the node modifier, the status and the native display of an enabled object up to date.
 
     Args:
@@ -172,13 +172,13 @@ def reconcile(
         bindings.discard(obj)
     try:
         binding = bindings.get(obj, depsgraph) if deep else None
-        found = Found(State.CURRENT) if rests else look(obj, depsgraph, binding)
+        found = Comparison(State.CURRENT) if rests else look(obj, depsgraph, binding)
         status.compared |= deep
         still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)
         if found.state is State.OUT_OF_DATE and not still_moving:
             _bring_up_to_date(obj, depsgraph, found)
     except BindingError as error:
-        found, still_moving = Found(State.BLOCKED, str(error)), False
+        found, still_moving = Comparison(State.BLOCKED, str(error)), False
     extra = _give_way(obj, found)
     status.problem = None if extra else found.reason
     if not rests:
@@ -194,7 +194,9 @@ def reconcile(
     return replace(found, waits=status.waits)
 
 
-def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found) -> None:
+def _bring_up_to_date(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Comparison
+) -> None:
     """Write everything again that deforms an object."""
     if found.misfit is not None:
         status_of(obj).misfit = found.misfit
@@ -209,7 +211,7 @@ def _bring_up_to_date(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, fou
     settings_of(obj).native.parted = False
 
 
-def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
+def _give_way(obj: bpy.types.Object, found: Comparison) -> list[str]:
     """Let the Armature modifier deform an object that we cannot deform.
 
     Returns:
@@ -232,7 +234,7 @@ def _give_way(obj: bpy.types.Object, found: Found) -> list[str]:
 
 
 def _read(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Found, *, deep: bool
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Comparison, *, deep: bool
 ) -> None:
     """Bind an object where something needs it: our drawing, its examples, a crowd, or an edit."""
     status, settings = status_of(obj), settings_of(obj)

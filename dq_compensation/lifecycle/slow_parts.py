@@ -7,6 +7,8 @@ from typing import Any, cast
 import bpy
 
 from ..modifier.stack import our_modifiers
+from ..modifier.tree_kind import kind_for
+from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import modifiers_read, reshaping_modifiers
 from ..scene.object_settings import Settings
@@ -18,16 +20,19 @@ from ..wording import counted, listed
 _MANY_MESHES = 4
 
 
-def slow_parts(obj: bpy.types.Object, settings: Settings, *, skins: bool) -> tuple[str, ...]:
-    """What a posed frame of an object spends time on, besides deforming its vertices.
+def slow_parts(
+    obj: bpy.types.Object, binding: Binding, settings: Settings, *, skins: bool
+) -> tuple[str, ...]:
+    """List what a posed frame of an object spends time on, besides deforming its vertices.
 
     Args:
+        binding: of the object as it is now.
         skins: whether our node modifier skins the mesh itself, of `FrameTimes`.
     """
     return (
         *_meshes(obj),
         *_modifiers(obj),
-        *(_own_skinning(obj, settings) if skins else ()),
+        *(_own_skinning(obj, binding, settings) if skins else ()),
         *_drivers(obj),
     )
 
@@ -81,28 +86,27 @@ def _modifiers(obj: bpy.types.Object) -> list[str]:
     return found
 
 
-def _own_skinning(obj: bpy.types.Object, settings: Settings) -> list[str]:
+def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -> list[str]:
     """Why the node modifier skins the mesh in the place of the Armature modifier."""
-    armature, keys = armature_modifier(obj), mesh_of(obj).shape_keys
-    reason = None
-    if settings.by_example:
-        reason = "example poses"
-    elif settings.acting_method == "SPHERICAL_JOINT":
-        reason = "the method Spherical Joint"
-    elif settings.acts("blend_group") and settings.blend_group:
-        reason = f"the blend group {settings.blend_group}"
-    elif armature is not None and armature.vertex_group:
-        reason = f"the vertex group {armature.vertex_group} of the Armature modifier"
-    elif keys is not None and len(keys.key_blocks) > 1:
-        reason = "shape keys with the curve Measured"
-    elif names := listed([each.name for each in reshaping_modifiers(obj)]):
-        reason = f"{names} before the Armature modifier with the curve Measured"
-    if reason is None:
-        return []
+    armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
+    masked, varies = bool(armature.vertex_group), binding.shape_varies
+    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    kind = kind_for(deformation, examples, "OWN", masked=masked, shape_varies=varies, sets=0)
+    changing = listed([each.name for each in reshaping_modifiers(obj)])
+    changing = f"{changing} before the Armature modifier" if changing else "shape keys"
+    reasons = {
+        "example poses": kind.examples is not None,
+        "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
+        f"the blend group {settings.blend_group}": kind.blended,
+        f"the vertex group {armature.vertex_group} of the Armature modifier": kind.masked,
+        f"{changing} with the curve Measured": kind.shaped,
+    }
     return [
         f"{obj.name} needs {reason}: the node modifier skins it, which takes longer than the "
         "Armature modifier on most characters."
-    ]
+        for reason, acts in reasons.items()
+        if acts
+    ][:1]
 
 
 def _drivers(obj: bpy.types.Object) -> list[str]:

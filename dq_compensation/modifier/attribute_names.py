@@ -33,7 +33,7 @@ SET_SIZE = f"{PREFIX}set_size"  # the number of bones
 
 # The example poses, see `core.example_poses`: of every vertex the offset of each,
 EXAMPLE_OFFSET = f"{PREFIX}example_offset"
-# a table of what each is told by (rest, then the poses of a bone, for every bone with examples):
+# a table of their rotations (rest, then the poses of a bone, for every bone with examples):
 EXAMPLE_BONE = f"{PREFIX}example_bone"  # palette rows: the bone,
 EXAMPLE_PARENT = f"{PREFIX}example_parent"  # and its parent
 EXAMPLE_LIMB = f"{PREFIX}example_limb"

@@ -53,7 +53,7 @@ class Scalar(Socket):
         return self._math("MULTIPLY_ADD", self, factor, addend)
 
     def modulo(self, divisor: Number) -> Scalar:
-        """What is left of a number that is not negative."""
+        """The remainder of a number that is not negative."""
         return self._math("MODULO", self, divisor)
 
     def floored(self) -> Scalar:
@@ -71,7 +71,7 @@ class Scalar(Socket):
     def mapped(
         self, before: tuple[Scalar, Scalar], after: tuple[Scalar | Number, Scalar | Number]
     ) -> Scalar:
-        """Where it is between two values, between two others; clamped to these."""
+        """The number from one range, clamped to it, to the same place in another range."""
         node = self._node("ShaderNodeMapRange", self, *before, *after)
         return Scalar(self.builder, node.outputs[0])
 

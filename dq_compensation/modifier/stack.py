@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import bpy
 
+from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import acts, followed_modifiers, modifiers_before
 from ..scene.own_objects import is_own_tree, is_palette
@@ -21,9 +22,9 @@ from .tree_kind import Base
 
 # Blender moves no modifier that makes a mesh before one of these.
 _WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
-REFUSAL_LIBRARY = (
-    "The mesh of {obj} is linked from another file. Enable {obj} in that file, or make object and "
-    "mesh local (Object, Relations, Make Local, Selected Objects and Data)."
+ADVICE_LINKED = (
+    "Enable {obj} in that file, or make object and mesh local (Object, Relations, Make Local, "
+    "Selected Objects and Data)."
 )
 REFUSAL_ORIGINAL_DATA = (
     "The modifier {names} of {obj} stands after the Armature modifier, and Blender lets no node "
@@ -89,8 +90,9 @@ def put_in_place(obj: bpy.types.Object) -> None:
 
 def installation_refusal(obj: bpy.types.Object) -> str | None:
     """Why the node modifier cannot be added to an object that can be bound, or None."""
-    if obj.library is not None or mesh_of(obj).library is not None:
-        return REFUSAL_LIBRARY.format(obj=obj.name)
+    named, advice = f"The mesh of {obj.name}", ADVICE_LINKED.format(obj=obj.name)
+    if reason := linked_refusal(named, (obj, mesh_of(obj)), advice):
+        return reason
     stack, base = list(obj.modifiers), _last_of_base(obj)
     after = stack[stack.index(base) + 1 :] if base is not None else []
     names = listed([each.name for each in after if each.type in _WANT_ORIGINAL_DATA])
@@ -98,7 +100,7 @@ def installation_refusal(obj: bpy.types.Object) -> str | None:
 
 
 def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:
-    """How many vertices the node modifier gets more than it was made for, or fewer; 0: it fits.
+    """The number of vertices that arrive beyond those of the binding; below 0 where some lack.
 
     It lets such a mesh pass and marks it: modifiers that are followed can do anything. Without any,
     the mesh is not read: where Blender subdivides it on the graphics card, reading lets the

@@ -20,6 +20,7 @@ from ..core.takes import Take, TakeValues
 from ..errors import UserError
 from ..scene.animation_curves import bone_curves, bone_drivers, played_actions
 from ..scene.armature import armature_of, is_in_edit_mode
+from ..scene.linked import linked_refusal
 from ..scene.motion_state import motion_digests
 from ..scene.object_settings import settings_of
 from ..scene.stored_takes import remove_unused_take, store_take, stored_bytes
@@ -28,14 +29,11 @@ from ..scene.targets import deformed_meshes
 from ..scene.units import object_millimetres
 from ..session.known_crowds import note_change
 from ..session.known_takes import note_changed
-from ..wording import counted
+from ..wording import counted, sized
 from .sampling import MotionSource, SampledMotion, sample_motion
 from .take_checks import watch_takes
 
-REFUSAL_LINKED = (
-    "{armature} is linked, and takes are kept with it. Make a library override of it, or cache the "
-    "take in its own file."
-)
+ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
 REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
 REFUSAL_NO_MESH = "{armature} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
 REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
@@ -56,7 +54,7 @@ _FOR_BONES = 0.75
 
 @dataclass(frozen=True)
 class TakeOptions:
-    """What to cache, and how.
+    """The options of a take that is cached.
 
     Attributes:
         name: of the take; one of that name is replaced.
@@ -134,9 +132,7 @@ def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) ->
 
 def takes_refusal(armature: bpy.types.Object) -> str | None:
     """Why the takes of an armature object cannot be changed, or None."""
-    if armature.library is not None:
-        return REFUSAL_LINKED.format(armature=armature.name)
-    return None
+    return linked_refusal(armature.name, [armature], ADVICE_LINKED)
 
 
 def motion_refusal(armature: bpy.types.Object) -> str | None:
@@ -285,13 +281,12 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
 
 
 def take_size(item: TakeItem) -> str:
-    """How many keys a take has and had, and the memory in the file."""
+    """The numbers of keys that a take has and had, and its memory in the file."""
     return _size(item.keys, item.sampled_keys, _bytes_of(item))
 
 
 def _size(keys: int, sampled_keys: int, count: int) -> str:
-    size = f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} KB"
-    return f"{keys:,} of {counted(sampled_keys, 'key')}, {size}"
+    return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
 
 
 def _bytes_of(item: TakeItem) -> int:

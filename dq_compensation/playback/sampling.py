@@ -103,7 +103,7 @@ class MotionSource:
 
     @property
     def value_reach(self) -> NDArray[np.float64]:
-        """How far each value moves a vertex at most, shape (V,), armature units."""
+        """The largest distance by which each value moves a vertex, shape (V,), armature units."""
         return np.concatenate([np.zeros(0), *(each.reach for each in self.keyed)])
 
 

@@ -51,7 +51,7 @@ def copy_takes(source: bpy.types.Object, armature: bpy.types.Object) -> list[str
 def differences(
     name: str, take: Take, source: bpy.types.Object, armature: bpy.types.Object
 ) -> list[str]:
-    """What a take and an armature object do not have in common, as sentences."""
+    """The differences between a take and an armature object, as sentences."""
     skeleton = with_bendy_bones(read_skeleton(armature), armature)
     rows = node_names(skeleton)
     if not set(rows) & set(take.node_names):

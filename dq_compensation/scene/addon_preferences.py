@@ -20,11 +20,11 @@ NEW = "new_"
 FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints", "use_ball_joints")
 """The settings of an object that a preference gives to new characters: `new_method` and so on."""
 UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True}
-"""What new characters get in place of the default of objects, which older files count on."""
+"""The values of new characters in place of the default of objects, which older files count on."""
 
 
 class Preferences(Protocol):
-    """What the user has set for all files, beside `FOR_NEW_CHARACTERS`.
+    """The user's settings for all files, beside `FOR_NEW_CHARACTERS`.
 
     Attributes:
         overlay_colours: of the overlay and its legend.

@@ -46,11 +46,6 @@ class PlayedAction:
     curves: Any
     groups: Any
 
-    @property
-    def is_editable(self) -> bool:
-        """Whether the action belongs to this file; a linked action cannot be changed."""
-        return self.action.library is None
-
     def other_users(self, owner: bpy.types.ID) -> list[str]:
         """The names of the other datablocks that play the same curves, sorted."""
         users: Any = bpy.data.user_map(subset=[self.action]).get(self.action, set())

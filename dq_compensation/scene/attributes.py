@@ -38,7 +38,7 @@ class AttributeType(Enum):
 
     @property
     def width(self) -> int:
-        """How many numbers an element has."""
+        """The number of values of an element."""
         return self.value[3]
 
 

@@ -100,7 +100,7 @@ def with_segments(
 
 
 def bendy_state(bones: bpy.types.ArmatureBones) -> list[Any]:
-    """What shapes the bendy bones at rest, for a digest; empty without bendy bones."""
+    """The settings that shape the bendy bones at rest, for a digest; empty without bendy bones."""
     state: list[Any] = []
     for index in np.flatnonzero(_are_bendy(bones)).tolist() if len(bones) else ():
         bone: Any = bones[index]

@@ -70,7 +70,7 @@ PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
 
 @dataclass(frozen=True)
 class WeightsChange:
-    """How the weights of a group have changed.
+    """The change of the weights of a group.
 
     Attributes:
         changed: how many vertices have another weight now.

@@ -1,4 +1,4 @@
-"""How an Empty remembers the crowd that it stands for; `ui.crowd_properties` defines it."""
+"""Describes the crowd that an Empty stands for; `ui.crowd_properties` defines the properties."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
 
 
 class RoleItem(Protocol):
-    """What some of the figures are and play.
+    """A character of the figures and the takes that they play.
 
     Attributes:
         character: an armature object; a figure is all enabled meshes that it deforms.

@@ -13,7 +13,7 @@ _SHAPE = ("head_radius", "tail_radius", "envelope_distance", "envelope_weight")
 
 
 def envelope_state(modifier: bpy.types.ArmatureModifier) -> tuple[object, ...]:
-    """What shapes the envelopes that count in an Armature modifier, for a digest."""
+    """The settings that shape the envelopes of an Armature modifier, for a digest."""
     if modifier.object is None:
         return ()
     bones = armature_of(modifier.object).bones
@@ -25,7 +25,7 @@ def envelope_state(modifier: bpy.types.ArmatureModifier) -> tuple[object, ...]:
 
 
 def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> NDArray[np.float64]:
-    """How far inside of a bone's envelope points are, as Blender's `distfactor_to_bone` has it.
+    """The weights of points in a bone's envelope, as Blender's `distfactor_to_bone` has them.
 
     1 within the radius, which goes from that of the head to that of the tail; it falls with the
     square of the distance from there, to 0 at the envelope's distance.

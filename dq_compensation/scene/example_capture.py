@@ -110,7 +110,7 @@ def support_of(obj: bpy.types.Object, bone: str) -> Support:
 def support_weights(
     binding: Binding, bone: str, chosen: Support = FOUND_FROM_WEIGHTS
 ) -> NDArray[np.floating]:
-    """How far the examples of a bone may move each vertex, shape (n,), 0 to 1.
+    """The share by which the examples of a bone may move each vertex, shape (n,), 0 to 1.
 
     Args:
         bone: its name; zeros for a bone that is not there.

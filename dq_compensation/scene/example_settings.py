@@ -1,4 +1,4 @@
-"""How an object remembers its example poses; `ui.properties` defines the properties."""
+"""Describes the example poses of an object; `ui.properties` defines the properties."""
 
 from __future__ import annotations
 

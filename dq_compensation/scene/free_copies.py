@@ -45,7 +45,7 @@ class FreeCopies:
 
     @property
     def depsgraph(self) -> bpy.types.Depsgraph:
-        """In which the copies are evaluated, once they have been posed."""
+        """The depsgraph in which the copies are evaluated, once they have been posed."""
         return cast("bpy.types.Depsgraph", self.scene.view_layers[0].depsgraph)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
+from ..wording import listed
 from .attributes import AttributeType, read_attribute
 from .mesh import mesh_of, read_weights
 from .weights_writing import write_entries, writing_refusal
@@ -34,7 +35,7 @@ _UNUSED = -1
 
 
 def kept_record(obj: bpy.types.Object) -> dict[str, Any] | None:
-    """What a bake has listed in the mesh of an object beside the weights; None without kept ones.
+    """The record of a bake in the mesh of an object, beside the weights; None without kept ones.
 
     `groups` are the names of the groups whose weights are kept, `places` where they were.
     """
@@ -114,7 +115,7 @@ def restore_refusal(obj: bpy.types.Object) -> str | None:
     names = kept_entries(obj)[0]
     missing = [name for name in names if name not in obj.vertex_groups]
     if missing:
-        return REFUSAL_RENAMED.format(obj=obj.name, names=", ".join(missing[:3]))
+        return REFUSAL_RENAMED.format(obj=obj.name, names=listed(missing))
     return writing_refusal(obj, names)
 
 

@@ -10,15 +10,13 @@ import numpy as np
 
 from ..errors import UserError
 from .animation_curves import played_actions
+from .linked import linked_refusal
 from .mesh import mesh_of
 from .setup import rig_of
 
 _LINEAR = 1
 
-REFUSAL_LINKED_ACTION = (
-    "The action {action} of the shape keys of {obj} is linked from another file. Make it local, or "
-    "bake onto a copy without it."
-)
+ADVICE_LINKED_ACTION = "Make it local, or bake onto a copy without it."
 REFUSAL_DRIVEN = (
     "The shape key {name} of {obj} has a driver, so it is not of an earlier bake. Choose other "
     "key names, or turn off Replace Earlier Bake."
@@ -37,9 +35,10 @@ REFUSAL_SEPARATE = (
 def action_refusal(obj: bpy.types.Object) -> str | None:
     """Why the shape keys of an object cannot be animated, or None."""
     animation = _animation(obj)
-    if animation is None or animation.action is None or animation.action.library is None:
+    if animation is None or animation.action is None:
         return None
-    return REFUSAL_LINKED_ACTION.format(action=animation.action.name, obj=obj.name)
+    named = f"The action {animation.action.name} of the shape keys of {obj.name}"
+    return linked_refusal(named, [animation.action], ADVICE_LINKED_ACTION)
 
 
 def driven_refusal(obj: bpy.types.Object, names: Iterable[str]) -> str | None:

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from .attributes import read_property
+from .linked import linked_refusal
 from .mesh import mesh_of, other_users
 
 BASIS = "Basis"
 
-REFUSAL_LINKED = (
-    "{obj} or its mesh is linked from another file. Bake it there, or make both local (Object, "
-    "Relations, Make Local)."
-)
+ADVICE_LINKED = "Bake it there, or make both local (Object, Relations, Make Local)."
 REFUSAL_OVERRIDE = (
     "{obj} is a library override, whose mesh belongs to another file. Bake it there, or make it "
     "local."
@@ -33,8 +31,9 @@ REFUSAL_REFERENCE = "{name} is the basis of the shape keys of {obj}. Choose anot
 def keys_refusal(obj: bpy.types.Object) -> str | None:
     """Why shape keys cannot be added to an object, or None; cheap."""
     mesh = mesh_of(obj)
-    if obj.library is not None or (mesh.library is not None and obj.override_library is None):
-        return REFUSAL_LINKED.format(obj=obj.name)
+    blocks = (obj, mesh) if obj.override_library is None else (obj,)
+    if reason := linked_refusal(f"{obj.name} or its mesh", blocks, ADVICE_LINKED):
+        return reason
     if mesh.library is not None or mesh.override_library is not None:
         return REFUSAL_OVERRIDE.format(obj=obj.name)
     others = other_users(mesh)

@@ -80,7 +80,7 @@ class PosedDeformer:
         armature: bpy.types.Object,
         matrices: NDArray[np.floating] | None = None,
     ) -> PosedDeformer:
-        """In the current pose, or in another one.
+        """The deformer of the current pose, or of another one.
 
         Args:
             obj: the evaluated mesh object.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Display = Literal["MODIFIER", "GPU"]
 Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
 ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
-"""What the user can choose: the methods of `core.deform`, and one of them corrected by examples.
+"""The user's choices: the methods of `core.deform`, and one of them corrected by examples.
 
 What acts on the object then is `Settings.acting_method`."""
 ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]

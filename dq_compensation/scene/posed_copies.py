@@ -31,7 +31,7 @@ def posed_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
 
 
 def open_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
-    """As `posed_copy_of`, cheap enough for every redraw of a panel where nothing is open."""
+    """The result of `posed_copy_of`, cheap enough for every redraw of a panel."""
     return posed_copy_of(obj) if settings_of(obj).native.hidden_for_copy else None
 
 

@@ -13,6 +13,7 @@ import bpy
 import numpy as np
 
 from ..errors import BindingError
+from ..wording import listed
 from .armature import armature_of, deforming_bones, is_invertible
 from .attributes import read_property
 from .mesh import mesh_of
@@ -155,7 +156,7 @@ def broken_pose(rig: bpy.types.Object) -> str | None:
     broken = np.flatnonzero(~np.isfinite(poses).all(axis=1))
     if not len(broken):
         return None
-    names = ", ".join(rig.pose.bones[int(bone)].name for bone in broken[:5])
+    names = listed([rig.pose.bones[int(bone)].name for bone in broken])
     return f"The pose of {rig.name} is not a finite number. Look at {names}."
 
 
@@ -247,8 +248,7 @@ def _armature_notes(armature: bpy.types.Object, straightened: bool) -> list[str]
     curved &= read_property(bones, "use_deform", np.bool_)
     if curved.any() and straightened:
         names = [bones[int(index)].name for index in np.flatnonzero(curved)]
-        listed = ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
-        found.append(f"Bendy bones move as one straight bone here: {listed}.")
+        found.append(f"Bendy bones move as one straight bone here: {listed(names)}.")
     if armature_of(armature).is_editmode:
         found.append(
             f"{armature.name} is in Edit Mode and shows at rest; leave it to see the pose."

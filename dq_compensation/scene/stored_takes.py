@@ -49,7 +49,7 @@ def stored_take(mesh: bpy.types.Mesh) -> Take:
 
 
 def stored_bytes(mesh: bpy.types.Mesh) -> int:
-    """How many bytes a take takes in the file, before the file is compressed."""
+    """The bytes of a take in the file, before the file is compressed."""
     return len(mesh[TAKE_PROPERTY])
 
 

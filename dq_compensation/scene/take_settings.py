@@ -1,4 +1,4 @@
-"""How an armature object remembers its takes; `ui.take_properties` defines the properties."""
+"""Describes the takes of an armature object; `ui.take_properties` defines the properties."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TakeItem(Protocol):
 
 
 class Playback(Protocol):
-    """How an armature object plays its takes.
+    """The playback of an armature object's takes.
 
     Attributes:
         playing: whether the GPU display plays the take instead of the armature's pose.

@@ -9,19 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
+from ..wording import listed
+from .linked import linked_refusal
 from .mesh import mesh_of, read_weights
 
-WRITE_LINKED = (
-    "{obj} is linked from another file, so its weights cannot be changed here. Change them there, "
-    "or make the object and its mesh local."
-)
+ADVICE_LINKED = "Change its weights there, or make the object and its mesh local."
 WRITE_EDIT_MODE = "{obj} is in Edit Mode. Leave it (Tab) and try again."
 WRITE_LOCKED = (
     "Locked vertex groups of {obj} would have to change: {groups}. Unlock them (Object Data "
     "properties, Vertex Groups, the padlock) and try again."
 )
-
-_NAMES_SHOWN = 5
 
 
 def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
@@ -31,16 +28,15 @@ def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
         groups: names; those that the object does not have yet are no hindrance.
     """
     mesh = mesh_of(obj)
-    if mesh.library is not None or obj.library is not None:
-        return WRITE_LINKED.format(obj=obj.name)
+    if reason := linked_refusal(obj.name, (obj, mesh), ADVICE_LINKED):
+        return reason
     if mesh.is_editmode:
         return WRITE_EDIT_MODE.format(obj=obj.name)
     wanted = set(groups)
     locked = [group.name for group in obj.vertex_groups if group.lock_weight]
     locked = [name for name in locked if name in wanted]
     if locked:
-        names = ", ".join(locked[:_NAMES_SHOWN]) + (" and more" if locked[_NAMES_SHOWN:] else "")
-        return WRITE_LOCKED.format(obj=obj.name, groups=names)
+        return WRITE_LOCKED.format(obj=obj.name, groups=listed(locked))
     return None
 
 

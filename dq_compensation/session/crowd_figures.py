@@ -14,7 +14,7 @@ from ..core.crowds import Figures, Variation, figures_of, grid_places
 from ..errors import UserError
 from ..scene.addon_preferences import crowd_limits
 from ..scene.crowd_settings import CrowdSettings, crowd_of, roles_of
-from ..wording import counted
+from ..wording import counted, sized
 from .changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from .crowd_places import (
     Worlds,
@@ -192,7 +192,7 @@ def _figures(
     shown = min(count, most, int(most_bytes / of_one) if of_one else count)
     if shown < count:
         text = SHOWN.format(
-            shown=f"{shown:,}", wanted=counted(count, "figure"), memory=_size(count * of_one)
+            shown=f"{shown:,}", wanted=counted(count, "figure"), memory=sized(count * of_one)
         )
         problems.append(text + (RAISE_FIGURES if shown == most else RAISE_MEMORY))
     if places is None:
@@ -207,10 +207,6 @@ def _figures(
 def _sizes(roles: Sequence[Role | None]) -> NDArray[np.int64]:
     """The bytes of one figure of each role; 0 of one that is not drawn."""
     return np.array([0 if role is None else role.bytes for role in roles], np.int64)
-
-
-def _size(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
 
 
 def _variation(settings: CrowdSettings) -> Variation:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import bpy
 
-from ..core.crowds import Program
 from ..core.takes import Take, node_names
 from ..errors import UserError
 from ..scene.armature import deforming_bones, is_place_unknown
@@ -195,8 +194,3 @@ def _stored(character: bpy.types.Object, name: str) -> tuple[bool, int | None]:
     item = find_take(character, name) if name else None
     stored = item.stored if item is not None else None
     return item is not None, stored.session_uid if stored is not None else None
-
-
-def program_of(role: Role) -> Program:
-    """What a role plays, as its takes were cached."""
-    return Program(role.first, role.second, role.fade_frames)

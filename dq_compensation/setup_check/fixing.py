@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import bpy
 
 from ..errors import BindingError, UserError
 from ..lifecycle import enabling
+from ..scene.linked import linked_refusal
 from ..scene.setup import find_rig
 from ..session.known_objects import enabled_objects
 from ..wording import counted
@@ -116,22 +117,16 @@ def fix_unasked(issue: Issue) -> Fix | None:
 
 def refusal(obj: bpy.types.Object) -> str | None:
     """Why nothing of a character can be fixed in this file, or None; cheap."""
-    if obj.library is not None:
-        return (
-            f"{obj.name} is linked from another file. Fix it there, or make a library override "
-            "of it (Object, Library Override, Make)."
-        )
+    advice = "Fix it there, or make a library override of it (Object, Library Override, Make)."
+    reason = linked_refusal(obj.name, [obj], advice)
     armature = find_rig(obj)
-    parts: list[tuple[str, bpy.types.ID | None]] = [("mesh", obj.data), ("armature", armature)]
+    parts: dict[str, Any] = {"mesh": obj.data}
     if armature is not None:
-        parts.append(("armature data", armature.data))
-    for kind, part in parts:
-        if part is not None and part.library is not None:
-            return (
-                f"The {kind} {part.name} of {obj.name} is linked from another file. Fix it there, "
-                "or make it local (Object, Relations, Make Local)."
-            )
-    return None
+        parts |= {"armature": armature, "armature data": armature.data}
+    advice = "Fix it there, or make it local (Object, Relations, Make Local)."
+    for kind, part in parts.items():
+        reason = reason or linked_refusal(f"The {kind} {part.name} of {obj.name}", [part], advice)
+    return reason
 
 
 def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:

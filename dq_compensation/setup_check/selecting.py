@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ..errors import UserError
 from ..scene.armature import armature_of
 from ..scene.attributes import AttributeType, read_attribute, read_property
+from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of
-from ..wording import counted
+from ..wording import counted, listed
 
 
 def select_vertices(
@@ -74,7 +75,7 @@ def select_bones(
     shown = set(names) - set(hidden)
     if not shown:
         raise UserError(
-            f"These bones of {armature.name} are hidden: {', '.join(hidden[:5])}. Show them with "
+            f"These bones of {armature.name} are hidden: {listed(hidden)}. Show them with "
             "Alt H in Pose Mode, or turn on their bone collections."
         )
     _make_only_selected(armature, context)
@@ -109,8 +110,9 @@ def _require_reachable(obj: bpy.types.Object, context: bpy.types.Context) -> Non
     Raises:
         UserError: it is linked, hidden, or not in this view layer.
     """
-    if obj.library is not None or (obj.data is not None and obj.data.library is not None):
-        raise UserError(f"{obj.name} is linked from another file and cannot be edited here.")
+    blocks = [block for block in (obj, obj.data) if block is not None]
+    if reason := linked_refusal(obj.name, blocks, "Edit it there, or make it local."):
+        raise UserError(reason)
     if obj.name not in context.view_layer.objects:
         raise UserError(f"{obj.name} is not in this view layer. Turn on its collection.")
     if not obj.visible_get():

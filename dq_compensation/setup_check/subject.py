@@ -110,7 +110,7 @@ class Subject:
 
     @cached_property
     def misplacement(self) -> Misplacement | None:
-        """How the mesh object was moved off its rig; None where it fits, or without an armature.
+        """The movement that puts the mesh on its rig; None where it fits, or without an armature.
 
         What is measured between skin and bones says nothing where it was.
         """

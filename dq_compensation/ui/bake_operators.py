@@ -9,13 +9,12 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.baking import (
+from ..bake.frame_baking import (
     MUCH_MEMORY,
     RangeOptions,
     bake_current_pose,
     bake_range,
     memory_needed,
-    memory_size,
 )
 from ..bake.key_names import frame_names
 from ..bake.shape_key_bake import Progress
@@ -23,6 +22,7 @@ from ..bake.source import source_refusal
 from ..errors import UserError
 from ..scene.object_settings import settings_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
+from ..wording import sized
 from .bake_progress import RunsInSteps, Steps
 from .reporting import OperatorResult, Refusing, reports_errors
 from .sentences import broken_lines, draw_lines
@@ -76,7 +76,19 @@ class Bakes(Refusing, Operator):
         return " ".join(reasons[:3]) or NOTHING_SELECTED
 
 
-class BakesKeys:
+class MayNeedMuchMemory:
+    """The option of operators that ask before they take much memory."""
+
+    much_memory: BoolProperty(
+        name="Allow over 1 GB of Memory",
+        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
+        "much it needs",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+
+class BakesKeys(MayNeedMuchMemory):
     """The options of the operators that bake shape keys, in their dialogs.
 
     `KEY_OPTIONS` are the names of the properties here, in the order of the dialogs.
@@ -109,13 +121,6 @@ class BakesKeys:
         name="Replace Earlier Bake",
         description="First remove the correctives of these bones from an earlier bake",
         default=True,
-    )
-    much_memory: BoolProperty(
-        name="Allow over 1 GB of Memory",
-        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
-        "much it needs",
-        default=False,
-        options={"SKIP_SAVE"},
     )
 
     def key_options(self) -> dict[str, Any]:
@@ -247,7 +252,7 @@ deformation without DQ Compensation. Esc stops"""
             draw_lines(column, broken_lines(str(error), DIALOG_WIDTH - _DIALOG_MARGIN), "ERROR")
             return
         column.label(text=f"Keys from {names[0]} to {names[-1]}", icon="SHAPEKEY_DATA")
-        column.label(text=f"{count} frames need about {memory_size(size)} of memory", icon="INFO")
+        column.label(text=f"{count} frames need about {sized(size)} of memory", icon="INFO")
         if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
         self.draw_outcome(column)
@@ -268,7 +273,7 @@ deformation without DQ Compensation. Esc stops"""
 
 
 class _Report(Protocol):
-    """What a bake returns."""
+    """The report that a bake returns."""
 
     def sentence(self) -> str:
         """For the status line and the panel."""

@@ -33,7 +33,7 @@ _DIALOG_MARGIN = 60
 
 
 def counted(issues: list[Issue]) -> str:
-    """How many issues of each severity there are: ``1 error, 3 warnings``."""
+    """The numbers of issues of each severity: ``1 error, 3 warnings``."""
     names = (("ERROR", "error"), ("WARNING", "warning"), ("INFORMATION", "hint"))
     parts = []
     for severity, name in names:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from bpy.props import BoolProperty, FloatProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.baking import MUCH_MEMORY
-from ..bake.crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_crowd, size_of
+from ..bake.crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_crowd
 from ..bake.crowd_writing import remove_baked
+from ..bake.frame_baking import MUCH_MEMORY
 from ..errors import UserError
 from ..scene.crowd_settings import is_crowd, roles_of
 from ..session.known_crowds import baked_crowd, forget_bakes, is_baked_crowd
-from ..wording import counted
-from .bake_operators import DIALOG_WIDTH, draw_properties
+from ..wording import counted, sized
+from .bake_operators import DIALOG_WIDTH, MayNeedMuchMemory, draw_properties
 from .bake_progress import RunsInSteps
-from .crowd_operators import REFUSAL_LINKED, REFUSAL_MODE, REFUSAL_NO_CROWD
+from .crowd_operators import REFUSAL_MODE, REFUSAL_NO_CROWD, linked_crowd_refusal
 from .reporting import OperatorResult, Refusing, reports_errors
 from .sentences import broken_lines, draw_lines
 
@@ -38,8 +38,8 @@ class _OfCrowd(Refusing, Operator):
         crowd = active_crowd(context)
         if crowd is None:
             return REFUSAL_NO_CROWD
-        if crowd.library is not None:
-            return REFUSAL_LINKED.format(crowd=crowd.name)
+        if reason := linked_crowd_refusal(crowd):
+            return reason
         return REFUSAL_MODE if context.mode != "OBJECT" else cls.crowd_refusal(crowd)
 
     @classmethod
@@ -48,7 +48,7 @@ class _OfCrowd(Refusing, Operator):
         raise NotImplementedError
 
 
-class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
+class DQC_OT_bake_crowd(RunsInSteps, MayNeedMuchMemory, _OfCrowd):
     """Make the crowd real geometry, for renders and for files without this add-on: posed \
 meshes, and an object that shows them in the right frames. An earlier bake is replaced. Esc stops"""
 
@@ -75,13 +75,6 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         name="Modifiers",
         description="Give the posed meshes the modifiers that come after the Armature modifier",
         default=True,
-    )
-    much_memory: BoolProperty(
-        name="Allow over 1 GB of Memory",
-        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
-        "much it needs",
-        default=False,
-        options={"SKIP_SAVE"},
     )
 
     # Read once for a dialog: the crowd cannot change while it is open.
@@ -114,7 +107,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
             return
         poses = source.poses_at_most(options.tolerance)
         size, meshes = source.memory(poses, options), source.mesh_count(poses)
-        text = f"About {counted(meshes, 'posed mesh')}, {size_of(size)} of memory"
+        text = f"About {counted(meshes, 'posed mesh')}, {sized(size)} of memory"
         column.label(text=text, icon="INFO")
         if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
@@ -127,7 +120,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         size = source.memory(source.poses_at_most(options.tolerance), options)
         if size > MUCH_MEMORY and not self.much_memory and source.refusal(options) is None:
             raise UserError(
-                f"The posed meshes of {crowd.name} need about {size_of(size)} of memory. Choose a "
+                f"The posed meshes of {crowd.name} need about {sized(size)} of memory. Choose a "
                 "larger tolerance, or turn on Allow over 1 GB of Memory."
             )
         return self.run(context, bake_crowd(crowd, options, source))

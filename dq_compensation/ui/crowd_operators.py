@@ -11,19 +11,20 @@ from bpy.types import Context, Object, Operator
 from ..errors import UserError
 from ..scene.crowd_layout import longest_side
 from ..scene.crowd_settings import crowd_of, is_crowd
+from ..scene.linked import linked_refusal
 from ..scene.object_settings import settings_of
 from ..scene.setup import find_rig
 from ..scene.take_settings import takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from ..session.known_crowds import forget_crowds
 from ..wording import counted, listed
+from .crowd_properties import COUNT, SEED
 from .reporting import OperatorResult, Refusing, reports_errors
 
 REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
 REFUSAL_NO_TAKE = "{armatures} has no take. Press Cache Take in the panel Playback first"
 REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
 REFUSAL_NO_CROWD = "Select a crowd"
-REFUSAL_LINKED = "{crowd} is linked. Make a library override of it to change it"
 LEFT_OUT = "{armatures} has no take and is left out."
 
 
@@ -41,6 +42,11 @@ def characters(context: Context) -> dict[Object, list[Object]]:
     return {rig: found[rig] for rig in order}
 
 
+def linked_crowd_refusal(crowd: Object) -> str | None:
+    """Why a crowd cannot be changed in this file, or None."""
+    return linked_refusal(crowd.name, [crowd], "Make a library override of it to change it.")
+
+
 class DQC_OT_crowd_add(Refusing, Operator):
     """Add a crowd of the selected characters, which play their takes. An Empty stands for it"""
 
@@ -48,19 +54,8 @@ class DQC_OT_crowd_add(Refusing, Operator):
     bl_label = "Add Crowd"
     bl_options = {"REGISTER", "UNDO"}
 
-    count: IntProperty(
-        name="Figures",
-        description="How many figures there are",
-        default=32,
-        min=0,
-        max=1_000_000,
-        soft_max=1_000,
-    )
-    seed: IntProperty(
-        name="Seed",
-        description="Another number gives each figure another role, phase, speed, size and turn",
-        min=0,
-    )
+    count: IntProperty(**COUNT)
+    seed: IntProperty(**SEED)
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -127,9 +122,7 @@ class _ChangesRoles(Refusing, Operator):
         crowd = context.active_object
         if crowd is None or not is_crowd(crowd):
             return REFUSAL_NO_CROWD
-        if crowd.library is not None:
-            return REFUSAL_LINKED.format(crowd=crowd.name)
-        return None
+        return linked_crowd_refusal(crowd)
 
     def crowd(self, context: Context) -> Any:
         """The settings of the active crowd."""

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.types import Context, Object, Panel, UILayout, UIList
+from bpy.types import Context, Object, Panel, UILayout
 
 from ..scene.crowd_settings import crowd_of, is_crowd
 from ..scene.object_settings import settings_of
 from ..session.crowd_failures import failure_of
 from ..session.crowd_figures import known_state
 from ..viewport.capability import crowd_refusal
-from ..wording import counted
-from .crowd_operators import REFUSAL_LINKED
+from ..wording import counted, sized
+from .crowd_operators import linked_crowd_refusal
 from .help import WithHelp
+from .rows_of_lists import RowsOfItems
 from .sentences import draw_sentence
 from .take_operators import target_armature
 
 
-class DQC_UL_crowd_roles(UIList):
+class DQC_UL_crowd_roles(RowsOfItems):
     """The roles of a crowd."""
 
-    def draw_item(  # noqa: PLR0913, PLR0917 - Blender calls it so
-        self,
-        context: Context | None,
-        layout: UILayout,
-        data: object,
-        item: Any,
-        icon: int | None,
-        active_data: object,
-        active_property: str | None,
-        index: int | None = 0,
-        flt_flag: int | None = 0,
-    ) -> None:
-        row = layout.row(align=True)
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
         name = item.character.name if item.character is not None else "No character"
         then = f" > {item.then}" if item.then else ""
         row.label(text=f"{name}: {item.take or 'no take'}{then}", icon="ARMATURE_DATA")
@@ -77,9 +66,9 @@ class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
 
 
 def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
-    """What is wrong, and how many figures are shown."""
-    if crowd.library is not None:
-        draw_sentence(layout, context, f"{REFUSAL_LINKED.format(crowd=crowd.name)}.", "INFO")
+    """Draw the problems, and the number of figures."""
+    if reason := linked_crowd_refusal(crowd):
+        draw_sentence(layout, context, reason, "INFO")
     if reason := crowd_refusal():
         draw_sentence(layout, context, reason, "ERROR")
     state = known_state(crowd)
@@ -89,7 +78,7 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
         for text in state.problems:
             draw_sentence(layout, context, text, "ERROR")
         figures = counted(len(state.figures), "figure")
-        layout.label(text=f"{figures}, {state.bytes / 1e6:,.0f} MB", icon="COMMUNITY")
+        layout.label(text=f"{figures}, {sized(state.bytes)}", icon="COMMUNITY")
 
 
 def _settings(layout: UILayout, crowd: Object) -> None:

@@ -42,6 +42,21 @@ _OF_CROWDS: dict[str, Any] = {
 }
 _OF_ROLES: dict[str, Any] = _OF_CROWDS | {"update": role_changed}
 
+# Add Crowd asks for these.
+COUNT: dict[str, Any] = {
+    "name": "Figures",
+    "description": "How many figures there are. With the layout Points: how many at most",
+    "default": 32,
+    "min": 0,
+    "max": 1_000_000,
+    "soft_max": 1_000,
+}
+SEED: dict[str, Any] = {
+    "name": "Seed",
+    "description": "Another number gives each figure another role, phase, speed, size and turn",
+    "min": 0,
+}
+
 
 def _is_armature(_role: PropertyGroup, obj: bpy.types.Object) -> bool:
     return obj.type == "ARMATURE"
@@ -52,7 +67,7 @@ def _can_be_stood_on(crowd: CrowdSettings, obj: bpy.types.Object) -> bool:
 
 
 class DQCompensationCrowdRole(PropertyGroup):
-    """What some of the figures are and play."""
+    """A character of the figures and the takes that they play."""
 
     character: PointerProperty(
         name="Character",
@@ -95,21 +110,8 @@ class DQCompensationCrowd(PropertyGroup):
     is_crowd: BoolProperty(
         description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
     )
-    count: IntProperty(
-        name="Figures",
-        description="How many figures there are. With the layout Points: how many at most",
-        default=32,
-        min=0,
-        max=1_000_000,
-        soft_max=1_000,
-        **_OF_CROWDS,
-    )
-    seed: IntProperty(
-        name="Seed",
-        description="Another number gives each figure another role, phase, speed, size and turn",
-        min=0,
-        **_OF_CROWDS,
-    )
+    count: IntProperty(**COUNT, **_OF_CROWDS)
+    seed: IntProperty(**SEED, **_OF_CROWDS)
     roles: CollectionProperty(
         type=DQCompensationCrowdRole, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )

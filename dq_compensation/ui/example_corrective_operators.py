@@ -15,6 +15,7 @@ from ..scene.object_settings import settings_of
 from ..scene.setup import deformation_refusal
 from ..scene.targets import NOTHING_SELECTED
 from ..scene.units import object_millimetres
+from ..wording import listed
 from .bake_operators import (
     DIALOG_WIDTH,
     Bakes,
@@ -69,7 +70,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
         column = draw_properties(self, ("drivers",))
         names = driven_keys(selected_characters(context)[0])
         count = "1 shape key has a driver" if len(names) == 1 else f"{len(names)} have drivers"
-        column.label(text=f"{count}: {', '.join(names[:3])}", icon="INFO")
+        column.label(text=f"{count}: {listed(names)}", icon="INFO")
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:

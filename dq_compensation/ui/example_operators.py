@@ -14,6 +14,7 @@ from ..examples.mirroring import mirror_example
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.example_capture import support_of, support_weights
+from ..scene.linked import linked_refusal
 from ..scene.object_settings import settings_of
 from ..scene.posed_copies import character_of
 from ..viewport.capability import drawing_refusal
@@ -143,8 +144,8 @@ class DQC_OT_support_show(_OnSupport, Operator):
     def refusal(cls, context: Context) -> str | None:
         reason = super().refusal(context)
         obj = active_character(context)
-        if reason is None and obj is not None and obj.library is not None:
-            reason = f"{obj.name} is linked from another file. Make a library override of it"
+        if reason is None and obj is not None:
+            reason = linked_refusal(obj.name, [obj], "Make a library override of it.")
         return reason
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:

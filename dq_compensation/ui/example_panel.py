@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
-from bpy.types import Context, Object, Panel, UILayout, UIList
+from bpy.types import Context, Object, Panel, UILayout
 
 from ..errors import BindingError
 from ..examples.active_character import active_bone, active_character, active_copy
@@ -18,31 +20,20 @@ from ..scene.setup import rig_of
 from ..session.status import status_of
 from .example_shaping_operators import OUTSIDE
 from .help import WithHelp
+from .rows_of_lists import RowsOfItems
 from .sentences import draw_sentence, shortened
 
 
-class DQC_UL_examples(UIList):
+class DQC_UL_examples(RowsOfItems):
     """The example poses of a character, with the weight of each in the current pose."""
 
-    def draw_item(  # noqa: PLR0913, PLR0917 - Blender calls it so
-        self,
-        context: Context | None,
-        layout: UILayout,
-        data: object,
-        item: object,
-        icon: int | None,
-        active_data: object,
-        active_property: str | None,
-        index: int | None = 0,
-        flt_flag: int | None = 0,
-    ) -> None:
-        obj = active_character(context) if context is not None else None
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        obj = active_character(context)
         values = status_of(obj).example_values if obj is not None else ()
-        row = layout.row(align=True)
         row.prop(item, "name", text="", emboss=False)
         bar = row.row(align=True)
         bar.ui_units_x = 5.0
-        value = values[index] if index is not None and index < len(values) else 0.0
+        value = values[index] if index < len(values) else 0.0
         if value < 0.0:
             bar.label(text="", icon="ERROR")
         else:

@@ -46,7 +46,7 @@ class ChoosesJoints(RunsInSteps):
         )
 
     def draw_bone_count(self, context: Context, layout: UILayout) -> None:
-        """How many bones are selected, where they are chosen so."""
+        """Draw the number of selected bones, where these are chosen."""
         if self.bones == "SELECTED":
             count = len(selected_bones(context))
             bones = "1 bone is" if count == 1 else f"{count} bones are"

@@ -42,7 +42,7 @@ def _redraw(_owner: object, _context: Context) -> None:
 
 
 class DQCompensationPreferences(AddonPreferences):
-    """What the user sets for all files."""
+    """The user's settings for all files."""
 
     bl_idname = ADDON_ID
 

@@ -93,7 +93,7 @@ def broken_lines(
 
 
 def shown_width(text: str) -> float:
-    """How wide the interface shows a text, in pixels at interface scale 1."""
+    """The width of a text in the interface, in pixels at interface scale 1."""
     preferences = bpy.context.preferences
     points = preferences.ui_styles[0].widget.points if preferences.ui_styles else _POINTS
     # It is 0 in a session without a window.

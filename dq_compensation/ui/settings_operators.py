@@ -19,7 +19,7 @@ from .reporting import OperatorResult, Refusing
 if TYPE_CHECKING:
 
     class AddPresetBase(Operator):
-        """As Blender has it; the stubs lack its types."""
+        """Blender's own base of presets; the stubs lack its types."""
 
 else:
     from bl_operators.presets import AddPresetBase

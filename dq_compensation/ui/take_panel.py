@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.types import Context, Object, Panel, UILayout, UIList
+from bpy.types import Context, Object, Panel, UILayout
 
 from ..playback.caching import take_size
 from ..scene.object_settings import settings_of
@@ -14,28 +14,17 @@ from ..session.known_takes import LOST, changed_since
 from ..wording import counted, listed
 from .bake_progress import draw_running
 from .help import WithHelp
+from .rows_of_lists import RowsOfItems
 from .sentences import draw_sentence
 from .take_operators import other_armatures, target_armature
 
 OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
 
 
-class DQC_UL_takes(UIList):
+class DQC_UL_takes(RowsOfItems):
     """The takes of an armature."""
 
-    def draw_item(  # noqa: PLR0913, PLR0917 - Blender calls it so
-        self,
-        context: Context | None,
-        layout: UILayout,
-        data: object,
-        item: Any,
-        icon: int | None,
-        active_data: object,
-        active_property: str | None,
-        index: int | None = 0,
-        flt_flag: int | None = 0,
-    ) -> None:
-        row = layout.row(align=True)
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
         row.prop(item, "name", text="", emboss=False, icon="ACTION")
         frames = row.row(align=True)
         frames.alignment = "RIGHT"

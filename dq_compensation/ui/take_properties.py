@@ -104,7 +104,7 @@ class DQCompensationTake(PropertyGroup):
 
 
 class DQCompensationPlayback(PropertyGroup):
-    """How an armature plays its takes."""
+    """The playback of an armature's takes."""
 
     playing: BoolProperty(
         name="Play Take",

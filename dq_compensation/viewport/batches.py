@@ -38,7 +38,7 @@ from .take_tables import InstanceGroup
 _KEPT = 3
 
 Problem = Callable[[Member, PoseError | None], None]
-"""Is told of each member whether its pose is shown."""
+"""Called with each member and whether its pose is shown."""
 
 
 class Batch:
@@ -64,7 +64,7 @@ class Batch:
 
     @property
     def layout(self) -> PosePaletteLayout:
-        """What it reads of a pose."""
+        """The layout of the pose palette that it reads."""
         return wanted_layout(self.deformation)
 
     def follow(self, group: InstanceGroup) -> None:
@@ -101,7 +101,7 @@ class Batch:
             self._inputs = inputs
 
     def placements(self) -> GPUTexture:
-        """Where the members are in the world."""
+        """The places of the members in the world."""
         matrices = np.array([member.obj.matrix_world for member in self.members], np.float32)
         placed = matrices.tobytes()
         if self._placements is None or placed != self._placed:
@@ -278,7 +278,7 @@ class Batches:
                 continue
             try:
                 member = member_of(obj, binding, depsgraph, self._places)
-            except Exception:  # noqa: BLE001 - it comes again when it is drawn alone, and is told
+            except Exception:  # noqa: BLE001 - drawn alone, it fails again and is reported
                 alone.append(obj)
             else:
                 (following if member.playing is None else playing).append(member)

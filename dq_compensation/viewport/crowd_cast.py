@@ -68,7 +68,7 @@ class CastGroup:
 
     @cached_property
     def takes(self) -> tuple[Take, ...]:
-        """What its figures play."""
+        """The takes that its figures play."""
         programs = [entry.program for entry in self.entries]
         every = [take for program in programs for take in (program.first, program.second)]
         return tuple(dict.fromkeys(take for take in every if take is not None))

@@ -91,7 +91,7 @@ def _without_broken(
     update: Callable[[CrowdStage, Sequence[_Drawn]], object],
     error: Exception,
 ) -> list[_Drawn]:
-    """The crowds that can be drawn; those that cannot are told.
+    """The crowds that can be drawn; those that cannot are reported.
 
     Each is tried alone. Where all of them can, they are too many together.
     """

@@ -130,7 +130,7 @@ class CrowdMesh:
         return True
 
     def layout(self, *, linear: bool) -> PosePaletteLayout:
-        """What it reads of a pose.
+        """The layout of the pose palette that it reads.
 
         Args:
             linear: whether some figures are skinned by LINEAR.

@@ -35,7 +35,7 @@ class ShownCrowd:
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """What one region sees.
+    """The figures that one region sees.
 
     Attributes:
         seen: numbers of instances, rising: those that are drawn.
@@ -51,7 +51,7 @@ class Sight:
 
 @dataclass(frozen=True, eq=False)
 class EntryBounds:
-    """Where figures of an entry are.
+    """The bounds of the figures of an entry.
 
     Attributes:
         to_character: shape (4, 4), from armature space to that of the character.
@@ -64,7 +64,7 @@ class EntryBounds:
 
 
 class CrowdSight:
-    """Where the figures of a cast are, and at which frame each was skinned.
+    """The places of the figures of a cast, and the frame at which each was skinned.
 
     Attributes:
         places: shape (I, 4, 4), from the space of the character to the world.
@@ -111,7 +111,7 @@ class CrowdSight:
         frame: float,
         fps: float,
     ) -> Sight:
-        """What a region sees.
+        """The figures that a region sees.
 
         Args:
             bounds: of each entry of each group.

@@ -45,6 +45,6 @@ class InstanceList:
         self._texture = texture_from_array(numbers.astype(np.float32), 1)
 
     def part(self, first: int, count: int) -> ListPart:
-        """What it has of the instances from `first` on, so many of them."""
+        """Its part of the instances from `first` on, so many of them."""
         start, end = np.searchsorted(self.numbers, (first, first + count)).tolist()
         return ListPart(self._texture, start, end - start, first)

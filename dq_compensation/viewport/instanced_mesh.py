@@ -55,7 +55,7 @@ _MAX_TEXTURE_ROWS = 16_384
 
 
 def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
-    """How many instances of a mesh the textures hold.
+    """The number of instances of a mesh that the textures hold.
 
     Args:
         group_count: of its normal groups.
@@ -67,7 +67,7 @@ def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
 
 
 def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
-    """What a deformation reads of the rows of a pose that has no scale."""
+    """The layout of the pose palette that a deformation reads where no bone is scaled."""
     blended = deformation.blend is not None
     layout = replace(pose_palette_layout(kernel_of(deformation), scaled=blended), limb=False)
     # Points are moved by dual quaternions, where there are no matrices, to pose joints.

@@ -20,7 +20,7 @@ from .textures import texture_from_array
 
 
 def placements_texture(matrices: NDArray[np.floating]) -> GPUTexture:
-    """Where instances are, for `draw_instances`: shape (I, 4, 4), object to world."""
+    """The places of instances for `draw_instances`: shape (I, 4, 4), object to world."""
     return texture_from_array(np.asarray(matrices)[:, :3].reshape(-1, 4), 4)
 
 

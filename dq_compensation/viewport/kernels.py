@@ -10,7 +10,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..core.swing_joints import SWINGS, SwingJoints
 
 Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]
-"""What skins the vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
+"""The ways to skin vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PosePaletteLayout:
 
     @property
     def places(self) -> dict[str, str]:
-        """Where the parts of a bone are that shaders find by name; the rotation is first."""
+        """The places of the parts of a bone that shaders find by name; the rotation is first."""
         places = {"PALETTE_STRIDE": str(self.stride)}
         if self.dual:
             places["PALETTE_DUAL"] = str(int(self.rotation))
@@ -60,7 +60,7 @@ JOINTS_LAYOUT = PosePaletteLayout(joints=True)
 
 @dataclass(frozen=True)
 class KernelTraits:
-    """How a kernel is compiled, and what it reads beside rest positions and influences.
+    """The source of a kernel, and its input beside rest positions and influences.
 
     Attributes:
         source: its file, without the suffix.

@@ -101,7 +101,7 @@ class Places:
 def member_of(
     obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph, places: Places
 ) -> Member:
-    """What an object brings along for the state that a depsgraph is in.
+    """The member that an object is in the state of a depsgraph.
 
     Args:
         obj: the original object, which is bound.

@@ -1,4 +1,4 @@
-"""What instances play, and when: one by one, or as arrays of many."""
+"""Keeps what instances play, and when: one by one, or as arrays of many."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Playing:
 
     @property
     def timings(self) -> tuple[TakeTiming, ...]:
-        """Of one take or two."""
+        """The timings of one take or two."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
     @property
     def takes(self) -> tuple[Take, ...]:
-        """One or two."""
+        """The takes, one or two."""
         return tuple(timing.take for timing in self.timings)
 
     def value_mesh(self, mesh_name: str) -> str:
@@ -85,13 +85,13 @@ class Timings:
 
     @classmethod
     def none(cls, count: int) -> Timings:
-        """Of instances that play no such take."""
+        """The timings of instances that play no such take."""
         zeros = np.zeros(count)
         return cls(np.full(count, -1), zeros, zeros, zeros, np.zeros(count, np.bool_))
 
     @classmethod
     def joined(cls, timings: Sequence[Timings]) -> Timings:
-        """Those of several, one after the other."""
+        """The timings of several characters, one after the other."""
         return cls(
             np.concatenate([each.takes for each in timings]),
             np.concatenate([each.phases for each in timings]),
@@ -124,7 +124,7 @@ class Instances:
 
     @classmethod
     def of(cls, playings: Sequence[Playing]) -> Instances:
-        """Of instances one by one."""
+        """The arrays of instances given one by one."""
         takes = tuple(dict.fromkeys(take for each in playings for take in each.takes))
         place = {take: number for number, take in enumerate(takes)}
 

@@ -56,7 +56,7 @@ def studio_lights(
 def surface_materials(
     obj: bpy.types.Object, shading: bpy.types.View3DShading, alpha: float
 ) -> list[SurfaceMaterial]:
-    """How each material slot of an object looks, by the viewport's Color setting.
+    """The look of each material slot of an object, by the viewport's Color setting.
 
     Args:
         obj: the evaluated object.

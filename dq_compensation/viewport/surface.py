@@ -43,7 +43,7 @@ class StudioLight:
 
 @dataclass(frozen=True)
 class SurfaceMaterial:
-    """How the triangles of one material slot look.
+    """The look of the triangles of one material slot.
 
     Attributes:
         colour: (r, g, b, a), linear; a is what blending uses (X-ray).

@@ -16,7 +16,7 @@ from .played_takes import Instances, Timings
 
 INSTANCE_STRIDE, BONE_STRIDE = 5, 8
 MAX_INSTANCES = 65_535
-"""What one dimension of a dispatch may count to on every driver."""
+"""The largest count of one dimension of a dispatch on every driver."""
 _REPEATS, _BY_DUAL_QUATERNIONS = 1, 2
 # Axes at rest that are off the length 1, or off right angles, by more than rounding.
 _NOT_UNIT = 1e-3
@@ -91,7 +91,7 @@ class TakeTables:
         return 3 if self.scaled else 2
 
     def groups(self, counts: Sequence[int]) -> tuple[InstanceGroup, ...]:
-        """Where the instances of each character are, so many of each.
+        """The groups of instances, one for each character, with so many of each.
 
         Raises:
             ValueError: there are more than a dispatch or the textures can count.

@@ -1,4 +1,4 @@
-"""What a deformation knows of each vertex, as textures."""
+"""Keeps what a deformation knows of each vertex, as textures."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake import baking
+from dq_compensation.bake import frame_baking
 from dq_compensation.bake.acting_keys import played_keys
 from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.errors import UserError
@@ -140,13 +140,13 @@ def test_a_bake_that_fails_leaves_nothing_in_the_action(
         return [*kinds, len(getattr(action, "slots", ())), tuple(action.frame_range)]
 
     before = state()
-    written = baking.write
+    written = frame_baking.write
 
     def write_and_fail(*args: Any, **options: Any) -> None:
         written(*args, **options)
         raise UserError("The disk is full.")
 
-    monkeypatch.setattr(baking, "write", write_and_fail)
+    monkeypatch.setattr(frame_baking, "write", write_and_fail)
     with pytest.raises(RuntimeError, match="The disk is full"):
         bpy.ops.dqc.bake_range(first=1, last=20, onto="COPY")
     assert state() == before

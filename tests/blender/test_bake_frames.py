@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import baking
+from dq_compensation.bake import frame_baking
 from dq_compensation.bake.bake_reports import RangeReport, last_report
-from dq_compensation.bake.baking import RangeOptions, bake_range
+from dq_compensation.bake.frame_baking import RangeOptions, bake_range
 from dq_compensation.bake.frames import frames_of_range
 from dq_compensation.bake.key_names import frame_names, keys_of_pattern
 from dq_compensation.bake.key_reduction import kept_frames
@@ -366,8 +366,8 @@ def test_much_memory_is_asked_for_first(
     moving_grid: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = datablocks()
-    monkeypatch.setattr(baking, "MUCH_MEMORY", 1000.0)
-    with pytest.raises(RuntimeError, match="8 frames need about 0 MB of memory"):
+    monkeypatch.setattr(frame_baking, "MUCH_MEMORY", 1000.0)
+    with pytest.raises(RuntimeError, match=r"8 frames need about \d+ KB of memory"):
         bpy.ops.dqc.bake_range()
     assert datablocks() == before
     assert bpy.ops.dqc.bake_range(much_memory=True) == {"FINISHED"}

@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from dq_compensation import api
-from dq_compensation.bake.baking import bake_current_pose
+from dq_compensation.bake.frame_baking import bake_current_pose
 from dq_compensation.bake.pose_key import bake_pose
 from dq_compensation.errors import UserError
 from dq_compensation.scene.setup import armature_modifier

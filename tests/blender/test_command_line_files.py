@@ -310,7 +310,7 @@ def test_a_factor_that_is_animated_is_not_replaced_without_a_word(
     limb.keyframe_insert("dq_compensation.factor", frame=1)
     bpy.ops.wm.save_mainfile()
     options = ("evaluate", "--file", limb_file, "--factor", "0.5", "--output")
-    outcome = command(*options, tmp_path / "limb.npz")
+    outcome = command(*options, tmp_path / "limb.pc2")
     assert outcome.code == 4
     assert "The factor of Limb is animated" in outcome.error
     assert command(*options, tmp_path / "limb.npy").code == 0

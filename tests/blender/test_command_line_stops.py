@@ -22,7 +22,6 @@ from tests.blender.command_runs import CommandLine, save_limb
     [
         (signal.SIGINT, ("bake", "frames", "--output", "out.blend")),
         (signal.SIGINT, ("bake", "cache", "--output", "out.pc2")),
-        (signal.SIGINT, ("evaluate", "--output", "out.npz")),
         (signal.SIGTERM, ("evaluate", "--output", "out.npy")),
     ],
 )

@@ -27,6 +27,7 @@ from tests.blender.example_scenes import (
     add_example,
     add_examples,
     bulged,
+    flexing,
     largest,
     settings_for,
     size_of,
@@ -57,10 +58,8 @@ def test_between_poses_the_surface_goes_smoothly_and_never_beyond_the_examples(
     addon: None, human: Human
 ) -> None:
     bone = ELBOW["default"]
-    settings_for(human, "SPHERICAL_JOINT")
-    turn(human, bone, 100.0)
-    wanted, plain = bulged(human, bone)
-    add_example(human, bone, "flexed", wanted)
+    wanted = flexing(human)
+    plain = api.evaluate(human.mesh_object, method="SPHERICAL_JOINT")
     most = largest(wanted, plain)
     heights: list[float] = []
     for degrees in np.linspace(0.0, 180.0, 13):
@@ -89,10 +88,7 @@ def test_examples_that_have_lost_their_bone_or_key_say_so_and_the_rest_acts(
     addon: None, human: Human
 ) -> None:
     bone = ELBOW["default"]
-    settings_for(human, "SPHERICAL_JOINT")
-    turn(human, bone, 100.0)
-    wanted, _ = bulged(human, bone)
-    add_example(human, bone, "flexed", wanted)
+    wanted = flexing(human)
     turn(human, bone, 50.0)
     half, _ = bulged(human, bone, 0.005)
     add_example(human, bone, "half", half)
@@ -114,10 +110,7 @@ def _problems(human: Human) -> Sequence[str]:
 
 def test_a_second_example_of_a_bone_begins_with_the_current_look(addon: None, human: Human) -> None:
     bone, obj = ELBOW["default"], human.mesh_object
-    settings_for(human, "SPHERICAL_JOINT")
-    turn(human, bone, 100.0)
-    wanted, _ = bulged(human, bone)
-    add_example(human, bone, "flexed", wanted)
+    wanted = flexing(human)
     turn(human, bone, 60.0)
     look = api.evaluate(obj)
     authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get(), "half")
@@ -165,11 +158,9 @@ def test_other_keys_and_examples_of_other_bones_go_on_acting(addon: None, human:
 
 
 def test_a_removed_example_takes_its_key_along(addon: None, human: Human) -> None:
-    bone, obj = ELBOW["default"], human.mesh_object
-    settings_for(human, "SPHERICAL_JOINT")
-    turn(human, bone, 100.0)
-    wanted, plain = bulged(human, bone)
-    add_example(human, bone, "flexed", wanted)
+    obj = human.mesh_object
+    flexing(human)
+    plain = api.evaluate(human.mesh_object, method="SPHERICAL_JOINT")
     assert authoring.remove_example(obj, 0) == "flexed"
     assert len(obj.dq_compensation.examples) == len(obj.dq_compensation.example_bones) == 0
     assert [key.name for key in obj.data.shape_keys.key_blocks] == ["Basis"]
@@ -180,10 +171,7 @@ def test_go_to_pose_brings_the_example_back_whatever_the_parents_do(
     addon: None, human: Human
 ) -> None:
     bone, obj = ELBOW["default"], human.mesh_object
-    settings_for(human, "SPHERICAL_JOINT")
-    turn(human, bone, 100.0)
-    wanted, _ = bulged(human, bone)
-    add_example(human, bone, "flexed", wanted)
+    flexing(human)
     turn(human, bone, 13.0, "Z")
     human.armature_object.pose.bones[bone].location = (0.01, 0.0, 0.0)
     turn(human, "upperarm01.L", 60.0, "Z")

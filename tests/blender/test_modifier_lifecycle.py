@@ -269,12 +269,17 @@ def test_a_copied_character_gets_its_own_palette() -> None:
     assert is_right(obj)
 
 
-def test_saved_and_opened_again(tmp_path: Path) -> None:
-    obj, armature = character()
-    enable(obj)
-    path = str(tmp_path / "character.blend")
+def saved(folder: Path) -> str:
+    """Save the current file, and leave it for an empty one; the path."""
+    path = str(folder / "character.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.read_homefile(use_empty=True)
+    return path
+
+
+def test_saved_and_opened_again(tmp_path: Path) -> None:
+    enable(character()[0])
+    path = saved(tmp_path)
     bpy.ops.wm.open_mainfile(filepath=path)
     obj, armature = bpy.data.objects["Body"], bpy.data.objects["Rig"]
     assert not changed_parts(obj, COMPENSATED)
@@ -283,11 +288,8 @@ def test_saved_and_opened_again(tmp_path: Path) -> None:
 
 
 def test_appended_to_another_file(tmp_path: Path) -> None:
-    obj, _armature = character()
-    enable(obj)
-    path = str(tmp_path / "character.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.read_homefile(use_empty=True)
+    enable(character()[0])
+    path = saved(tmp_path)
     with bpy.data.libraries.load(path, link=False) as (_there, here):
         here.objects = ["Body"]
     for name in ("Body", "Rig"):
@@ -307,9 +309,7 @@ def test_linked_from_another_file_and_instanced(tmp_path: Path) -> None:
     for each in (obj, armature):
         collection.objects.link(each)
     bpy.context.scene.collection.children.link(collection)
-    path = str(tmp_path / "character.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.read_homefile(use_empty=True)
+    path = saved(tmp_path)
     with bpy.data.libraries.load(path, link=True) as (_there, here):
         here.collections = ["Character"]
     instance = bpy.data.objects.new("Instance", None)
@@ -335,9 +335,7 @@ def test_a_library_override_can_be_posed(tmp_path: Path) -> None:
         bpy.context.scene.collection.objects.unlink(each)
         collection.objects.link(each)
     bpy.context.scene.collection.children.link(collection)
-    path = str(tmp_path / "character.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.read_homefile(use_empty=True)
+    path = saved(tmp_path)
     with bpy.data.libraries.load(path, link=True) as (_there, here):
         here.collections = ["Character"]
     linked = bpy.data.collections["Character"]

@@ -226,16 +226,6 @@ def test_a_baked_crowd_has_all_its_figures() -> None:
     assert printed.splitlines()[-1] == f"{names['baked'].name} has 5 figures"
 
 
-def test_merged_chunks_are_what_one_machine_writes(saved: Path) -> None:
-    run("Caches and takes")
-    names, _ = run("A long range on several machines")
-    whole, merged = saved.parent / "human.pc2", saved.parent / "human_merged.pc2"
-    assert merged.read_bytes() == whole.read_bytes()
-    wanted = of_cache(whole)
-    for frame, shape in by_armature(names["human"]).items():
-        assert np.abs(wanted[frame - 1] - shape).max() <= 1e-5
-
-
 @pytest.mark.usefixtures("saved")
 def test_progress_rises_to_the_end() -> None:
     _, printed = run("Progress, and stopping")

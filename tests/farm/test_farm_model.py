@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from farm_model import Task, chunked_seconds, most_workers, plan
+from farm_model import Task, most_workers, plan
 
 # 10 s of a core and 50 MB for each file.
 TASK = Task("bake", 10.0, 50e6, 400e6)
@@ -35,10 +35,3 @@ def test_more_workers_than_files_do_not_help() -> None:
 def test_the_disk_feeds_as_many_workers_as_it_has_bytes_for() -> None:
     # One worker moves 5 MB per second.
     assert most_workers(TASK, 100e6) == pytest.approx(20.0)
-
-
-def test_chunks_pay_their_start_each() -> None:
-    # 5 chunks of 3 s + 50 frames of 0.1 s, 2 s for the last task: 5 rounds, 3 rounds, 1 round.
-    for workers, seconds in ((1, 42.0), (2, 26.0), (9, 10.0)):
-        found = chunked_seconds(3.0, 0.1, 2.0, 250, 50, workers)
-        assert found == pytest.approx(seconds)

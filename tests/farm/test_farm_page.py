@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -50,22 +49,6 @@ def test_xargs_does_all_files_and_tells_the_one_that_fails(
     assert cache.stat().st_size == 32 + FRAMES * 800 * 12
 
 
-def test_chunks_by_xargs_are_all_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program, record = tmp_path / "blender", tmp_path / "record.txt"
-    program.write_text(f'#!/bin/sh\necho "$@" >> {record}\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    run = shell(block("sh", "merge"), tmp_path)
-    assert run.returncode == 0, run.stderr
-    *chunks, merge = record.read_text().splitlines()
-    evaluate = "--command dq_compensation evaluate --file hero.blend --frames"
-    assert sorted(chunks) == [
-        f"{evaluate} 1-125 --output chunks/1.npz --skip-done",
-        f"{evaluate} 126-250 --output chunks/126.npz --skip-done",
-    ]
-    assert merge.endswith("merge chunks/*.npz --frames 1-250 --output hero.pc2")
-
-
 def test_make_does_what_is_older_than_its_file(tmp_path: Path) -> None:
     (tmp_path / "shots").mkdir()
     (tmp_path / "Makefile").write_text(block("make", "baked"))
@@ -91,5 +74,5 @@ def test_jobs_have_the_parameters_of_their_templates() -> None:
 
 def test_commands_of_the_page_exist() -> None:
     typed = set(re.findall(r"--command dq_compensation(?: \\\n)?\s+((?:bake )?[a-z]+)", PAGE))
-    assert typed >= {"bake cache", "evaluate", "merge"}
+    assert typed >= {"bake cache"}
     assert typed <= {command.name for command in COMMANDS}

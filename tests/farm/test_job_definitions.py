@@ -17,31 +17,31 @@ from dq_compensation.command_line.options import METHODS
 from environments import PROJECT
 from tests.farm.openjd_runs import TEMPLATES, openjd, recorded_tasks, run_job
 
-FLAMENCO = PROJECT / "farm" / "flamenco"
+JOB_TYPE = PROJECT / "farm" / "flamenco" / "dq_compensation_files.js"
 MANAGER = Path(__file__).with_name("flamenco_manager.js")
 
 
-def engine_with(script: str) -> MiniRacer:
-    engine = MiniRacer()
-    engine.eval(MANAGER.read_text(encoding="utf-8"))
-    engine.eval((FLAMENCO / script).read_text(encoding="utf-8"))
-    return engine
+def engine() -> MiniRacer:
+    """A JavaScript engine that has read Flamenco's functions and the job type."""
+    found = MiniRacer()
+    for script in (MANAGER, JOB_TYPE):
+        found.eval(script.read_text(encoding="utf-8"))
+    return found
 
 
-def job_settings(engine: MiniRacer) -> dict[str, dict[str, Any]]:
+def job_settings() -> dict[str, dict[str, Any]]:
     """The settings of the job type, by name."""
-    job_type = json.loads(engine.eval("JSON.stringify(JOB_TYPE)"))
+    job_type = json.loads(engine().eval("JSON.stringify(JOB_TYPE)"))
     return {setting["key"]: setting for setting in job_type["settings"]}
 
 
-def flamenco_tasks(script: str, **settings: Any) -> list[dict[str, Any]]:
+def flamenco_tasks(**settings: Any) -> list[dict[str, Any]]:
     """The tasks that Flamenco makes, with the defaults of the job type for other settings."""
-    engine = engine_with(script)
-    known = {name: setting.get("default", "") for name, setting in job_settings(engine).items()}
+    known = {name: setting.get("default", "") for name, setting in job_settings().items()}
     assert set(settings) <= set(known)
-    # What Flamenco's add-on evaluates in Blender: absolute paths.
-    paths = {f"{name}_path": settings.get(name, "") for name in ("output", "chunks")}
-    return json.loads(engine.eval(f"compiledTasks({json.dumps(known | settings | paths)})"))
+    # Flamenco's add-on evaluates an absolute path in Blender.
+    known |= settings | {"output_path": settings.get("output", "")}
+    return json.loads(engine().eval(f"compiledTasks({json.dumps(known)})"))
 
 
 def given_to_blender(tasks: list[dict[str, Any]]) -> list[list[str]]:
@@ -60,7 +60,7 @@ def test_templates_are_valid(path: Path) -> None:
 def test_both_engines_offer_the_same_choices() -> None:
     template = yaml.safe_load((TEMPLATES / "files.yaml").read_text(encoding="utf-8"))
     parameters = {each["name"]: each for each in template["parameterDefinitions"]}
-    settings = job_settings(engine_with("dq_compensation_files.js"))
+    settings = job_settings()
     for name in ("Command", "Method"):
         assert settings[name.lower()]["choices"] == parameters[name]["allowedValues"]
     assert parameters["Method"]["allowedValues"] == ["", *METHODS]
@@ -73,19 +73,16 @@ def test_flamencos_add_on_can_evaluate_the_automatic_settings(tmp_path: Path) ->
         (tmp_path / name).touch()
     bpy.ops.wm.read_factory_settings(use_empty=True)
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "open.blend"))
-    chosen = SimpleNamespace(folder="//", pattern="[ab].blend", output="//out", chunks="//parts")
+    chosen = SimpleNamespace(folder="//", pattern="[ab].blend", output="//out")
     names = {"bpy": bpy, "C": bpy.context, "Path": Path, "settings": chosen}
     found = {
         name: eval(setting["eval"], dict(names))
-        for script in ("dq_compensation_files.js", "dq_compensation_frames.js")
-        for name, setting in job_settings(engine_with(script)).items()
+        for name, setting in job_settings().items()
         if "eval" in setting
     }
     assert found == {
         "files": f"{tmp_path / 'a.blend'};{tmp_path / 'b.blend'}",
-        "frames": "1-250",
         "output_path": str(tmp_path / "out"),
-        "chunks_path": str(tmp_path / "parts"),
     }
 
 
@@ -93,9 +90,7 @@ def test_each_file_is_a_task(tmp_path: Path) -> None:
     files = ["/shots/a.blend", "/shots/two words.blend"]
     tasks = recorded_tasks("files.yaml", {"Files": files}, tmp_path)
     assert tasks == [["--command", "dq_compensation", "check", "--file", file] for file in files]
-    assert (
-        given_to_blender(flamenco_tasks("dq_compensation_files.js", files=";".join(files))) == tasks
-    )
+    assert given_to_blender(flamenco_tasks(files=";".join(files))) == tasks
 
 
 def test_both_engines_pass_on_all_options_of_files(tmp_path: Path) -> None:
@@ -114,7 +109,6 @@ def test_both_engines_pass_on_all_options_of_files(tmp_path: Path) -> None:
     expected = [word.replace("_", " ") for word in words.split()]
     assert tasks[1] == ["--command", "dq_compensation", *expected]
     compiled = flamenco_tasks(
-        "dq_compensation_files.js",
         files=";".join(files),
         command="bake frames",
         objects="Body*, Left Hand",
@@ -126,39 +120,6 @@ def test_both_engines_pass_on_all_options_of_files(tmp_path: Path) -> None:
     assert [task["name"] for task in compiled] == ["a", "b"]
 
 
-@pytest.mark.parametrize("output", ["/out/hero.pc2", "/out/hero.blend"])
-def test_both_engines_make_the_same_chunks(tmp_path: Path, output: str) -> None:
-    parameters = {
-        "File": "/shots/hero.blend",
-        "Objects": ["Body"],
-        "FirstFrame": 1,
-        "LastFrame": 10,
-        "ChunkSize": 3,
-        "Chunks": "/chunks",
-        "Output": output,
-        "Tolerance": 0.5,
-    }
-    tasks = recorded_tasks("frames.yaml", parameters, tmp_path)
-    frames = [next(word for word in task if word.startswith("--frames=")) for task in tasks]
-    assert frames == [f"--frames={each}" for each in ("1-3", "4-6", "7-9", "10-10", "1-10")]
-    chunks = [task[task.index("--output") + 1] for task in tasks[:-1]]
-    assert [word for word in tasks[-1] if word.endswith(".npz")] == chunks
-    compiled = flamenco_tasks(
-        "dq_compensation_frames.js",
-        blendfile="/shots/hero.blend",
-        objects="Body",
-        frames="1-10",
-        chunk_size=3,
-        chunks="/chunks",
-        output=output,
-        tolerance=0.5,
-    )
-    assert given_to_blender(compiled) == tasks
-    assert [task["dependencies"] for task in compiled[:-1]] == [[]] * 4
-    assert compiled[-1]["dependencies"] == [task["name"] for task in compiled[:-1]]
-    assert {task["type"] for task in compiled} == {"blender"}
-
-
 def test_two_files_with_one_output_are_refused(tmp_path: Path) -> None:
     files = ["/a/hero.blend", "/b/hero.blend"]
     sentence = "Two files have the name hero.blend, and would have one output"
@@ -166,20 +127,12 @@ def test_two_files_with_one_output_are_refused(tmp_path: Path) -> None:
     assert run.returncode != 0
     assert sentence in run.stdout
     with pytest.raises(JSEvalException, match=sentence):
-        flamenco_tasks("dq_compensation_files.js", files=";".join(files), output="/out")
+        flamenco_tasks(files=";".join(files), output="/out")
     # Without an output they are two files to check.
-    assert len(flamenco_tasks("dq_compensation_files.js", files=";".join(files))) == 2
+    assert len(flamenco_tasks(files=";".join(files))) == 2
     assert len(recorded_tasks("files.yaml", {"Files": files}, tmp_path)) == 2
-
-
-@pytest.mark.parametrize("frames", ["1-10,20-30", "10-1", "all"])
-def test_flamenco_takes_one_range_of_frames(frames: str) -> None:
-    with pytest.raises(JSEvalException, match="are not one range"):
-        flamenco_tasks(
-            "dq_compensation_frames.js", blendfile="/a.blend", frames=frames, output="/a.pc2"
-        )
 
 
 def test_flamenco_without_files_says_where_it_looked() -> None:
     with pytest.raises(JSEvalException, match=r"No file of /shots fits \*\.blend"):
-        flamenco_tasks("dq_compensation_files.js", files="", folder="/shots")
+        flamenco_tasks(files="", folder="/shots")

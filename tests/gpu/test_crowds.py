@@ -17,7 +17,7 @@ from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.core.crowds import program_times
+from dq_compensation.core.crowds import Program, program_times
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
@@ -55,6 +55,11 @@ from tests.limb import build_bendy_limb, build_limb, pose_limb
 TOLERANCE = 1e-4
 # Clip space is 40 m wide and deep about the origin, seen along -Z.
 TO_CLIP = np.diag([0.05, 0.05, -0.05, 1.0])
+
+
+def program_of(role: crowd_roles.Role) -> Program:
+    """What a role plays, as its takes were cached."""
+    return Program(role.first, role.second, role.fade_frames)
 
 
 class Scene:
@@ -121,7 +126,7 @@ class Scene:
         """The vertices of all figures, object space, shape (I, n, 3)."""
         state, binding = self.state(), self.binding
         figures, role = state.figures, state.roles[0]
-        program = crowd_roles.program_of(role)
+        program = program_of(role)
         render = bpy.context.scene.render
         times = program_times(
             figures.phases,
@@ -197,7 +202,7 @@ def test_example_poses_act_on_figures(
 
     scene = Scene(monkeypatch, build)
     state, binding, settings = scene.state(), scene.binding, Settings.of(scene.obj)
-    program = crowd_roles.program_of(state.roles[0])
+    program = program_of(state.roles[0])
     scene.frame = 8.3
     (drawn,) = scene.draw()
     positions = np.concatenate([part.read_positions() for part, _ in drawn.parts])
@@ -488,7 +493,7 @@ def test_shape_keys_follow_the_take_or_the_object(
     scene.takes["Walk"] = replace(scene.takes["Walk"], values=values)
     settings_of(scene.obj).method = "LINEAR"
     state, binding = scene.state(), scene.binding
-    program = crowd_roles.program_of(state.roles[0])
+    program = program_of(state.roles[0])
     assert binding.shape_keys is not None
     for frown in (0.0, 0.8):
         scene.obj.data.shape_keys.key_blocks["Frown"].value = frown
@@ -595,7 +600,7 @@ def draw_one_by_one(scene: Scene, shading: Any) -> None:
     deformation = binding.deformation(Settings.of(scene.obj))
     crowd, obj = (np.array(each.matrix_world) for each in (scene.empty, scene.obj))
     looks = surface_materials(scene.obj, shading, 1.0)
-    poses = crowd_roles.program_of(role).poses(times)
+    poses = program_of(role).poses(times)
     for pose, place in zip(poses, figures.places, strict=True):
         palette.update(Pose.from_matrices(pose, binding.skeleton))
         deformed.deform(deformation, palette, binding.object_to_armature)

@@ -7,9 +7,7 @@ folder, and saves no preferences.
 """
 
 import json
-import os
 import sys
-import traceback
 from pathlib import Path
 
 import bpy
@@ -19,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from extension_lifecycle import arm
 
 from blender_stand_in import extension_command, extension_commands
+from leaving import run_and_leave
 
 INSTALL = ("install-file", "--repo", "user_default")
 COMMANDS = {
@@ -49,13 +48,4 @@ def main(archive: str, report_path: str) -> None:
 
 
 if __name__ == "__main__":
-    exit_code = 1
-    try:
-        main(*sys.argv[1:])
-        exit_code = 0
-    except Exception:  # noqa: BLE001 - the process ends without Python's own last words
-        traceback.print_exc()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # bpy 4.5 can hang for ever while Python shuts down.
-    os._exit(exit_code)
+    run_and_leave(lambda: main(*sys.argv[1:]))

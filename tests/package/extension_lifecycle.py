@@ -6,13 +6,16 @@ A program for a Blender of its own, with `BLENDER_USER_RESOURCES` pointing to an
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import bpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from leaving import run_and_leave
 
 ADD, REMOVE = "draw_handler_add", "draw_handler_remove"
 MODULE = "bl_ext.user_default.dq_compensation"
@@ -229,15 +232,4 @@ def main(archive: str, report_path: str) -> None:
 
 
 if __name__ == "__main__":
-    exit_code = 1
-    try:
-        main(*sys.argv[1:])
-        exit_code = 0
-    except Exception:  # noqa: BLE001 - the process ends without Python's own last words
-        import traceback
-
-        traceback.print_exc()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # bpy 4.5 can hang for ever while Python shuts down.
-    os._exit(exit_code)
+    run_and_leave(lambda: main(*sys.argv[1:]))

@@ -11,7 +11,6 @@ from unittest import mock
 
 import bpy
 
-from dq_compensation import api
 from dq_compensation.scene.crowd_settings import crowd_of
 from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.take_settings import takes_of
@@ -133,20 +132,6 @@ def _bake_cache(rng: Random) -> str | None:
 
 
 _RANGE: dict[str, Any] = {"first": (1,), "last": (3,)}
-
-
-def chunks(rng: Random) -> str | None:
-    """Compute frames in two chunks and merge them."""
-    obj = any_mesh(rng)
-    if obj is None:
-        return None
-    object_mode()
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder, f"{number}.npz") for number in range(2)]
-        for number, path in enumerate(paths):
-            api.write_chunk(obj, path, 2 * number + 1, 2 * number + 2)
-        api.merge_chunks(paths, Path(folder, "merged.pc2"))
-    return f"chunks of {obj.name}"
 
 
 OPERATORS: dict[str, tuple[int, Action]] = {
@@ -299,5 +284,4 @@ SETTINGS: tuple[tuple[int, Action], ...] = (
     (1, on_mesh(key_factor)),
     (2, on_rig(playback)),
     (3, on_crowd(crowd_settings)),
-    (1, chunks),
 )

@@ -11,7 +11,6 @@ from typing import Any
 
 import bpy
 
-from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.scene.crowd_settings import is_crowd
 from dq_compensation.scene.own_objects import is_hidden
@@ -20,7 +19,7 @@ from dq_compensation.session.crowd_figures import figures_of_crowd
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport.playing import playing_of, pose_at, scene_time
 from tests.blender.enabled_scenes import check, select
-from tests.soak.damage import DAMAGES, build, damaged_archive
+from tests.soak.damage import DAMAGES, build
 from tests.soak.invariants import Seen, faults
 from tests.soak.soak import errors_of_the_addon
 
@@ -45,14 +44,12 @@ def fuzz(
     """
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        path, chunk = str(Path(folder, "whole.blend")), Path(folder, "chunk.npz")
+        path = str(Path(folder, "whole.blend"))
         build(bakes=not brief)
         bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
-        api.write_chunk(bpy.data.objects["Limb"], chunk, 1, 3)
         for number in range(first, first + count):
             rng, name = Random(f"{seed} {number}"), f"Seed {seed}, case {number}"
             found += _faults_of_file(rng, path, name, _BRIEF if brief else _USES, tell)
-            found += faults_of_chunk(rng, chunk.read_bytes(), Path(folder), name)
     return found
 
 
@@ -166,16 +163,3 @@ def _each(name: str, **options: Any) -> None:
             except RuntimeError as error:
                 if "Traceback" in str(error):
                     raise
-
-
-def faults_of_chunk(rng: Random, data: bytes, folder: Path, name: str) -> list[str]:
-    """Errors but refusals of merging a file of frames that is damaged."""
-    damaged = folder / "damaged.npz"
-    damaged.write_bytes(damaged_archive(data, rng))
-    try:
-        api.merge_chunks([damaged], folder / "merged.pc2")
-    except UserError:
-        return []
-    except Exception as error:  # noqa: BLE001 - that is what is looked for
-        return [f"{name}: merging frames: {''.join(traceback.format_exception(error))}"]
-    return []

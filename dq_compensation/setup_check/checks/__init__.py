@@ -1,1 +1,1 @@
-"""The 22 checks: one file per check, what it finds and how it is fixed."""
+"""The checks: one file per check, which finds problems and fixes them."""

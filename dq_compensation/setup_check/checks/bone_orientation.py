@@ -58,7 +58,7 @@ def find(subject: Subject) -> list[Issue]:
 
 
 def limb_axes_of(subject: Subject) -> LimbAxes | None:
-    """How the bones that deform the mesh point; None without an armature."""
+    """The limb axes of the bones that deform the mesh; None without an armature."""
     if subject.skeleton is None:
         return None
     return LimbAxes.of(subject.skeleton, subject.used_bones)

@@ -24,8 +24,8 @@ from ...scene.animation_curves import (
 )
 from ...scene.attributes import read_property
 from ...wording import counted, listed
-from ..fixes.requirements import require_armature
-from ..issue import Check, Fix, FixError, Issue, Severity
+from ..fixes.requirements import require_armature, require_own_action
+from ..issue import Check, Fix, Issue, Severity
 from ..subject import Subject
 
 _NAME = "bone_scale"
@@ -237,10 +237,7 @@ def _clear_keys(subject: Subject, issue: Issue) -> str:
     ]
     actions = _actions(curves)
     for played in actions:
-        if not played.is_editable:
-            raise FixError(
-                f"The action {played.action.name} is linked from another file. Make it local first."
-            )
+        require_own_action(played.action)
     keys = 0
     for curve in curves:
         if curve.played is not None:

@@ -57,7 +57,7 @@ def find(subject: Subject) -> list[Issue]:
 
 
 def _movement_words(subject: Subject, found: Misplacement) -> str:
-    """What the fix does to the object: ``moved by 0.3 m and turned by 20 degrees``."""
+    """The change of the object by the fix: ``moved by 0.3 m and turned by 20 degrees``."""
     world = _new_world(subject, found)
     old = np.array(subject.obj.evaluated_get(subject.depsgraph).matrix_world, np.float64)
     words = []

@@ -10,7 +10,7 @@ import bpy
 
 from ...errors import BindingError
 from ...lifecycle import enabling
-from ...lifecycle.reconcile import Found, State, look
+from ...lifecycle.reconcile import Comparison, State, look
 from ...scene.bind import bind
 from ...scene.modifiers_before import modifiers_read
 from ...scene.object_settings import settings_of
@@ -39,7 +39,7 @@ def find(subject: Subject) -> list[Issue]:
     return _issues_of(obj, found)
 
 
-def _issues_of(obj: bpy.types.Object, found: Found) -> list[Issue]:
+def _issues_of(obj: bpy.types.Object, found: Comparison) -> list[Issue]:
     if found.state is State.MISSING:
         return [_modifier_missing(obj)]
     if found.state is State.PASSING:

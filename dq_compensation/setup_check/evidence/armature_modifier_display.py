@@ -152,4 +152,4 @@ DISPLAY_FIXES: dict[str, Callable[[Subject, Issue], str]] = {
     "turn_on": _turn_on,
     "preserve_volume_off": _preserve_volume_off,
 }
-"""What carries the fixes of these issues out."""
+"""The functions that carry out the fixes of these issues."""

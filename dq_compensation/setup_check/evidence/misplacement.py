@@ -20,7 +20,7 @@ _POWER_OF_TEN = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Misplacement:
-    """How a mesh object has to be moved so that its skin fits its rig.
+    """The movement of a mesh object that makes its skin fit its rig.
 
     Attributes:
         movement: in armature space.
@@ -37,7 +37,7 @@ class Misplacement:
 
     @property
     def outside_after(self) -> int:
-        """How many joints lie outside after the movement."""
+        """The number of joints that lie outside after the movement."""
         return int((~self.joints.inside(self.movement)).sum())
 
 

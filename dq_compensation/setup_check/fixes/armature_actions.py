@@ -5,8 +5,7 @@ from __future__ import annotations
 import bpy
 
 from ...scene.animation_curves import PlayedAction, played_actions, stored_actions
-from ..issue import FixError
-from .requirements import require_local
+from .requirements import require_local, require_own_action
 
 
 def objects_with(armature: bpy.types.Armature) -> list[bpy.types.Object]:
@@ -35,16 +34,8 @@ def actions_of(owners: list[bpy.types.Object]) -> list[tuple[PlayedAction, bpy.t
             found.setdefault((played.action.session_uid, played.slot_handle), (played, owner))
     names = {owner.name for owner in owners}
     for played, owner in found.values():
-        if not played.is_editable:
-            raise FixError(
-                f"The action {played.action.name} is linked from another file. Fix it there."
-            )
         others = [name for name in played.other_users(owner) if name not in names]
-        if others:
-            raise FixError(
-                f"The action {played.action.name} also moves {', '.join(others[:3])}. "
-                "Give each its own copy (the number beside the action's name)."
-            )
+        require_own_action(played.action, others)
     return list(found.values())
 
 

@@ -43,10 +43,9 @@ from .object_transforms import (
     own_scale,
     require_children_can_follow,
     require_free_scale,
-    require_own_action,
     scaled,
 )
-from .requirements import require_no_edit_mode
+from .requirements import require_no_edit_mode, require_own_action
 from .scaled_bones import (
     LENGTHS,
     MIRROR_SIGNS,
@@ -89,7 +88,7 @@ class ArmatureScalePlan:
 
     @property
     def key_count(self) -> int:
-        """How many keys are multiplied."""
+        """The number of keys that are multiplied."""
         return sum(len(curve.curve.keyframe_points) for curve, _ in self.curves)
 
     @property

@@ -22,6 +22,8 @@ _FREE_OF_OWN_AXES = frozenset({"ARMATURE", "CHILD_OF", "COPY_LOCATION", "LIMIT_D
 _ASK_FOR_THE_HEAD = frozenset(
     {"COPY_LOCATION", "DAMPED_TRACK", "LIMIT_DISTANCE", "LOCKED_TRACK", "STRETCH_TO"}
 )
+# Constraints that move the bones above theirs, too.
+_WITH_CHAINS = frozenset({"IK", "SPLINE_IK"})
 # Variables of drivers that change with the axes of a bone, in the spaces in which they do.
 _LOCATION_TYPES = frozenset({"LOC_X", "LOC_Y", "LOC_Z"})
 
@@ -59,10 +61,9 @@ def require_no_reasons(reasons: list[tuple[str, str]], what: str) -> None:
 def _own_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
     bones = armature_of(armature).bones
     for bone in bones:
-        if bone.name in names or (bone.parent is not None and bone.parent.name in names):
-            usual = bone.use_inherit_rotation and bone.use_local_location
-            if bone.parent is not None and not (usual and bone.inherit_scale == "FULL"):
-                yield bone.name, "its Relations are not the usual ones (Inherit Rotation, Scale)"
+        concerned = bone.name in names or (bone.parent is not None and bone.parent.name in names)
+        if concerned and not inherits_as_usual(bone):
+            yield bone.name, "its Relations are not the usual ones (Inherit Rotation, Scale)"
     for name in names:
         bone, pose_bone = bones[name], armature.pose.bones[name]
         if bone.bbone_segments > 1:
@@ -77,14 +78,27 @@ def _own_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[
             yield curve.bone, f"a driver moves its {curve.channel}"
 
 
-def _constraint_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+def inherits_as_usual(bone: bpy.types.Bone) -> bool:
+    """Whether a bone follows its parent, if it has one, as new bones do."""
+    usual = bone.use_inherit_rotation and bone.use_local_location
+    return bone.parent is None or (usual and bone.inherit_scale == "FULL")
+
+
+def chain_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """The bones in the chains of inverse kinematics, which run along parents, each with why."""
     for pose_bone in armature.pose.bones:
         for constraint in pose_bone.constraints:
-            if constraint.type in {"IK", "SPLINE_IK"}:
-                for bone in ik_chain(pose_bone, constraint):
+            if constraint.type in _WITH_CHAINS:
+                for bone in _ik_chain(pose_bone, constraint):
                     if bone in names:
                         yield bone, f"it is in the chain of {constraint.name} of {pose_bone.name}"
-            elif pose_bone.name in names and not _is_free_of_own_axes(constraint):
+
+
+def _constraint_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    yield from chain_reasons(armature, names)
+    for pose_bone in armature.pose.bones:
+        for constraint in pose_bone.constraints if pose_bone.name in names else ():
+            if constraint.type not in _WITH_CHAINS and not _is_free_of_own_axes(constraint):
                 yield pose_bone.name, f"its constraint {constraint.name} works along its axes"
     for owner, constraint in all_constraints():
         for target, bone, is_tied in _targets(constraint):
@@ -92,7 +106,7 @@ def _constraint_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator
                 yield bone, f"the constraint {constraint.name} of {owner} looks at its axes"
 
 
-def ik_chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
+def _ik_chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
     """The names of the bones that inverse kinematics, or Spline IK, of a bone moves."""
     links = [each.name for each in (bone, *bone.parent_recursive)]
     if constraint.type == "IK" and not constraint.use_tail:

@@ -18,7 +18,7 @@ from ...scene.animation_curves import (
 from ...scene.own_objects import is_palette
 from ...wording import listed
 from ..issue import FixError
-from .requirements import require_editable
+from .requirements import require_editable, require_own_action
 
 # Two scales that differ by less are one: what is left of a division in float32.
 SCALE_TOLERANCE = 1e-4
@@ -132,23 +132,8 @@ def require_free_scale(obj: bpy.types.Object) -> None:
             require_own_action(played.action, played.other_users(obj))
 
 
-def require_own_action(action: bpy.types.Action, other_users: list[str]) -> None:
-    """Raise unless an action can be changed without changing others than its owner.
-
-    Raises:
-        FixError: it is linked, or others play it, too.
-    """
-    if action.library is not None:
-        raise FixError(f"The action {action.name} is linked from another file. Make it local.")
-    if other_users:
-        raise FixError(
-            f"The action {action.name} is also played by {listed(other_users)}. "
-            "Make it a single-user copy first."
-        )
-
-
 def constant_scale_keys(obj: bpy.types.Object) -> int:
-    """How many keys of its own scale an object has."""
+    """The number of keys of an object's own scale."""
     return sum(
         len(curve.keyframe_points)
         for played in played_actions(obj)

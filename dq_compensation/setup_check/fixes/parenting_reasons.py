@@ -11,7 +11,7 @@ from ...scene.animation_curves import PlayedAction, bone_curves, bone_drivers
 from ...scene.armature import armature_of
 from ...scene.object_settings import settings_of
 from ...scene.setup import armature_modifier
-from .bone_dependents import all_constraints, driver_reasons, ik_chain
+from .bone_dependents import all_constraints, chain_reasons, driver_reasons, inherits_as_usual
 
 
 def parenting_reasons(
@@ -34,13 +34,13 @@ def parenting_reasons(
         for each in sorted(chain):
             if owner.pose.bones[each].constraints:
                 yield name, f"{each} has constraints"
-            elif not _inherits_as_usual(armature_of(owner).bones[each]):
+            elif not inherits_as_usual(armature_of(owner).bones[each]):
                 yield name, f"{each} inherits in another way than usual (Relations)"
         driven = {curve.bone for curve in bone_drivers(owner) if curve.channel}
         modified = {curve.bone for curve in bone_curves(played) if len(curve.curve.modifiers)}
         yield from ((name, f"a driver moves {each}") for each in sorted(chain & driven))
         yield from ((name, f"the curves of {each} have modifiers") for each in chain & modified)
-    yield from _chain_reasons(owner, set(parents))
+    yield from chain_reasons(owner, set(parents))
     yield from _reader_reasons(owner, set(moved))
     yield from _example_reasons(owner, set(parents))
 
@@ -64,21 +64,6 @@ def is_led(owner: bpy.types.Object, name: str) -> bool:
         and constraint.target is not None
         for constraint in constraints
     )
-
-
-def _inherits_as_usual(bone: bpy.types.Bone) -> bool:
-    usual = bone.use_inherit_rotation and bone.use_local_location
-    return bone.parent is None or (usual and bone.inherit_scale == "FULL")
-
-
-def _chain_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
-    """Bones in the chains of inverse kinematics, which run along parents."""
-    for pose_bone in owner.pose.bones:
-        for constraint in pose_bone.constraints:
-            if constraint.type in {"IK", "SPLINE_IK"}:
-                for each in ik_chain(pose_bone, constraint):
-                    if each in names:
-                        yield each, f"it is in the chain of {constraint.name} of {pose_bone.name}"
 
 
 def _reader_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:

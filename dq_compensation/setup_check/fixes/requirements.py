@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import bpy
 
 from ...scene.armature import armature_of
+from ...scene.linked import linked_refusal
 from ...wording import listed
 from ..issue import FixError
 from ..subject import Subject
+
+ADVICE_LINKED = "Fix it there, or make it local."
 
 
 def require_armature(subject: Subject) -> bpy.types.Object:
@@ -61,8 +66,23 @@ def require_local(owner: bpy.types.ID) -> None:
     Raises:
         FixError: it is linked, or overrides a linked one.
     """
-    if owner.library is not None or owner.override_library is not None:
-        raise FixError(f"{owner.name} is linked from another file. Fix it there, or make it local.")
+    if reason := linked_refusal(owner.name, [owner], ADVICE_LINKED, overridden=True):
+        raise FixError(reason)
+
+
+def require_own_action(action: bpy.types.Action, other_users: Sequence[str] = ()) -> None:
+    """See that an action can be changed without changing others than its owner.
+
+    Raises:
+        FixError: it is linked, or others play it, too.
+    """
+    if reason := linked_refusal(f"The action {action.name}", [action], ADVICE_LINKED):
+        raise FixError(reason)
+    if other_users:
+        raise FixError(
+            f"The action {action.name} also moves {listed(other_users)}. Give each its own copy "
+            "(the number beside the action's name)."
+        )
 
 
 def require_no_constraints(obj: bpy.types.Object) -> None:

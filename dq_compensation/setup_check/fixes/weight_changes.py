@@ -59,7 +59,7 @@ def deforming_weights(subject: Subject) -> DeformingWeights:
 
 
 def group_table_size(weights: VertexGroupWeights, group_count: int) -> int:
-    """How long a table by group must be.
+    """The length of a table by group.
 
     Weights of groups that were removed by a script can stay behind in a mesh: past the end.
     """

@@ -18,12 +18,10 @@ from ..errors import UserError
 from ..scene.key_animation import action_refusal, driven_refusal, separate_action
 from ..scene.key_writing import keys_refusal
 from ..scene.mesh import mesh_of
-from ..wording import counted
+from ..wording import sized
 from .acting_keys import acting_keys_refusal
 from .bake_reports import PoseReport, RangeReport, remember
 from .bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
-from .chunk_making import gathered_from
-from .frame_chunks import FrameChunk
 from .frames import Gathered, frames_of_range, gather, needed_bytes, verify, write
 from .key_names import frame_names, keys_of_pattern
 from .pose_key import bake_pose, pose_key_refusal
@@ -48,7 +46,7 @@ REFUSAL_MEMORY = (
 
 @dataclass(frozen=True)
 class RangeOptions:
-    """How a range of frames is baked.
+    """The options of a bake of a range of frames.
 
     Attributes:
         first, last, step: frames; the last one is always baked.
@@ -89,31 +87,21 @@ def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int
     return _COPIES_IN_MEMORY * needed_bytes(count, len(options.frames))
 
 
-def memory_size(count: float) -> str:
-    """A number of bytes, for people."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
-
-
 def bake_range(
-    objects: list[bpy.types.Object], options: RangeOptions, chunk: FrameChunk | None = None
+    objects: list[bpy.types.Object], options: RangeOptions
 ) -> Generator[Progress, None, list[RangeReport]]:
     """Bake a range of frames of several characters; see `bake_characters`.
 
     Args:
         objects: mesh objects, enabled or not.
-        chunk: the offsets of these frames (`make_chunk`), where they are computed already.
 
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
     """
     frames = options.frames
-    if chunk is not None and chunk.frames != frames:
-        raise UserError(
-            f"{chunk.name} has {_range_of(chunk.frames)}, not {_range_of(frames)}: bake its frames."
-        )
     size = memory_needed(objects, options)
     if size > MUCH_MEMORY and not options.much_memory:
-        raise UserError(REFUSAL_MEMORY.format(count=len(frames), size=memory_size(size)))
+        raise UserError(REFUSAL_MEMORY.format(count=len(frames), size=sized(size)))
     frame_names(options.pattern, frames)
     replaced = [
         keys_of_pattern(obj, options.pattern) if options.overwrite else [] for obj in objects
@@ -129,17 +117,11 @@ def bake_range(
         Source.of(obj, depsgraph, options.target, frozenset(names))
         for obj, names in zip(objects, replaced, strict=True)
     ]
-    bakes = [_range_bake(source, options, chunk) for source in sources]
+    bakes = [_range_bake(source, options) for source in sources]
     return (yield from bake_characters(bakes, options.target, options.onto, _READING))
 
 
-def _range_of(frames: tuple[int, ...]) -> str:
-    return f"{counted(len(frames), 'frame')} from {frames[0]} to {frames[-1]}"
-
-
-def _range_bake(
-    source: Source, options: RangeOptions, chunk: FrameChunk | None
-) -> CharacterBake[Gathered, RangeReport]:
+def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered, RangeReport]:
     """The steps that bake the frames of one character."""
     scene, frames = bpy.context.scene, options.frames
 
@@ -155,9 +137,7 @@ def _range_bake(
     return CharacterBake(
         source,
         len(frames),
-        partial(gather, source, scene, frames)
-        if chunk is None
-        else partial(gathered_from, chunk, source),
+        partial(gather, source, scene, frames),
         partial(
             write, pattern=options.pattern, tolerance=options.tolerance, overwrite=options.overwrite
         ),
