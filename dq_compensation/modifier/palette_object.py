@@ -20,9 +20,9 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..scene.armature import armature_of, read_skeleton
-from ..scene.bendy_segments import with_bendy_bones
-from ..scene.content import bones_digest, digest
+from ..scene.armature import armature_of
+from ..scene.binding import Binding
+from ..scene.content import digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
 from ..session.new_data import remember_new
@@ -140,6 +140,7 @@ def edition_of(palette: bpy.types.Object | None) -> str | None:
 
 def ensure_palette(
     armature: bpy.types.Object,
+    binding: Binding,
     also: frozenset[str] = frozenset(),
     whole: frozenset[str] = frozenset(),
 ) -> bpy.types.Object:
@@ -149,11 +150,11 @@ def ensure_palette(
     that were bound earlier stay right. When they have changed, everything starts anew.
 
     Args:
+        binding: of one of its meshes, as it is now: it has the bones at rest.
         also: bones to have besides those that deform.
         whole: bones to have as one straight bone, bendy or not.
     """
-    palette = find_palette(armature)
-    bones = bones_digest(armature)
+    palette, skeleton, bones = find_palette(armature), binding.skeleton, binding.structure["bones"]
     known: list[BoneGroup] = []
     if palette is None:
         palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
@@ -161,7 +162,6 @@ def ensure_palette(
         remember_new(palette)
     elif palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature):
         known = bone_groups(palette)
-    skeleton = with_bendy_bones(read_skeleton(armature), armature)
     wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
     if known and not wanted:
         return palette

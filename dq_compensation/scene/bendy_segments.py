@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, compress
 from operator import attrgetter
 from typing import Any
 
@@ -30,11 +30,9 @@ def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton
     bones = armature_of(armature).bones
     if not len(bones) or not _are_bendy(bones).any():
         return skeleton
-    indices = [
-        index
-        for index, name in enumerate(skeleton.names)
-        if bones[name].bbone_segments > 1 and bones[name].use_deform
-    ]
+    bends = _are_bendy(bones) & read_property(bones, "use_deform", np.bool_)
+    bending = frozenset(compress(bones.keys(), bends))
+    indices = [index for index, name in enumerate(skeleton.names) if name in bending]
     names = [skeleton.names[index] for index in indices]
     segments = np.array([bones[name].bbone_segments for name in names], np.int32)
     frames = _rest_segments(armature, names, segments)
@@ -102,8 +100,8 @@ def with_segments(
 def bendy_state(bones: bpy.types.ArmatureBones) -> list[Any]:
     """What shapes the bendy bones at rest, for a digest; empty without bendy bones."""
     state: list[Any] = []
-    for index in np.flatnonzero(_are_bendy(bones)).tolist() if len(bones) else ():
-        bone: Any = bones[index]
+    bone: Any  # its published type has no tuples
+    for bone in compress(bones, _are_bendy(bones)):
         state.append(_SHAPE(bone))
         state += (tuple(bone.bbone_scalein), tuple(bone.bbone_scaleout))
         for end in ("start", "end"):

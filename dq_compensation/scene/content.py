@@ -13,7 +13,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from .armature import armature_of
+from .armature import armature_of, names_of_parents
 from .attributes import read_property
 from .bendy_segments import bendy_state
 from .envelopes import envelope_state
@@ -67,10 +67,9 @@ def bones_digest(armature: bpy.types.Object) -> str:
 def digest_of_bones(armature: bpy.types.Armature) -> str:
     """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails."""
     bones = armature.bones
-    parents = [bone.parent for bone in bones]
     return digest(
         bones.keys(),
-        [parent.name if parent is not None else "" for parent in parents],
+        [name or "" for name in names_of_parents(bones)],
         read_property(bones, "use_deform", np.bool_),
         read_property(bones, "use_envelope_multiply", np.bool_),
         read_property(bones, "bbone_segments", np.int32),
