@@ -217,8 +217,11 @@ def _shares(
         none = np.zeros(0, np.intp)
         return none, none.astype(np.int32), np.zeros(0), np.ones(count)
     vertex, product = np.concatenate(vertices), np.concatenate(products)
-    pairs, pair = np.unique(np.concatenate(keys), return_inverse=True)
-    pair = pair.reshape(-1)
+    key, place = np.concatenate(keys), np.zeros(bone_count**2, np.int32)
+    place[key] = 1
+    pairs = np.flatnonzero(place)
+    place[pairs] = np.arange(len(pairs))
+    pair = place[key]
     paths = Paths.between(parents, pairs // bone_count, pairs % bone_count)
     certain = np.ones(len(pairs))
     np.multiply.at(certain, paths.pairs, confidence[paths.joints])
@@ -293,13 +296,12 @@ def _limb_lengths(
 
 def _reach(skeleton: Skeleton, parents: NDArray[np.int32]) -> NDArray[np.float64]:
     """Shape (B,), how far the farthest end of a bone behind each joint is from it."""
+    heads, tails = skeleton.heads, skeleton.tails
     reach = np.zeros(skeleton.bone_count)
     joints = bones = np.arange(skeleton.bone_count)
     while len(bones):
-        for ends in (skeleton.heads, skeleton.tails):
-            np.maximum.at(
-                reach, joints, np.linalg.norm(ends[bones] - skeleton.heads[joints], axis=1)
-            )
+        ways = (ends[bones] - heads[joints] for ends in (heads, tails))
+        np.maximum.at(reach, joints, np.maximum(*(np.linalg.norm(way, axis=1) for way in ways)))
         joints = parents[joints]
         bones, joints = bones[joints >= 0], joints[joints >= 0]
     return reach
