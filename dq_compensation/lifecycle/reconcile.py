@@ -162,11 +162,9 @@ def reconcile(
     rests = our_modifier(obj) is not None and are_bones_being_renamed(obj)
     waits = edited and (rests or (patient and is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
-    if deep:
-        bindings.discard(obj.session_uid)
     binding = None
     try:
-        binding = bindings.get(obj, depsgraph) if deep else None
+        binding = bindings.get(obj, depsgraph, edited=True) if deep else None
         found = Found(State.CURRENT) if rests else look(obj, depsgraph, binding)
         status.compared |= deep
         still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)

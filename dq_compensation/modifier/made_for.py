@@ -14,7 +14,6 @@ from typing import Any, cast
 import bpy
 import numpy as np
 
-from ..core.vectors import extent
 from ..scene.armature import object_to_armature, place_rounding, same_place
 from ..scene.binding import Binding
 from ..scene.content import Digests, digest, structure_of
@@ -78,7 +77,7 @@ def _attributes_for(
     if settings.compensates:
         found[MEASURED] = _measuring_of(settings)
         found["place"] = binding.object_to_armature.ravel().tolist()
-        found["extent"] = extent(binding.rest)
+        found["extent"] = binding.extent
     return found
 
 

@@ -41,8 +41,8 @@ from .palette_points import (
 )
 from .palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
 
-# Custom properties: of the palette object the digest and the names of its bones, and the digest of
-# what its mesh had when both were written; of its mesh the edition of its tables.
+# Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
+# the digest of what its mesh had when all were written; of its mesh the edition of its tables.
 SIGNATURE_PROPERTY = "dq_compensation_palette_state"
 NAMES_PROPERTY = "dq_compensation_palette_bones"
 MESH_PROPERTY = "dq_compensation_palette_mesh"
@@ -154,14 +154,18 @@ def ensure_palette(
         also: bones to have besides those that deform.
         whole: bones to have as one straight bone, bendy or not.
     """
-    palette, skeleton, bones = find_palette(armature), binding.skeleton, binding.structure["bones"]
+    palette, skeleton = find_palette(armature), binding.skeleton
     known: list[BoneGroup] = []
     if palette is None:
         palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
-    elif palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature):
-        known = bone_groups(palette)
+    else:
+        written, now = str(palette.get(SIGNATURE_PROPERTY)).split(), _signature(palette, binding)
+        if not set(written).isdisjoint(now) and is_intact(palette, armature):
+            known = bone_groups(palette)
+        if known and now[1] in written and now[0] not in written:
+            palette[SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
     wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
     if known and not wanted:
         return palette
@@ -180,10 +184,20 @@ def ensure_palette(
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
-    palette[SIGNATURE_PROPERTY] = bones
+    palette[SIGNATURE_PROPERTY] = " ".join(_signature(palette, binding))
     palette[MESH_PROPERTY] = _mesh_digest(palette)
     remember_names(palette)
     return palette
+
+
+def _signature(palette: bpy.types.Object, binding: Binding) -> tuple[str, str]:
+    """The digest of the bones by their names, and that by their places with those of the groups.
+
+    While an armature is in Edit Mode groups have the new names already, and bones the old ones.
+    """
+    place = {name: index for index, name in enumerate(binding.skeleton.names)}
+    bones = [place.get(name) for name, _ in bone_groups(palette)]
+    return binding.structure["bones"], digest(binding.bones_at_rest, bones)
 
 
 def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
@@ -217,7 +231,7 @@ def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
     mesh = mesh_of(palette)
     bone_rows, joints, pairs = read_counts(mesh).tolist()
     return PaletteKind(
-        bendy=len(palette_rows(palette)) + 1 < bone_rows,
+        bendy=len({name for name, _ in bone_groups(palette)}) + 1 < bone_rows,
         bones=bones,
         joints=joints > 0,
         swings=bool(swing_rows(mesh).any()),

@@ -49,7 +49,9 @@ def read_skeleton(armature: bpy.types.Object) -> Skeleton:
     order = _parents_first(parents)
     place = np.empty(len(order) + 1, np.int32)
     place[order], place[-1] = np.arange(len(order)), -1
-    kept = [-1 if is_helper_bone(bone) else above for bone, above in zip(bones, parents, strict=True)]
+    kept = [
+        -1 if is_helper_bone(bone) else above for bone, above in zip(bones, parents, strict=True)
+    ]
     rest = read_property(bones, "matrix_local", np.float32, (4, 4)).transpose(0, 2, 1)
     tails = read_property(bones, "tail_local", np.float32, (3,))
     return Skeleton(

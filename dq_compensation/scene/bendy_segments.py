@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, compress
 from operator import attrgetter
@@ -97,8 +97,12 @@ def with_segments(
     return np.concatenate((matrices, posed @ bendy.inverse_frames))
 
 
-def bendy_state(bones: bpy.types.ArmatureBones) -> list[Any]:
-    """What shapes the bendy bones at rest, for a digest; empty without bendy bones."""
+def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> list[Any]:
+    """What shapes the bendy bones at rest, for a digest; empty without bendy bones.
+
+    Args:
+        called: what bones are called in it, by their names.
+    """
     state: list[Any] = []
     bone: Any  # its published type has no tuples
     for bone in compress(bones, _are_bendy(bones)):
@@ -108,7 +112,7 @@ def bendy_state(bones: bpy.types.ArmatureBones) -> list[Any]:
             if getattr(bone, f"bbone_handle_type_{end}") != "AUTO":
                 handle = getattr(bone, f"bbone_custom_handle_{end}")
                 scales = getattr(bone, f"bbone_handle_use_scale_{end}")
-                state += (handle.name if handle is not None else "", tuple(scales))
+                state += (called[handle.name] if handle is not None else "", tuple(scales))
     return state
 
 

@@ -64,18 +64,23 @@ def bones_digest(armature: bpy.types.Object) -> str:
     return digest_of_bones(armature_of(armature))
 
 
-def digest_of_bones(armature: bpy.types.Armature) -> str:
-    """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails."""
+def digest_of_bones(armature: bpy.types.Armature, *, named: bool = True) -> str:
+    """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails.
+
+    Args:
+        named: count the names; else bones are known by their places.
+    """
     bones = armature.bones
+    called = {name: name if named else str(place) for place, name in enumerate(bones.keys())}
     return digest(
-        bones.keys(),
-        [name or "" for name in names_of_parents(bones)],
+        list(called.values()),
+        ["" if name is None else called[name] for name in names_of_parents(bones)],
         read_property(bones, "use_deform", np.bool_),
         read_property(bones, "use_envelope_multiply", np.bool_),
         read_property(bones, "bbone_segments", np.int32),
         read_property(bones, "matrix_local", np.float32, (16,)),
         read_property(bones, "tail_local", np.float32, (3,)),
-        *bendy_state(bones),
+        *bendy_state(bones, called),
     )
 
 
