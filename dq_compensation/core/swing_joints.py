@@ -217,9 +217,9 @@ def _shares(
         none = np.zeros(0, np.intp)
         return none, none.astype(np.int32), np.zeros(0), np.ones(count)
     vertex, product = np.concatenate(vertices), np.concatenate(products)
-    key, place = np.concatenate(keys), np.zeros(bone_count**2, np.int32)
-    place[key] = 1
-    pairs = np.flatnonzero(place)
+    key, used = np.concatenate(keys), np.zeros(bone_count**2, np.bool_)
+    used[key] = True
+    pairs, place = np.flatnonzero(used), np.empty(len(used), np.intp)
     place[pairs] = np.arange(len(pairs))
     pair = place[key]
     paths = Paths.between(parents, pairs // bone_count, pairs % bone_count)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import bpy
@@ -94,7 +94,7 @@ class Binding:
         tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
     ] = field(default_factory=dict, repr=False, init=False)
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
-    _segments: list[tuple[NDArray[np.float64], Influences | None]] = field(
+    _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
     )
     _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
@@ -231,23 +231,31 @@ class Binding:
             self.sets if needs == "sets" else None,
             painted("blend_group"),
             self.mask,
-            self.segments(object_to_armature),
+            partial(self.segments, object_to_armature) if self.bends else None,
         )
 
-    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences | None:
-        """The influences of the rows of a pose; None where no bendy bone moves a vertex.
+    @cached_property
+    def bends(self) -> bool:
+        """Whether a bendy bone moves a vertex."""
+        if self.skeleton.bendy is None:
+            return False
+        bendy = np.zeros(self.skeleton.bone_count, np.bool_)
+        bendy[self.skeleton.bendy.bones] = True
+        return bool((bendy[self.influences.bones] & (self.influences.weights > 0.0)).any())
+
+    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences:
+        """The influences of the rows of a pose; those of bones where no bendy bone moves a vertex.
 
         Args:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
         """
         if self.skeleton.bendy is None:
-            return None
+            return self.influences
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         known = self._segments
         if not known or not same_place(known[0][0], to_armature, self.extent):
             rest = transformed_points(to_armature, self.rest)
-            found = segment_influences(self.influences, self.skeleton, rest)
-            known[:] = [(to_armature, None if found is self.influences else found)]
+            known[:] = [(to_armature, segment_influences(self.influences, self.skeleton, rest))]
         return known[0][1]
 
     def skinning_of(
@@ -260,7 +268,7 @@ class Binding:
             object_to_armature: shape (4, 4), A^-1 O.
         """
         if shape is self.rest or self.skeleton.bendy is None:
-            return self.segments(object_to_armature) or self.influences
+            return self.segments(object_to_armature)
         there = transformed_points(object_to_armature, shape)
         return segment_influences(self.influences, self.skeleton, there)
 
