@@ -66,7 +66,7 @@ def find_gaps(
     """
     skeleton, by_skin = limbs.skeleton, limbs.by_skin
     heads, tails = skeleton.heads, skeleton.tails
-    pairs, shared = _shared_vertices(influences, skeleton)
+    pairs, vertices, ends = _shared_vertices(influences, skeleton)
     children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
     if not len(pairs):
         return []
@@ -74,7 +74,9 @@ def find_gaps(
     used[influences.bones[influences.weights > 0.0]] = True
     has_parent = _has_ancestor(skeleton, used)
     lengths = np.linalg.norm(tails - heads, axis=1)
-    centres = np.repeat([positions[vertices].mean(axis=0) for vertices in shared], 2, axis=0)
+    starts = np.append(0, ends[:-1])
+    sums = np.add.reduceat(positions[vertices].astype(np.float64), starts, axis=0)
+    centres = np.repeat(sums / (ends - starts)[:, None], 2, axis=0)
     to_child = np.linalg.norm(centres - heads[children], axis=1)
     to_parent = np.linalg.norm(centres - heads[parents], axis=1)
     between = np.linalg.norm(heads[children] - tails[parents], axis=1)
@@ -91,7 +93,8 @@ def find_gaps(
     best: dict[int, Gap] = {}
     for row in np.flatnonzero(fits).tolist():
         child, parent = int(children[row]), int(parents[row])
-        gap = Gap(child, parent, shared[row // 2], bool(touches[row]), float(apart[row]))
+        shared = vertices[starts[row // 2] : ends[row // 2]]
+        gap = Gap(child, parent, shared, bool(touches[row]), float(apart[row]))
         if child not in best or _rank(gap) > _rank(best[child]):
             best[child] = gap
     return _without_cycles(skeleton, sorted(best.values(), key=_rank, reverse=True))
@@ -103,8 +106,12 @@ def _rank(gap: Gap) -> tuple[bool, float]:
 
 def _shared_vertices(
     influences: Influences, skeleton: Skeleton
-) -> tuple[NDArray[np.intp], list[NDArray[np.int32]]]:
-    """The pairs (p, 2) of unrelated bones that share enough vertices, and the vertices of each."""
+) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.intp]]:
+    """The pairs (p, 2) of unrelated bones that share enough vertices.
+
+    Returns:
+        the pairs; the vertices of one after the other; and where those of each end, shape (p,).
+    """
     count = skeleton.bone_count
     codes, rows = _pairs(influences, count)
     frequent = np.flatnonzero(np.bincount(codes, minlength=1) >= _VERTICES)
@@ -114,8 +121,7 @@ def _shared_vertices(
     chosen = np.flatnonzero(wanted[codes])
     chosen = chosen[np.argsort(codes[chosen], kind="stable")]
     ends = np.searchsorted(codes[chosen], unrelated, side="right")
-    vertices = np.split(rows[chosen], ends[:-1]) if len(unrelated) else []
-    return np.stack((unrelated // count, unrelated % count), axis=1), vertices
+    return np.stack((unrelated // count, unrelated % count), axis=1), rows[chosen], ends
 
 
 def _pairs(influences: Influences, bone_count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

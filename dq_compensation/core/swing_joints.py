@@ -285,13 +285,14 @@ def _limb_lengths(
     skeleton = limbs.skeleton
     lengths = np.maximum(np.linalg.norm(skeleton.tails - skeleton.heads, axis=1), 1e-30)
     straight = smooth_step(-dots(limbs.back, axes), _BENT, _STRAIGHT)
-    further = np.zeros(len(lengths))
-    for bone in np.argsort(-depths(parents)):
-        lengths[bone] += further[bone]
-        above = parents[bone]
-        if above >= 0:
-            further[above] = max(further[above], straight[bone] * lengths[bone])
-    return lengths
+    further, found = [0.0] * len(lengths), lengths.tolist()
+    shares, above = straight.tolist(), parents.tolist()
+    for bone in np.argsort(-depths(parents)).tolist():
+        found[bone] += further[bone]
+        parent = above[bone]
+        if parent >= 0:
+            further[parent] = max(further[parent], shares[bone] * found[bone])
+    return np.array(found)
 
 
 def _reach(skeleton: Skeleton, parents: NDArray[np.int32]) -> NDArray[np.float64]:
