@@ -36,7 +36,6 @@ from .palette_points import (
     bone_groups,
     groups_for,
     has_all_attributes,
-    palette_rows,
     write_bones,
 )
 from .palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
@@ -161,9 +160,10 @@ def ensure_palette(
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
     else:
-        written, now = str(palette.get(SIGNATURE_PROPERTY)).split(), _signature(palette, binding)
+        groups, written = bone_groups(palette), str(palette.get(SIGNATURE_PROPERTY)).split()
+        now = _signature(groups, binding)
         if not set(written).isdisjoint(now) and is_intact(palette, armature):
-            known = bone_groups(palette)
+            known = groups
         if known and now[1] in written and now[0] not in written:
             palette[SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
     wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
@@ -184,19 +184,19 @@ def ensure_palette(
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
-    palette[SIGNATURE_PROPERTY] = " ".join(_signature(palette, binding))
+    palette[SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
     palette[MESH_PROPERTY] = _mesh_digest(palette)
     remember_names(palette)
     return palette
 
 
-def _signature(palette: bpy.types.Object, binding: Binding) -> tuple[str, str]:
+def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
     """The digest of the bones by their names, and that by their places with those of the groups.
 
     While an armature is in Edit Mode groups have the new names already, and bones the old ones.
     """
     place = {name: index for index, name in enumerate(binding.skeleton.names)}
-    bones = [place.get(name) for name, _ in bone_groups(palette)]
+    bones = [place.get(name) for name, _ in groups]
     return binding.structure["bones"], digest(binding.bones_at_rest, bones)
 
 
@@ -231,7 +231,7 @@ def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
     mesh = mesh_of(palette)
     bone_rows, joints, pairs = read_counts(mesh).tolist()
     return PaletteKind(
-        bendy=len({name for name, _ in bone_groups(palette)}) + 1 < bone_rows,
+        bendy=len(palette.vertex_groups) + 1 < bone_rows,
         bones=bones,
         joints=joints > 0,
         swings=bool(swing_rows(mesh).any()),
@@ -261,7 +261,12 @@ def _show_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> None:
 
 def remember_names(palette: bpy.types.Object) -> None:
     """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
-    palette[NAMES_PROPERTY] = json.dumps(list(palette_rows(palette)))
+    palette[NAMES_PROPERTY] = json.dumps(_bone_names(palette))
+
+
+def _bone_names(palette: bpy.types.Object) -> list[str]:
+    """The bones that a palette has, in the order of their rows."""
+    return list(dict.fromkeys(name for name, _ in bone_groups(palette)))
 
 
 def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
@@ -272,7 +277,7 @@ def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict
     """
     if armature_of(armature).is_editmode:
         return {}
-    before, now = _remembered_names(palette), list(palette_rows(palette))
+    before, now = _remembered_names(palette), _bone_names(palette)
     if len(before) != len(now):
         return {}
     bones = armature_of(armature).bones

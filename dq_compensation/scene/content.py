@@ -8,6 +8,7 @@ difference has a name. Digests say the same in every session: they are kept in t
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import bpy
 import numpy as np
@@ -30,14 +31,13 @@ FOLLOWED = "modifiers before the Armature modifier"
 
 def digest(*values: object) -> str:
     """A short text that is equal for equal values: arrays by their bytes, all else as it prints."""
-    found = hashlib.blake2b(digest_size=10)
+    pieces: list[bytes | NDArray[Any]] = []
     for value in values:
         if isinstance(value, np.ndarray):
-            found.update(str(value.shape).encode())
-            found.update(np.ascontiguousarray(value))
+            pieces += [str(value.shape).encode(), np.ascontiguousarray(value)]
         else:
-            found.update(repr(value).encode())
-    return found.hexdigest()
+            pieces.append(repr(value).encode())
+    return hashlib.blake2b(b"".join(pieces), digest_size=10).hexdigest()
 
 
 def structure_of(obj: bpy.types.Object) -> Digests:
