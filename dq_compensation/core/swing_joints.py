@@ -206,10 +206,11 @@ def _shares(
     """Vertices (e,), joints (e,) and k (e,), each pair once; and `hinged`, shape (n,)."""
     count, bone_count = influences.vertex_count, len(parents)
     weights, bones = influences.weights.astype(np.float64), influences.bones.astype(np.int64)
+    used = [np.flatnonzero(weights[:, slot] > 0.0) for slot in range(influences.width)]
     vertices, keys, products = [], [], []
     for one in range(influences.width):
         for other in range(one + 1, influences.width):
-            rows = np.flatnonzero(weights[:, other] > 0.0)
+            rows = used[other]
             vertices.append(rows)
             keys.append(bones[rows, one] * bone_count + bones[rows, other])
             products.append(weights[rows, one] * weights[rows, other])
@@ -217,9 +218,9 @@ def _shares(
         none = np.zeros(0, np.intp)
         return none, none.astype(np.int32), np.zeros(0), np.ones(count)
     vertex, product = np.concatenate(vertices), np.concatenate(products)
-    key, used = np.concatenate(keys), np.zeros(bone_count**2, np.bool_)
-    used[key] = True
-    pairs, place = np.flatnonzero(used), np.empty(len(used), np.intp)
+    key, exists = np.concatenate(keys), np.zeros(bone_count**2, np.bool_)
+    exists[key] = True
+    pairs, place = np.flatnonzero(exists), np.empty(len(exists), np.intp)
     place[pairs] = np.arange(len(pairs))
     pair = place[key]
     paths = Paths.between(parents, pairs // bone_count, pairs % bone_count)
