@@ -8,7 +8,8 @@ one. Add `--rounds 9` for steadier numbers.
 Everything counts: Blender's evaluation and the add-on's Python. In one scene the character is
 disabled and enabled in turn, and the same frames are timed; a ratio is the median over all pairs.
 *frame_set* sets frames as a script or a render does, *playback* as the timeline does while it
-plays, *pose* turns one bone. *Python* is what the add-on's handlers take of a frame.
+plays, *pose* turns one bone. *Python* is what the add-on's handlers take of a frame. Edits are what
+a stroke costs that changes one weight, and a new name of a bone; their targets are milliseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +41,7 @@ FRAMES = 12
 FRAME_SET, PLAYBACK, POSE = "frame_set", "playback", "pose one bone"
 # Milliseconds of Python in a frame.
 PYTHON = {FRAME_SET: 0.3, PLAYBACK: 0.1}
+WEIGHT, RENAME = "edit one weight", "rename a bone"
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,13 @@ class Scene:
     Attributes:
         build: makes it in the current, empty file.
         targets: ratios, by what is done.
+        edits: milliseconds, by what is edited.
     """
 
     title: str
     build: Callable[[], Character]
     targets: dict[str, float] = field(default_factory=dict)
+    edits: dict[str, float] = field(default_factory=dict)
 
 
 def animate(rig: Object, names: Sequence[str], *, seed: int = 0) -> None:
@@ -183,7 +187,7 @@ def linked() -> Character:
 KEYED = {FRAME_SET: 2.5, PLAYBACK: 2.5, POSE: 2.5}
 TWICE = {FRAME_SET: 2.0, PLAYBACK: 2.0, POSE: 2.0}
 SCENES = {
-    "rigify": Scene("Rigify human", rigify, TWICE | {POSE: 1.8}),
+    "rigify": Scene("Rigify human", rigify, TWICE | {POSE: 1.8}, {WEIGHT: 40.0, RENAME: 50.0}),
     "objects": Scene(
         "Limb among 2,000 animated objects, one of them with an animated key",
         among_objects,
@@ -221,7 +225,25 @@ def play(playing: bool) -> None:
     changes.is_playing = lambda: playing
 
 
-def measure(character: Character, clock: Clock) -> dict[str, tuple[float, float]]:
+def edits_of(character: Character) -> dict[str, Callable[[int], None]]:
+    """Change the first weight of the first vertex; rename the bone that it is of."""
+    mesh, bones = character.meshes[0], character.rig.data.bones
+    group = mesh.vertex_groups[mesh.data.vertices[0].groups[0].group]
+
+    def weigh(frame: int) -> None:
+        group.add([0], 0.3 + 0.01 * frame, "REPLACE")
+        bpy.context.view_layer.update()
+
+    def rename(frame: int) -> None:
+        bones[group.name].name = group.name[:-1] if frame % 2 == 0 else f"{group.name}~"
+        bpy.context.view_layer.update()
+
+    return {WEIGHT: weigh, RENAME: rename}
+
+
+def measure(
+    character: Character, clock: Clock, edits: Iterable[str]
+) -> dict[str, tuple[float, float]]:
     """Median milliseconds of a frame, and of the add-on's Python in it, by what is done."""
     scene, bone = bpy.context.scene, character.rig.pose.bones[character.bone]
     bone.rotation_mode = "XYZ"
@@ -230,8 +252,10 @@ def measure(character: Character, clock: Clock) -> dict[str, tuple[float, float]
         bone.rotation_euler.x = 0.05 * frame
         bpy.context.view_layer.update()
 
+    steps = {FRAME_SET: scene.frame_set, PLAYBACK: scene.frame_set, POSE: pose}
+    editing = edits_of(character)
     found = {}
-    for done, step in ((FRAME_SET, scene.frame_set), (PLAYBACK, scene.frame_set), (POSE, pose)):
+    for done, step in (steps | {edit: editing[edit] for edit in edits}).items():
         play(done == PLAYBACK)
         times, python = [], []
         for frame in range(1, FRAMES + 1):
@@ -265,9 +289,9 @@ def run(scene: Scene, rounds: int, clock: Clock) -> None:
     for _ in range(rounds):
         for enabled in (False, True):
             switch(character, enabled=enabled)
-            both[enabled].append(measure(character, clock))
+            both[enabled].append(measure(character, clock, scene.edits))
     print(f"\n{scene.title}\n{'':20}{'PV ms':>8}{'ms':>8}{'Python':>8}{'ratio':>8}{'target':>8}")
-    for done, target in scene.targets.items():
+    for done, target in (scene.targets | scene.edits).items():
         pairs = list(zip(both[False], both[True], strict=True))
         ratio = statistics.median(ours[done][0] / plain[done][0] for plain, ours in pairs)
         plain, ours, python = (
@@ -275,7 +299,10 @@ def run(scene: Scene, rounds: int, clock: Clock) -> None:
             for on, place in ((False, 0), (True, 0), (True, 1))
         )
         print(f"{done:20}{plain:8.2f}{ours:8.2f}{python:8.2f}{ratio:8.2f}{target:8.2f}", flush=True)
-        record(f"{scene.title}: {done}", ratio, target)
+        if done in scene.edits:
+            record(f"{scene.title}: {done}", ours, target, "ms")
+        else:
+            record(f"{scene.title}: {done}", ratio, target)
         if done in PYTHON:
             record(f"{scene.title}: {done}, Python", python, PYTHON[done], "ms")
 

@@ -30,28 +30,30 @@ def mesh_parents(
         shape (B,), -1 for none; together with the hierarchy they make no cycles.
     """
     found = np.full(limbs.skeleton.bone_count, -1, np.int32)
-    for gap in find_gaps(positions, influences, limbs, sides):
-        if is_joint(gap, positions, limbs):
-            found[gap.child] = gap.parent
+    for gap in joints_of(find_gaps(positions, influences, limbs, sides), positions, limbs):
+        found[gap.child] = gap.parent
     return found
 
 
-def is_joint(gap: Gap, positions: NDArray[np.floating], limbs: Limbs) -> bool:
-    """Whether the two bones of a gap are one limb with a joint in it.
+def joints_of(gaps: list[Gap], positions: NDArray[np.floating], limbs: Limbs) -> list[Gap]:
+    """Those of the gaps whose two bones are one limb with a joint in it.
 
     The child starts where the parent ends or leads to, and the skin that both move surrounds them.
     """
-    skeleton = limbs.skeleton
-    if not gap.touches and not leads_to(skeleton, gap.child, gap.parent):
-        return False
-    heads, child = skeleton.heads, [gap.child]
-    axis = unit_or(heads[child] - heads[[gap.parent]], 0.0)
+    skeleton, heads = limbs.skeleton, limbs.skeleton.heads
+    children = np.array([gap.child for gap in gaps], np.intp)
+    parents = np.array([gap.parent for gap in gaps], np.intp)
+    leading = leads_to(skeleton, children, parents)
+    axes = unit_or(heads[children] - heads[parents], 0.0)
     # A fingertip that hardly moves skin has it on one side, which tells no direction.
-    if not limbs.by_skin[gap.child]:
-        along = unit_or(skeleton.tails[child] - heads[child], 0.0)
-        axis = unit_or(axis + along, along)
-    one, other = two_across(axis)
-    from_joint = positions[gap.vertices] - heads[gap.child]
-    angles = np.sort(np.arctan2(from_joint @ other[0], from_joint @ one[0]))
-    openings = np.diff(angles, append=angles[0] + 2.0 * np.pi)
-    return bool(openings.max() <= _WIDEST_OPENING)
+    along = unit_or(skeleton.tails[children] - heads[children], 0.0)
+    axes = np.where(limbs.by_skin[children, None], axes, unit_or(axes + along, along))
+    found = []
+    for row, (gap, one, other) in enumerate(zip(gaps, *two_across(axes), strict=True)):
+        if gap.touches or leading[row]:
+            from_joint = positions[gap.vertices] - heads[gap.child]
+            angles = np.sort(np.arctan2(from_joint @ other, from_joint @ one))
+            openings = np.diff(angles, append=angles[0] + 2.0 * np.pi)
+            if openings.max() <= _WIDEST_OPENING:
+                found.append(gap)
+    return found

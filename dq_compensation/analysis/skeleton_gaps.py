@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
+from ..core.vectors import dots
 from .skin_limbs import Limbs
 
 # A bone counts on a vertex from this share on, as compensation does next to nothing below it; and
@@ -64,30 +65,38 @@ def find_gaps(
         sides: shape (B,), -1 left, 1 right, 0 the middle.
     """
     skeleton, by_skin = limbs.skeleton, limbs.by_skin
-    pairs = _shared_vertices(influences, skeleton)
+    heads, tails = skeleton.heads, skeleton.tails
+    pairs, vertices, ends = _shared_vertices(influences, skeleton)
+    children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
+    if not len(pairs):
+        return []
     used = np.zeros(skeleton.bone_count, np.bool_)
     used[influences.bones[influences.weights > 0.0]] = True
     has_parent = _has_ancestor(skeleton, used)
-    lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)
+    lengths = np.linalg.norm(tails - heads, axis=1)
+    starts = np.append(0, ends[:-1])
+    sums = np.add.reduceat(positions[vertices].astype(np.float64), starts, axis=0)
+    centres = np.repeat(sums / (ends - starts)[:, None], 2, axis=0)
+    to_child = np.linalg.norm(centres - heads[children], axis=1)
+    to_parent = np.linalg.norm(centres - heads[parents], axis=1)
+    between = np.linalg.norm(heads[children] - tails[parents], axis=1)
+    touches = between <= _NEAR * np.minimum(lengths[children], lengths[parents])
+    touches &= ~(by_skin[children] | by_skin[parents])
+    ways = heads[children] - heads[parents]
+    goes_on = dots(ways, tails[children] - heads[children]) > 0.0
+    on_one_limb = (sides[parents] == 0) | goes_on
+    on_one_limb &= ~by_skin[children] | leads_to(skeleton, children, parents)
+    near = to_child <= _NEARER * np.maximum(to_parent, 1e-12)
+    fits = touches | (~has_parent[children] & near & on_one_limb)
+    fits &= sides[children] * sides[parents] >= 0
+    apart = np.linalg.norm(ways, axis=1) + np.where(by_skin[children], to_child, 0.0)
     best: dict[int, Gap] = {}
-    for (one, other), vertices in pairs.items():
-        if sides[one] * sides[other] < 0:
-            continue
-        centre = positions[vertices].mean(axis=0)
-        for child, parent in ((one, other), (other, one)):
-            nearness = _nearness(skeleton, child, parent, centre)
-            touches = not by_skin[child] and _touches(skeleton, lengths, child, parent)
-            touches &= not by_skin[parent]
-            on_one_limb = sides[parent] == 0 or _goes_on(skeleton, child, parent)
-            on_one_limb &= not by_skin[child] or leads_to(skeleton, child, parent)
-            if not touches and (has_parent[child] or nearness > _NEARER or not on_one_limb):
-                continue
-            apart = np.linalg.norm(skeleton.heads[child] - skeleton.heads[parent])
-            if by_skin[child]:
-                apart += np.linalg.norm(skeleton.heads[child] - centre)
-            gap = Gap(child, parent, vertices, touches, float(apart))
-            if child not in best or _rank(gap) > _rank(best[child]):
-                best[child] = gap
+    for row in np.flatnonzero(fits).tolist():
+        child, parent = int(children[row]), int(parents[row])
+        shared = vertices[starts[row // 2] : ends[row // 2]]
+        gap = Gap(child, parent, shared, bool(touches[row]), float(apart[row]))
+        if child not in best or _rank(gap) > _rank(best[child]):
+            best[child] = gap
     return _without_cycles(skeleton, sorted(best.values(), key=_rank, reverse=True))
 
 
@@ -97,8 +106,12 @@ def _rank(gap: Gap) -> tuple[bool, float]:
 
 def _shared_vertices(
     influences: Influences, skeleton: Skeleton
-) -> dict[tuple[int, int], NDArray[np.int32]]:
-    """The vertices of unrelated bones that share enough of them, the smaller index first."""
+) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.intp]]:
+    """The pairs (p, 2) of unrelated bones that share enough vertices.
+
+    Returns:
+        the pairs; the vertices of one after the other; and where those of each end, shape (p,).
+    """
     count = skeleton.bone_count
     codes, rows = _pairs(influences, count)
     frequent = np.flatnonzero(np.bincount(codes, minlength=1) >= _VERTICES)
@@ -108,11 +121,7 @@ def _shared_vertices(
     chosen = np.flatnonzero(wanted[codes])
     chosen = chosen[np.argsort(codes[chosen], kind="stable")]
     ends = np.searchsorted(codes[chosen], unrelated, side="right")
-    vertices = np.split(rows[chosen], ends[:-1]) if len(unrelated) else []
-    return {
-        (int(code // count), int(code % count)): of_pair
-        for code, of_pair in zip(unrelated, vertices, strict=True)
-    }
+    return np.stack((unrelated // count, unrelated % count), axis=1), rows[chosen], ends
 
 
 def _pairs(influences: Influences, bone_count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -131,35 +140,21 @@ def _pairs(influences: Influences, bone_count: int) -> tuple[NDArray[np.int64], 
 def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Shape (B,): whether a bone above this one moves vertices."""
     found = np.zeros(skeleton.bone_count, np.bool_)
-    for bone, parent in enumerate(skeleton.parents.tolist()):
-        if parent >= 0:
-            found[bone] = found[parent] or used[parent]
+    above = skeleton.parents
+    while (below := above >= 0).any():
+        found |= below & used[above]
+        above = np.where(below, skeleton.parents[above], -1)
     return found
 
 
-def _touches(skeleton: Skeleton, lengths: NDArray[np.floating], child: int, parent: int) -> bool:
-    """Whether the child starts where the parent ends; lengths of the bones: shape (B,)."""
-    apart = np.linalg.norm(skeleton.heads[child] - skeleton.tails[parent])
-    return bool(apart <= _NEAR * min(lengths[child], lengths[parent]))
-
-
-def _nearness(skeleton: Skeleton, child: int, parent: int, centre: NDArray[np.floating]) -> float:
-    """How far the shared vertices are from the child's head, in parts of that to the parent's."""
-    to_parent = float(np.linalg.norm(centre - skeleton.heads[parent]))
-    return float(np.linalg.norm(centre - skeleton.heads[child])) / max(to_parent, 1e-12)
-
-
-def _goes_on(skeleton: Skeleton, child: int, parent: int) -> bool:
-    """Whether the child points away from the parent's head."""
-    way = skeleton.heads[child] - skeleton.heads[parent]
-    return bool(way @ (skeleton.tails[child] - skeleton.heads[child]) > 0.0)
-
-
-def leads_to(skeleton: Skeleton, child: int, parent: int) -> bool:
-    """Whether the parent points to the child's head."""
-    way = skeleton.heads[child] - skeleton.heads[parent]
-    along = skeleton.tails[parent] - skeleton.heads[parent]
-    return bool(way @ along > _AHEAD * np.linalg.norm(way) * np.linalg.norm(along))
+def leads_to(
+    skeleton: Skeleton, children: NDArray[np.integer], parents: NDArray[np.integer]
+) -> NDArray[np.bool_]:
+    """Whether parents point to the heads of children, shape (m,) as both."""
+    ways = skeleton.heads[children] - skeleton.heads[parents]
+    along = skeleton.tails[parents] - skeleton.heads[parents]
+    lengths = np.linalg.norm(ways, axis=1) * np.linalg.norm(along, axis=1)
+    return dots(ways, along) > _AHEAD * lengths
 
 
 def _without_cycles(skeleton: Skeleton, candidates: list[Gap]) -> list[Gap]:

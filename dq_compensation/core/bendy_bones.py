@@ -104,9 +104,9 @@ def segment_influences(
     pairs[vertices, places] = np.stack((first, first + 1), axis=1)
     of_bone = shares[vertices, places, :1]
     shares[vertices, places] = of_bone * np.stack((1.0 - to_next, to_next), axis=1)
-    count = influences.vertex_count
-    of_vertex = np.repeat(np.arange(count), pairs.shape[1] * 2)
-    return Influences.from_triples(of_vertex, pairs.reshape(-1), shares.reshape(-1), count)
+    used = np.flatnonzero(shares)
+    rows = used // (2 * influences.width)
+    return Influences.from_triples(rows, pairs.take(used), shares.take(used), len(shares))
 
 
 def limb_straightness(skeleton: Skeleton, pose: Pose) -> NDArray[np.float64]:

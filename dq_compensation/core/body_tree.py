@@ -63,18 +63,13 @@ def _join_limbs(
     while (parents[top] >= 0).any():
         top = np.where(parents[top] >= 0, parents[top], top)
     limb = row[top]
-    skin = np.zeros(len(first))
-    shared = np.zeros(len(first) * count)
-    weights = influences.weights.astype(np.float64)
-    for one in range(influences.width):
-        bones = influences.bones[:, one]
-        of_limb = (weights[:, one] > 0.0) & (limb[bones] >= 0)
-        skin += np.bincount(limb[bones[of_limb]], weights[of_limb, one], len(first))
-        starts = np.flatnonzero((weights[:, one] > 0.0) & (row[bones] >= 0))
-        for other in range(influences.width):
-            pairs = row[bones[starts]] * count + influences.bones[starts, other]
-            products = weights[starts, one] * weights[starts, other]
-            shared += np.bincount(pairs, products, len(shared))
+    bones, weights = influences.bones, influences.weights.astype(np.float64)
+    of_bones = np.bincount(bones.ravel(), weights.ravel(), count)
+    skin = np.bincount(limb[limb >= 0], of_bones[limb >= 0], len(first))
+    vertices, slots = np.nonzero((weights > 0.0) & (row[bones] >= 0))
+    pairs = row[bones[vertices, slots]][:, None] * count + bones[vertices]
+    products = weights[vertices, slots][:, None] * weights[vertices]
+    shared = np.bincount(pairs.ravel(), products.ravel(), len(first) * count)
     shared = shared.reshape(len(first), count)
     shared[sides[first][:, None] * sides[None] < 0] = 0.0
     trunk = np.lexsort((-skin, depth[first]))[0]

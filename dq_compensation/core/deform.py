@@ -50,7 +50,7 @@ class Deformation:
         sets: for SPHERICAL_JOINT.
         blend: shape (n,), 0 to 1, for `BLENDED_METHODS`: 1 is the method, 0 is LINEAR. None: 1.
         mask: shape (n,), 0 to 1, how far vertices go from where they are at rest; None: 1.
-        segments: the influences of the rows of a pose, where bendy bones deform; None without
+        segments: gives the influences of the rows of a pose, where bendy bones deform; None without
             them. SPHERICAL_JOINT, whose joints are of whole bones, moves bendy bones as straight
             ones.
 
@@ -66,7 +66,7 @@ class Deformation:
     sets: JointSets | None = None
     blend: NDArray[np.floating] | None = None
     mask: NDArray[np.floating] | None = None
-    segments: Influences | None = None
+    segments: Callable[[], Influences] | None = None
 
     def __post_init__(self) -> None:
         rules = RULES.get(self.method)
@@ -79,12 +79,12 @@ class Deformation:
             if weights is not None and weights.shape != (count,):
                 raise ValueError(f"Deformation: {name} of shape {weights.shape} for {count}")
 
-    @property
+    @cached_property
     def skinning(self) -> Influences:
         """The influences that move the vertices: of bones, or of segments of bendy bones."""
         if self.segments is None or self.method == "SPHERICAL_JOINT":
             return self.influences
-        return self.segments
+        return self.segments()
 
     @cached_property
     def compensated_amounts(self) -> NDArray[np.floating]:

@@ -80,8 +80,10 @@ class Influences:
         bone_rows[vertices, places] = bones
         weight_rows[vertices, places] = weights / sums[vertices]
 
-        by_bone = np.argsort(bone_rows, axis=1, kind="stable")
-        sorted_bones = np.take_along_axis(bone_rows, by_bone, axis=1)
+        # Places in the flattened arrays: several times faster than taking along an axis.
+        starts = width * np.arange(vertex_count)[:, None]
+        by_bone = starts + np.argsort(bone_rows, axis=1, kind="stable")
+        sorted_bones = bone_rows.take(by_bone)
         twice = (sorted_bones[:, 1:] == sorted_bones[:, :-1]) & (sorted_bones[:, 1:] != _UNUSED)
         if twice.any():
             return cls.from_triples(*_merged(vertices, bones, weights), vertex_count)
@@ -89,16 +91,14 @@ class Influences:
         if not lasting.all():
             left = (vertices[lasting], bones[lasting], weights[lasting])
             return cls.from_triples(*left, vertex_count)
-        by_weight = np.argsort(
-            -np.take_along_axis(weight_rows, by_bone, axis=1), axis=1, kind="stable"
-        )
-        strongest_first = np.take_along_axis(by_bone, by_weight, axis=1)
+        by_weight = starts + np.argsort(-weight_rows.take(by_bone), axis=1, kind="stable")
+        strongest_first = by_bone.take(by_weight)
         order = np.empty((vertex_count, width), np.int16)
-        np.put_along_axis(order, strongest_first, np.arange(width, dtype=np.int16)[None], axis=1)
+        order.put(strongest_first, np.arange(width, dtype=np.int16))
         bone_rows[bone_rows == _UNUSED] = 0
         return cls(
-            np.take_along_axis(bone_rows, strongest_first, axis=1).astype(np.int32),
-            np.take_along_axis(weight_rows, strongest_first, axis=1).astype(np.float32),
+            bone_rows.take(strongest_first).astype(np.int32),
+            weight_rows.take(strongest_first).astype(np.float32),
             order,
         )
 
@@ -120,11 +120,8 @@ class Influences:
         """The bones and weights, shapes (n, k), in the order in which Blender adds them up."""
         if self.blending_order is None:
             return self.bones, self.weights
-        order = self.blending_order.astype(np.intp)
-        return (
-            np.take_along_axis(self.bones, order, axis=1),
-            np.take_along_axis(self.weights, order, axis=1),
-        )
+        order = self.width * np.arange(self.vertex_count)[:, None] + self.blending_order
+        return self.bones.take(order), self.weights.take(order)
 
     def slots(self) -> Iterator[Slot]:
         """The influences one rank after the other, strongest first, without the unused ones."""

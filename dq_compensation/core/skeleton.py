@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -34,18 +34,18 @@ class Ancestry:
         """The ancestry of bones with these parents, -1 for roots, in any order without cycles."""
         order = np.argsort(depths(parents), kind="stable").tolist()
         count, above = len(parents), parents.tolist()
-        sizes = np.ones(count, np.int64)
+        sizes = [1] * count
         for bone in reversed(order):
             if above[bone] >= 0:
                 sizes[above[bone]] += sizes[bone]
-        enter = np.zeros(count, np.int64)
-        next_place = np.zeros(count + 1, np.int64)  # the last entry is for the roots
+        enter, next_place = [0] * count, [0] * (count + 1)  # the last entry is for the roots
         for bone in order:
             parent = above[bone]  # -1 picks the last entry
             enter[bone] = next_place[parent]
             next_place[parent] += sizes[bone]
             next_place[bone] = enter[bone] + 1
-        return cls(enter, enter + sizes)
+        entered = np.array(enter, np.int64)
+        return cls(entered, entered + np.array(sizes, np.int64))
 
     def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
         """The kinship of pairs of bones.
@@ -83,7 +83,6 @@ class Skeleton:
         tails: shape (B, 3), float64.
         bendy: the bendy bones that deform; None without any. The ends of their segments have rows
             of their own in a `Pose`, behind those of the bones.
-        ancestry: of the bones.
     """
 
     names: tuple[str, ...]
@@ -91,12 +90,15 @@ class Skeleton:
     rest: NDArray[np.float64]
     tails: NDArray[np.float64]
     bendy: BendyBones | None = None
-    ancestry: Ancestry = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if np.any(self.parents >= np.arange(len(self.parents))):
             raise ValueError("Skeleton: a bone comes before its parent; order parents first")
-        object.__setattr__(self, "ancestry", Ancestry.of(self.parents))
+
+    @cached_property
+    def ancestry(self) -> Ancestry:
+        """Of the bones."""
+        return Ancestry.of(self.parents)
 
     @property
     def bone_count(self) -> int:

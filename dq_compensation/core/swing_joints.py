@@ -206,10 +206,11 @@ def _shares(
     """Vertices (e,), joints (e,) and k (e,), each pair once; and `hinged`, shape (n,)."""
     count, bone_count = influences.vertex_count, len(parents)
     weights, bones = influences.weights.astype(np.float64), influences.bones.astype(np.int64)
+    used = [np.flatnonzero(weights[:, slot] > 0.0) for slot in range(influences.width)]
     vertices, keys, products = [], [], []
     for one in range(influences.width):
         for other in range(one + 1, influences.width):
-            rows = np.flatnonzero(weights[:, other] > 0.0)
+            rows = used[other]
             vertices.append(rows)
             keys.append(bones[rows, one] * bone_count + bones[rows, other])
             products.append(weights[rows, one] * weights[rows, other])
@@ -217,8 +218,11 @@ def _shares(
         none = np.zeros(0, np.intp)
         return none, none.astype(np.int32), np.zeros(0), np.ones(count)
     vertex, product = np.concatenate(vertices), np.concatenate(products)
-    pairs, pair = np.unique(np.concatenate(keys), return_inverse=True)
-    pair = pair.reshape(-1)
+    key, exists = np.concatenate(keys), np.zeros(bone_count**2, np.bool_)
+    exists[key] = True
+    pairs, place = np.flatnonzero(exists), np.empty(len(exists), np.intp)
+    place[pairs] = np.arange(len(pairs))
+    pair = place[key]
     paths = Paths.between(parents, pairs // bone_count, pairs % bone_count)
     certain = np.ones(len(pairs))
     np.multiply.at(certain, paths.pairs, confidence[paths.joints])
@@ -282,24 +286,24 @@ def _limb_lengths(
     skeleton = limbs.skeleton
     lengths = np.maximum(np.linalg.norm(skeleton.tails - skeleton.heads, axis=1), 1e-30)
     straight = smooth_step(-dots(limbs.back, axes), _BENT, _STRAIGHT)
-    further = np.zeros(len(lengths))
-    for bone in np.argsort(-depths(parents)):
-        lengths[bone] += further[bone]
-        above = parents[bone]
-        if above >= 0:
-            further[above] = max(further[above], straight[bone] * lengths[bone])
-    return lengths
+    further, found = [0.0] * len(lengths), lengths.tolist()
+    shares, above = straight.tolist(), parents.tolist()
+    for bone in np.argsort(-depths(parents)).tolist():
+        found[bone] += further[bone]
+        parent = above[bone]
+        if parent >= 0:
+            further[parent] = max(further[parent], shares[bone] * found[bone])
+    return np.array(found)
 
 
 def _reach(skeleton: Skeleton, parents: NDArray[np.int32]) -> NDArray[np.float64]:
     """Shape (B,), how far the farthest end of a bone behind each joint is from it."""
+    heads, tails = skeleton.heads, skeleton.tails
     reach = np.zeros(skeleton.bone_count)
     joints = bones = np.arange(skeleton.bone_count)
     while len(bones):
-        for ends in (skeleton.heads, skeleton.tails):
-            np.maximum.at(
-                reach, joints, np.linalg.norm(ends[bones] - skeleton.heads[joints], axis=1)
-            )
+        ways = (ends[bones] - heads[joints] for ends in (heads, tails))
+        np.maximum.at(reach, joints, np.maximum(*(np.linalg.norm(way, axis=1) for way in ways)))
         joints = parents[joints]
         bones, joints = bones[joints >= 0], joints[joints >= 0]
     return reach

@@ -15,22 +15,26 @@ from ..scene.setup import find_rig
 from ..session.settings_writing import writing_settings
 
 
-def follow_renamed_bones(obj: bpy.types.Object) -> None:
+def follow_renamed_bones(obj: bpy.types.Object) -> bool:
     """Write the new names of bones into the settings of all objects that share an armature.
 
     Args:
         obj: an enabled one whose palette was written before the bones were renamed.
+
+    Returns:
+        whether any were.
     """
     modifier = our_modifier(obj)
     palette = get_inputs(modifier).get("Palette") if modifier is not None else None
     rig = armature_of_palette(palette) if palette is not None else None
     if palette is None or rig is None or palette.library is not None:
-        return
+        return False
     renamed = renamed_bones(palette, rig)
     if not renamed:
-        return
+        return False
     with writing_settings():
         for other in bpy.data.objects:
             if other.type == "MESH" and other.library is None and find_rig(other) == rig:
                 rename_bones(other, renamed)
     remember_names(palette)
+    return True

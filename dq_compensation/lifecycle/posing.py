@@ -78,12 +78,17 @@ def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
     known, names = memory_of(armature, _LastPose), tuple(armature.bones.keys())
     same, known.names = known.names == names, names
     if with_bones:
-        rest = _rest(armature)
+        rest = _rest(armature, names)
         same, known.rest = same and known.rest == rest, rest
     return same
 
 
-def _rest(armature: bpy.types.Armature) -> tuple[object, ...]:
+def _rest(armature: bpy.types.Armature, names: tuple[str, ...]) -> tuple[object, ...]:
     bones = armature.bones
     read = [each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)]
-    return (*read, *bendy_state(bones), armature.pose_position, armature.is_editmode)
+    return (
+        *read,
+        *bendy_state(bones, dict(zip(names, names, strict=True))),
+        armature.pose_position,
+        armature.is_editmode,
+    )

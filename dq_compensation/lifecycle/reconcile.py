@@ -168,21 +168,20 @@ def reconcile(
     rests = our_modifier(obj) is not None and are_bones_being_renamed(obj)
     waits = edited and (rests or (patient and is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
-    if deep:
-        bindings.discard(obj)
+    binding = None
     try:
-        binding = bindings.get(obj, depsgraph) if deep else None
+        binding = bindings.get(obj, depsgraph, edited=True) if deep else None
         found = Comparison(State.CURRENT) if rests else look(obj, depsgraph, binding)
         status.compared |= deep
         still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)
         if found.state is State.OUT_OF_DATE and not still_moving:
-            _bring_up_to_date(obj, depsgraph, found)
+            binding = _bring_up_to_date(obj, depsgraph, found, binding)
     except BindingError as error:
-        found, still_moving = Comparison(State.BLOCKED, str(error)), False
+        binding, found, still_moving = None, Comparison(State.BLOCKED, str(error)), False
     extra = _give_way(obj, found)
     status.problem = None if extra else found.reason
     if not rests:
-        _read(obj, depsgraph, found, deep=deep)
+        _read(obj, depsgraph, found, binding)
     status.pose_problem = broken_pose(rig_of(obj)) if status.problem is None else None
     status.notes = find_notes(obj) + extra
     status.key_values = key_values(obj)
@@ -195,20 +194,32 @@ def reconcile(
 
 
 def _bring_up_to_date(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Comparison
-) -> None:
-    """Write everything again that deforms an object."""
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    found: Comparison,
+    binding: Binding | None,
+) -> Binding:
+    """Write everything again that deforms an object.
+
+    Args:
+        binding: where it has just been bound.
+
+    Returns:
+        that binding, or another one where settings have followed renamed bones.
+    """
     if found.misfit is not None:
         status_of(obj).misfit = found.misfit
-    follow_renamed_bones(obj)
-    if PLACE in found.parts or MISFIT in found.parts:
+    renamed = follow_renamed_bones(obj)
+    if binding is None and (PLACE in found.parts or MISFIT in found.parts):
         bindings.discard(obj)
-    binding = bindings.get(obj, depsgraph)
+    if binding is None or renamed:
+        binding = bindings.get(obj, depsgraph)
     if not settings_of(obj).native.replaced_modifier:
         # What is hidden now is not how the user had it.
         restore(obj)
     replace_armature_modifier(obj, binding)
     settings_of(obj).native.parted = False
+    return binding
 
 
 def _give_way(obj: bpy.types.Object, found: Comparison) -> list[str]:
@@ -234,16 +245,23 @@ def _give_way(obj: bpy.types.Object, found: Comparison) -> list[str]:
 
 
 def _read(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, found: Comparison, *, deep: bool
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    found: Comparison,
+    binding: Binding | None,
 ) -> None:
-    """Bind an object where something needs it: our drawing, its examples, a crowd, or an edit."""
+    """Bind an object where something needs it: our drawing, its examples, or a crowd.
+
+    Args:
+        binding: where an edit or what was out of date needed it before.
+    """
     status, settings = status_of(obj), settings_of(obj)
     drawn = settings.display == "GPU" or is_in_crowd(find_rig(obj))
     try:
         if status.problem is not None and found.state is not State.PASSING:
             status.binding = None
-        elif deep or drawn or settings.overlay != "NONE" or has_examples(obj):
-            status.binding = bindings.get(obj, depsgraph)
+        elif binding or drawn or settings.overlay != "NONE" or has_examples(obj):
+            status.binding = binding or bindings.get(obj, depsgraph)
             if drawn and status.binding.shape_keys is not None:
                 # Modifiers that are followed cannot be evaluated while something is drawn.
                 _ = status.binding.shape_keys.offsets

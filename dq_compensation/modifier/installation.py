@@ -163,13 +163,14 @@ def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Ba
     if base == "ARMATURE" and deformation.compensation is None:
         if alone:
             remove_attributes(mesh_of(obj))
-        return _Written(ensure_palette(rig, named) if named else None)
+        return _Written(ensure_palette(rig, binding, named) if named else None)
     hidden = None
     if binding.followed or _differs_from_others(obj, settings, base):
         hidden = ensure_attribute_object(obj, binding.vertex_count)
     skins = base == "OWN"
     palette = ensure_palette(
         rig,
+        binding,
         measured_bones(deformation, binding.skeleton) | named,
         skinning_bones(deformation, examples, binding.skeleton) if skins else frozenset(),
     )

@@ -14,7 +14,6 @@ from typing import Any, cast
 import bpy
 import numpy as np
 
-from ..core.vectors import extent
 from ..scene.armature import object_to_armature, place_rounding, same_place
 from ..scene.binding import Binding
 from ..scene.content import Digests, digest, structure_of
@@ -58,7 +57,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
     content = written | binding.content | attributes
     if content != written:
         mesh[CONTENT_PROPERTY] = json.dumps(content)
-    record: dict[str, object] = {**_state(obj, settings), **attributes}
+    record: dict[str, object] = {**_state(obj, settings, binding.structure), **attributes}
     if settings.compensates and settings.curve == "MEASURED":
         record["joints"] = binding.measured(
             settings.limb_axis,
@@ -78,7 +77,7 @@ def _attributes_for(
     if settings.compensates:
         found[MEASURED] = _measuring_of(settings)
         found["place"] = binding.object_to_armature.ravel().tolist()
-        found["extent"] = extent(binding.rest)
+        found["extent"] = binding.extent
     return found
 
 
@@ -107,7 +106,9 @@ def changed_parts(
     known = _record(obj, STATE_PROPERTY)
     if not known and mesh_of(obj).library is not None:
         return ()  # made by an earlier version, in a file that cannot be written
-    found = [name for name, value in _state(obj, settings).items() if known.get(name) != value]
+    structure = structure_of(obj) if binding is None else binding.structure
+    state = _state(obj, settings, structure)
+    found = [name for name, value in state.items() if known.get(name) != value]
     written = _record(attribute_mesh(obj), CONTENT_PROPERTY)
     if has_moved(obj, settings):
         found.append(PLACE)
@@ -180,9 +181,13 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
-def _state(obj: bpy.types.Object, settings: Settings) -> Digests:
-    """The digests of all that the modifier depends on but for what the mesh's record has."""
-    found = structure_of(obj)
+def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Digests:
+    """The digests of all that the modifier depends on but for what the mesh's record has.
+
+    Args:
+        structure: `structure_of` the object.
+    """
+    found = structure.copy()
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),

@@ -20,9 +20,9 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..scene.armature import armature_of, read_skeleton
-from ..scene.bendy_segments import with_bendy_bones
-from ..scene.content import bones_digest, digest
+from ..scene.armature import armature_of
+from ..scene.binding import Binding
+from ..scene.content import digest
 from ..scene.mesh import mesh_of
 from ..scene.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
 from ..session.new_data import remember_new
@@ -36,13 +36,12 @@ from .palette_points import (
     bone_groups,
     groups_for,
     has_all_attributes,
-    palette_rows,
     write_bones,
 )
 from .palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
 
-# Custom properties: of the palette object the digest and the names of its bones, and the digest of
-# what its mesh had when both were written; of its mesh the edition of its tables.
+# Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
+# the digest of what its mesh had when all were written; of its mesh the edition of its tables.
 SIGNATURE_PROPERTY = "dq_compensation_palette_state"
 NAMES_PROPERTY = "dq_compensation_palette_bones"
 MESH_PROPERTY = "dq_compensation_palette_mesh"
@@ -140,6 +139,7 @@ def edition_of(palette: bpy.types.Object | None) -> str | None:
 
 def ensure_palette(
     armature: bpy.types.Object,
+    binding: Binding,
     also: frozenset[str] = frozenset(),
     whole: frozenset[str] = frozenset(),
 ) -> bpy.types.Object:
@@ -149,19 +149,23 @@ def ensure_palette(
     that were bound earlier stay right. When they have changed, everything starts anew.
 
     Args:
+        binding: of one of its meshes, as it is now: it has the bones at rest.
         also: bones to have besides those that deform.
         whole: bones to have as one straight bone, bendy or not.
     """
-    palette = find_palette(armature)
-    bones = bones_digest(armature)
+    palette, skeleton = find_palette(armature), binding.skeleton
     known: list[BoneGroup] = []
     if palette is None:
         palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
-    elif palette.get(SIGNATURE_PROPERTY) == bones and is_intact(palette, armature):
-        known = bone_groups(palette)
-    skeleton = with_bendy_bones(read_skeleton(armature), armature)
+    else:
+        groups, written = bone_groups(palette), str(palette.get(SIGNATURE_PROPERTY)).split()
+        now = _signature(groups, binding)
+        if not set(written).isdisjoint(now) and is_intact(palette, armature):
+            known = groups
+        if known and now[1] in written and now[0] not in written:
+            palette[SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
     wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
     if known and not wanted:
         return palette
@@ -180,10 +184,20 @@ def ensure_palette(
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
-    palette[SIGNATURE_PROPERTY] = bones
+    palette[SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
     palette[MESH_PROPERTY] = _mesh_digest(palette)
     remember_names(palette)
     return palette
+
+
+def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
+    """The digest of the bones by their names, and that by their places with those of the groups.
+
+    While an armature is in Edit Mode groups have the new names already, and bones the old ones.
+    """
+    place = {name: index for index, name in enumerate(binding.skeleton.names)}
+    bones = [place.get(name) for name, _ in groups]
+    return binding.structure["bones"], digest(binding.bones_at_rest, bones)
 
 
 def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
@@ -217,7 +231,7 @@ def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
     mesh = mesh_of(palette)
     bone_rows, joints, pairs = read_counts(mesh).tolist()
     return PaletteKind(
-        bendy=len(palette_rows(palette)) + 1 < bone_rows,
+        bendy=len(palette.vertex_groups) + 1 < bone_rows,
         bones=bones,
         joints=joints > 0,
         swings=bool(swing_rows(mesh).any()),
@@ -247,7 +261,12 @@ def _show_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> None:
 
 def remember_names(palette: bpy.types.Object) -> None:
     """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
-    palette[NAMES_PROPERTY] = json.dumps(list(palette_rows(palette)))
+    palette[NAMES_PROPERTY] = json.dumps(_bone_names(palette))
+
+
+def _bone_names(palette: bpy.types.Object) -> list[str]:
+    """The bones that a palette has, in the order of their rows."""
+    return list(dict.fromkeys(name for name, _ in bone_groups(palette)))
 
 
 def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
@@ -258,7 +277,7 @@ def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict
     """
     if armature_of(armature).is_editmode:
         return {}
-    before, now = _remembered_names(palette), list(palette_rows(palette))
+    before, now = _remembered_names(palette), _bone_names(palette)
     if len(before) != len(now):
         return {}
     bones = armature_of(armature).bones

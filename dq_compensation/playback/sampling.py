@@ -197,7 +197,7 @@ def _skin(
     place[nodes] = np.arange(len(nodes))
     points, followed = [np.zeros((0, 3))], [np.zeros(0, np.intp)]
     for binding in bindings:
-        influences = binding.segments() or binding.influences
+        influences = binding.segments()
         vertices, slots = np.nonzero(influences.weights > 0.0)
         rows = place[influences.bones[vertices, slots]]
         shapes = [(binding.rest, slice(None))]

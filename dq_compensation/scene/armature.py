@@ -43,20 +43,28 @@ def read_skeleton(armature: bpy.types.Object) -> Skeleton:
         armature: an armature object. What Edit Mode has changed shows when it is left.
     """
     bones = armature_of(armature).bones
-    order = _parents_first(bones)
-    place = {bones[index].name: place for place, index in enumerate(order)}
+    names = bones.keys()
+    index_of = {name: index for index, name in enumerate(names)}
+    parents = [-1 if above is None else index_of[above] for above in names_of_parents(bones)]
+    order = _parents_first(parents)
+    place = np.empty(len(order) + 1, np.int32)
+    place[order], place[-1] = np.arange(len(order)), -1
+    kept = [
+        -1 if is_helper_bone(bone) else above for bone, above in zip(bones, parents, strict=True)
+    ]
     rest = read_property(bones, "matrix_local", np.float32, (4, 4)).transpose(0, 2, 1)
     tails = read_property(bones, "tail_local", np.float32, (3,))
-    parents = [
-        place[bone.parent.name] if bone.parent and not is_helper_bone(bone) else -1
-        for bone in (bones[i] for i in order)
-    ]
     return Skeleton(
-        names=tuple(bones[index].name for index in order),
-        parents=np.array(parents, np.int32),
+        names=tuple(names[index] for index in order),
+        parents=place[np.array(kept, np.intp)[order]],
         rest=np.ascontiguousarray(rest[order], np.float64),
         tails=tails[order].astype(np.float64),
     )
+
+
+def names_of_parents(bones: bpy.types.ArmatureBones) -> list[str | None]:
+    """The name of the parent of each bone, None for roots."""
+    return [None if parent is None else parent.name for parent in (b.parent for b in bones)]
 
 
 def deforming_bones(armature: bpy.types.Object) -> frozenset[str]:
@@ -76,7 +84,7 @@ def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.int
         BindingError: the pose has other bones than the skeleton.
     """
     pose = armature.pose
-    names = [bone.name for bone in pose.bones] if pose is not None else []
+    names = pose.bones.keys() if pose is not None else []
     place = {name: index for index, name in enumerate(names)}
     if len(place) != skeleton.bone_count or any(name not in place for name in skeleton.names):
         raise BindingError(
@@ -240,17 +248,15 @@ def is_invertible(matrix: NDArray[np.float64]) -> bool:
     return bool(abs(np.linalg.det(matrix[:3, :3])) > _MIN_DETERMINANT)
 
 
-def _parents_first(bones: bpy.types.ArmatureBones) -> list[int]:
+def _parents_first(parents: list[int]) -> list[int]:
     """Indices of the bones so that parents come first; Blender's own order where it has them so."""
-    index_of = {bone.name: index for index, bone in enumerate(bones)}
     order: list[int] = []
-    placed: set[int] = set()
-    for bone in bones:
-        lineage = []
-        ancestor: bpy.types.Bone | None = bone
-        while ancestor is not None and index_of[ancestor.name] not in placed:
-            lineage.append(index_of[ancestor.name])
-            placed.add(lineage[-1])
-            ancestor = ancestor.parent
+    placed = {-1}
+    for index in range(len(parents)):
+        lineage, ancestor = [], index
+        while ancestor not in placed:
+            lineage.append(ancestor)
+            placed.add(ancestor)
+            ancestor = parents[ancestor]
         order.extend(reversed(lineage))
     return order

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, compress
 from operator import attrgetter
 from typing import Any
 
@@ -30,11 +30,9 @@ def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton
     bones = armature_of(armature).bones
     if not len(bones) or not _are_bendy(bones).any():
         return skeleton
-    indices = [
-        index
-        for index, name in enumerate(skeleton.names)
-        if bones[name].bbone_segments > 1 and bones[name].use_deform
-    ]
+    bends = _are_bendy(bones) & read_property(bones, "use_deform", np.bool_)
+    bending = frozenset(compress(bones.keys(), bends))
+    indices = [index for index, name in enumerate(skeleton.names) if name in bending]
     names = [skeleton.names[index] for index in indices]
     segments = np.array([bones[name].bbone_segments for name in names], np.int32)
     frames = _rest_segments(armature, names, segments)
@@ -99,18 +97,22 @@ def with_segments(
     return np.concatenate((matrices, posed @ bendy.inverse_frames))
 
 
-def bendy_state(bones: bpy.types.ArmatureBones) -> list[Any]:
-    """The settings that shape the bendy bones at rest, for a digest; empty without bendy bones."""
+def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> list[Any]:
+    """The settings that shape the bendy bones at rest, for a digest; empty without bendy bones.
+
+    Args:
+        called: what bones are called in it, by their names.
+    """
     state: list[Any] = []
-    for index in np.flatnonzero(_are_bendy(bones)).tolist() if len(bones) else ():
-        bone: Any = bones[index]
+    bone: Any  # its published type has no tuples
+    for bone in compress(bones, _are_bendy(bones)):
         state.append(_SHAPE(bone))
         state += (tuple(bone.bbone_scalein), tuple(bone.bbone_scaleout))
         for end in ("start", "end"):
             if getattr(bone, f"bbone_handle_type_{end}") != "AUTO":
                 handle = getattr(bone, f"bbone_custom_handle_{end}")
                 scales = getattr(bone, f"bbone_handle_use_scale_{end}")
-                state += (handle.name if handle is not None else "", tuple(scales))
+                state += (called[handle.name] if handle is not None else "", tuple(scales))
     return state
 
 

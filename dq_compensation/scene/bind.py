@@ -10,27 +10,37 @@ from numpy.typing import NDArray
 
 from ..core.vectors import transformed_points
 from ..errors import BindingError
-from .armature import object_to_armature, pose_order, read_skeleton
+from .armature import armature_of, object_to_armature, pose_order, read_skeleton
 from .bendy_segments import with_bendy_bones
 from .binding import Binding
 from .bone_influences import modifier_influences
-from .content import structure_of
+from .content import Digests, digest_of_bones, structure_of
 from .followed_mesh import followed_mesh, keys_through
 from .mesh import VertexGroupWeights, mesh_of, read_mesh_arrays, read_positions, read_weights
-from .modifiers_before import followed_modifiers, modifiers_read, reshaping_modifiers
+from .modifiers_before import (
+    followed_modifiers,
+    modifiers_before,
+    modifiers_read,
+    reshaping_modifiers,
+)
 from .setup import armature_modifier, deformation_refusal, group_refusal, rig_of
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import example_items
 
 
 def bind(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, follow: bool = True
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph | None = None,
+    known: Binding | None = None,
+    *,
+    follow: bool = True,
 ) -> Binding:
     """Read everything about an object that posing does not change.
 
     Args:
         obj: a mesh object, original or evaluated; the original is read.
         depsgraph: where the world matrices come from; without it from the object itself.
+        known: an earlier binding of the object: bones and faces that are the same come from it.
         follow: bind the vertices as they come into the Armature modifier now; else those of the
             mesh itself, whatever modifiers make of them.
 
@@ -41,18 +51,49 @@ def bind(
     if reason := deformation_refusal(obj):
         raise BindingError(reason)
     if not (follow and modifiers_read(obj)):
-        return _bind(obj, obj, depsgraph, follow=follow)
+        return _bind(obj, obj, depsgraph, known, follow=follow)
     modifier = armature_modifier(obj)
     with followed_mesh(obj) as holder:
         if modifier is not None and (reason := group_refusal(obj, holder, modifier)):
             raise BindingError(reason)
-        return _bind(obj, holder, depsgraph, follow=follow)
+        return _bind(obj, holder, depsgraph, known, follow=follow)
+
+
+def renamed(known: Binding, obj: bpy.types.Object, structure: Digests) -> Binding | None:
+    """The binding of an object of which only bones have been renamed; None if more has changed.
+
+    Args:
+        known: of the same mesh, which has not been edited since, and the same armature.
+        structure: `structure_of` the object.
+    """
+    armature, modifier, keys = rig_of(obj), armature_modifier(obj), mesh_of(obj).shape_keys
+    changed = {part for part, value in structure.items() if known.structure.get(part) != value}
+    if not changed <= {"vertex groups", "bones", "example poses"} or deformation_refusal(obj):
+        return None
+    # What else names a vertex group still has the old name.
+    if modifiers_before(obj) or modifier is None or modifier.vertex_group:
+        return None
+    if keys is not None and any(block.vertex_group for block in keys.key_blocks):
+        return None
+    if digest_of_bones(armature_of(armature), named=False) != known.bones_at_rest:
+        return None
+    names, groups = read_skeleton(armature).names, tuple(obj.vertex_groups.keys())
+    if _what_groups_are(groups, names) != _what_groups_are(known.group_names, known.skeleton.names):
+        return None
+    return known.renamed(names, groups, example_items(obj), structure)
+
+
+def _what_groups_are(groups: tuple[str, ...], names: tuple[str, ...]) -> list[int | str]:
+    """The bone of each vertex group by its place, else the name of the group."""
+    place = {name: index for index, name in enumerate(names)}
+    return [place.get(group, group) for group in groups]
 
 
 def _bind(
     obj: bpy.types.Object,
     holder: bpy.types.Object,
     depsgraph: bpy.types.Depsgraph | None,
+    known: Binding | None,
     *,
     follow: bool,
 ) -> Binding:
@@ -65,7 +106,14 @@ def _bind(
         to_armature = object_to_armature(
             obj.evaluated_get(depsgraph), armature.evaluated_get(depsgraph)
         )
-    skeleton = with_bendy_bones(read_skeleton(armature), armature)
+    structure = structure_of(obj)
+    if known is not None and known.structure.get("bones") == structure["bones"]:
+        skeleton, bones_at_rest = known.skeleton, known.bones_at_rest
+    else:
+        skeleton = read_skeleton(armature)
+        bones_at_rest = digest_of_bones(armature_of(armature), named=False)
+    if skeleton.bendy is None:
+        skeleton = with_bendy_bones(skeleton, armature)
     weights = read_weights(mesh)
     shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(obj, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
@@ -84,12 +132,13 @@ def _bind(
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,
-        group_names=tuple(group.name for group in holder.vertex_groups),
+        group_names=tuple(holder.vertex_groups.keys()),
         example_items=example_items(obj),
-        structure=structure_of(obj),
+        structure=structure,
+        bones_at_rest=bones_at_rest,
         followed=tuple(each.name for each in followed_modifiers(obj)) if follow else (),
         reshaped=follow and bool(reshaping_modifiers(obj)),
-        _mesh_arrays=read_mesh_arrays(mesh, rest),
+        mesh_arrays=read_mesh_arrays(mesh, rest, known.mesh_arrays if known is not None else None),
         _weights=weights,
     )
 

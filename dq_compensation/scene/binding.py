@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Literal
 
 import bpy
@@ -64,7 +64,9 @@ class Binding:
             those of the mesh itself.
         reshaped: whether modifiers before the Armature modifier may move the vertices in each
             frame; `rest` is where they were when it was bound.
+        mesh_arrays: the faces of `topology`.
         structure: `scene.content.structure_of` the object when it was bound.
+        bones_at_rest: the digest of the bones without their names.
     """
 
     object_name: str
@@ -82,24 +84,51 @@ class Binding:
     group_names: tuple[str, ...]
     example_items: tuple[ExampleItem, ...]
     structure: Digests
+    bones_at_rest: str
     followed: tuple[str, ...]
     reshaped: bool
-    _mesh_arrays: MeshArrays = field(repr=False)
+    mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     _compensations: dict[
         tuple[LimbAxis, Curve, bool, bool],
         tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
     ] = field(default_factory=dict, repr=False, init=False)
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
-    _segments: list[tuple[NDArray[np.float64], Influences | None]] = field(
+    _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
     )
     _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
+
+    def renamed(
+        self,
+        names: tuple[str, ...],
+        group_names: tuple[str, ...],
+        example_items: tuple[ExampleItem, ...],
+        structure: Digests,
+    ) -> Binding:
+        """The same with other names of the bones, of the groups and in the examples."""
+        found = replace(
+            self,
+            skeleton=replace(self.skeleton, names=names),
+            group_names=group_names,
+            example_items=example_items,
+            structure=structure,
+        )
+        found._segments.extend(self._segments)
+        # Joints know bones by their places, and sides by names.
+        if np.array_equal(found._bone_sides, self._bone_sides):
+            found._compensations.update(self._compensations)
+        return found
 
     @property
     def vertex_count(self) -> int:
         """The n vertices."""
         return len(self.rest)
+
+    @cached_property
+    def extent(self) -> float:
+        """The longest side of the box of `rest`."""
+        return extent(self.rest)
 
     @cached_property
     def content(self) -> Digests:
@@ -122,7 +151,7 @@ class Binding:
         keys = self.shape_keys
         moved = np.full(self.vertex_count, keys is not None and bool(self.followed))
         if keys is not None and not self.followed:
-            least = 1e-4 * extent(self.rest)
+            least = 1e-4 * self.extent
             for offsets in keys.own_offsets:
                 moved |= np.einsum("ij,ij->i", offsets, offsets) > least**2
         return moved
@@ -142,7 +171,7 @@ class Binding:
     @cached_property
     def topology(self) -> Topology:
         """Triangles, edges and normal groups of the mesh."""
-        return topology(self._mesh_arrays)
+        return topology(self.mesh_arrays)
 
     @cached_property
     def sets(self) -> JointSets:
@@ -202,23 +231,31 @@ class Binding:
             self.sets if needs == "sets" else None,
             painted("blend_group"),
             self.mask,
-            self.segments(object_to_armature),
+            partial(self.segments, object_to_armature) if self.bends else None,
         )
 
-    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences | None:
-        """The influences of the rows of a pose; None where no bendy bone moves a vertex.
+    @cached_property
+    def bends(self) -> bool:
+        """Whether a bendy bone moves a vertex."""
+        if self.skeleton.bendy is None:
+            return False
+        bendy = np.zeros(self.skeleton.bone_count, np.bool_)
+        bendy[self.skeleton.bendy.bones] = True
+        return bool((bendy[self.influences.bones] & (self.influences.weights > 0.0)).any())
+
+    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences:
+        """The influences of the rows of a pose; those of bones where no bendy bone moves a vertex.
 
         Args:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
         """
         if self.skeleton.bendy is None:
-            return None
+            return self.influences
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         known = self._segments
-        if not known or not same_place(known[0][0], to_armature, extent(self.rest)):
+        if not known or not same_place(known[0][0], to_armature, self.extent):
             rest = transformed_points(to_armature, self.rest)
-            found = segment_influences(self.influences, self.skeleton, rest)
-            known[:] = [(to_armature, None if found is self.influences else found)]
+            known[:] = [(to_armature, segment_influences(self.influences, self.skeleton, rest))]
         return known[0][1]
 
     def skinning_of(
@@ -231,7 +268,7 @@ class Binding:
             object_to_armature: shape (4, 4), A^-1 O.
         """
         if shape is self.rest or self.skeleton.bendy is None:
-            return self.segments(object_to_armature) or self.influences
+            return self.segments(object_to_armature)
         there = transformed_points(object_to_armature, shape)
         return segment_influences(self.influences, self.skeleton, there)
 
@@ -259,7 +296,7 @@ class Binding:
         ball_joints = use_ball_joints and curve == "MEASURED"
         key = (limb_axis, curve, use_mesh_joints, ball_joints)
         known = self._compensations.get(key)
-        if known is not None and same_place(known[0], to_armature, extent(self.rest)):
+        if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         skeleton, parents = self.skeleton, None

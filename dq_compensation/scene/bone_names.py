@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import bpy
 
 
@@ -14,6 +16,7 @@ def flipped_name(name: str) -> str:
     return prefix + colon + bpy.utils.flip_name(rest)
 
 
+@lru_cache(maxsize=4096)
 def bone_side(name: str) -> int:
     """The side that a name stands for: -1 left, 1 right, 0 the middle."""
     letters = zip(name, flipped_name(name), strict=False)

@@ -8,12 +8,13 @@ difference has a name. Digests say the same in every session: they are kept in t
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from .armature import armature_of
+from .armature import armature_of, names_of_parents
 from .attributes import read_property
 from .bendy_segments import bendy_state
 from .envelopes import envelope_state
@@ -30,14 +31,13 @@ FOLLOWED = "modifiers before the Armature modifier"
 
 def digest(*values: object) -> str:
     """A short text that is equal for equal values: arrays by their bytes, all else as it prints."""
-    found = hashlib.blake2b(digest_size=10)
+    pieces: list[bytes | NDArray[Any]] = []
     for value in values:
         if isinstance(value, np.ndarray):
-            found.update(str(value.shape).encode())
-            found.update(np.ascontiguousarray(value))
+            pieces += [str(value.shape).encode(), np.ascontiguousarray(value)]
         else:
-            found.update(repr(value).encode())
-    return found.hexdigest()
+            pieces.append(repr(value).encode())
+    return hashlib.blake2b(b"".join(pieces), digest_size=10).hexdigest()
 
 
 def structure_of(obj: bpy.types.Object) -> Digests:
@@ -64,19 +64,23 @@ def bones_digest(armature: bpy.types.Object) -> str:
     return digest_of_bones(armature_of(armature))
 
 
-def digest_of_bones(armature: bpy.types.Armature) -> str:
-    """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails."""
+def digest_of_bones(armature: bpy.types.Armature, *, named: bool = True) -> str:
+    """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails.
+
+    Args:
+        named: count the names; else bones are known by their places.
+    """
     bones = armature.bones
-    parents = [bone.parent for bone in bones]
+    called = {name: name if named else str(place) for place, name in enumerate(bones.keys())}
     return digest(
-        bones.keys(),
-        [parent.name if parent is not None else "" for parent in parents],
+        list(called.values()),
+        ["" if name is None else called[name] for name in names_of_parents(bones)],
         read_property(bones, "use_deform", np.bool_),
         read_property(bones, "use_envelope_multiply", np.bool_),
         read_property(bones, "bbone_segments", np.int32),
         read_property(bones, "matrix_local", np.float32, (16,)),
         read_property(bones, "tail_local", np.float32, (3,)),
-        *bendy_state(bones),
+        *bendy_state(bones, called),
     )
 
 

@@ -52,25 +52,41 @@ def read_positions(mesh: bpy.types.Mesh) -> NDArray[np.float32]:
     return read_attribute(mesh, "position", AttributeType.VECTOR, len(mesh.vertices))
 
 
-def read_mesh_arrays(mesh: bpy.types.Mesh, positions: NDArray[np.float32]) -> MeshArrays:
+def read_mesh_arrays(
+    mesh: bpy.types.Mesh, positions: NDArray[np.float32], known: MeshArrays | None = None
+) -> MeshArrays:
     """Faces, edges, triangles and shading flags.
 
     Args:
         mesh: a mesh that is not in Edit Mode.
         positions: shape (n, 3), kept with the arrays.
+        known: earlier ones: triangles of the same faces between the same positions come from them.
     """
-    mesh.calc_loop_triangles()
     edge_count, face_count, corner_count = len(mesh.edges), len(mesh.polygons), len(mesh.loops)
+    starts = read_property(mesh.polygons, "loop_start", np.int32)
+    corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, corner_count)
+    same = known is not None and np.array_equal(known.positions, positions)
+    if (
+        known is not None
+        and same
+        and np.array_equal(known.face_starts, starts)
+        and np.array_equal(known.corner_vertex, corners)
+    ):
+        triangle_corners, triangle_face = known.triangle_corners, known.triangle_face
+    else:
+        mesh.calc_loop_triangles()
+        triangle_corners = read_property(mesh.loop_triangles, "loops", np.int32, (3,))
+        triangle_face = read_property(mesh.loop_triangle_polygons, "value", np.int32)
     return MeshArrays(
         positions=positions,
         edges=read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, edge_count),
-        face_starts=read_property(mesh.polygons, "loop_start", np.int32),
-        corner_vertex=read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, corner_count),
+        face_starts=starts,
+        corner_vertex=corners,
         corner_edge=read_attribute(mesh, ".corner_edge", AttributeType.INTEGER, corner_count),
         sharp_edges=read_attribute(mesh, "sharp_edge", AttributeType.BOOLEAN, edge_count),
         sharp_faces=read_attribute(mesh, "sharp_face", AttributeType.BOOLEAN, face_count),
-        triangle_corners=read_property(mesh.loop_triangles, "loops", np.int32, (3,)),
-        triangle_face=read_property(mesh.loop_triangle_polygons, "value", np.int32),
+        triangle_corners=triangle_corners,
+        triangle_face=triangle_face,
         face_material=read_attribute(mesh, "material_index", AttributeType.INTEGER, face_count),
     )
 

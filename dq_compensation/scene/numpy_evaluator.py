@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import bpy
 import numpy as np
@@ -100,7 +101,7 @@ class PosedDeformer:
         """Deform a shape; both (n, 3), object space."""
         there, deformation = self.object_to_armature, self._deformation
         if deformation.segments is not None:
-            segments = self._binding.skinning_of(shape, there)
+            segments = partial(self._binding.skinning_of, shape, there)
             deformation = replace(deformation, segments=segments)
         moved, _ = deform(deformation, transformed_points(there, shape), None, self.pose)
         return np.asarray(transformed_points(np.linalg.inv(there), moved), np.float64)

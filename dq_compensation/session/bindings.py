@@ -6,7 +6,7 @@ from typing import cast
 
 import bpy
 
-from ..scene.bind import bind
+from ..scene.bind import bind, renamed
 from ..scene.binding import Binding
 from ..scene.content import structure_of
 from ..scene.mesh import mesh_of
@@ -14,22 +14,33 @@ from ..scene.setup import find_rig
 from .memory import memories
 
 
-def get(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> Binding:
+def get(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, edited: bool = False
+) -> Binding:
     """The binding of an object; a new one if there is none or its structure has changed.
 
-    Painted weights and moved vertices are not seen: `discard` the binding of an edited mesh.
     The same `Binding` object comes back as long as it is true: compare with `is`.
+
+    Args:
+        edited: whether its mesh may be another one. Painted weights and moved vertices are not
+            seen without.
 
     Raises:
         BindingError: it cannot be bound (any more); nothing is kept of it.
     """
     obj = cast("bpy.types.Object", obj.original)
-    known = memories(Binding).get(obj.session_uid)
-    if known is not None and _is_of(known, obj):
-        return known
+    known, found = memories(Binding).get(obj.session_uid), None
+    if known is not None and not _is_of(known, obj):
+        known = None
+    if known is not None and not edited:
+        structure = structure_of(obj)
+        if known.structure == structure:
+            return known
+        found = renamed(known, obj, structure)
     discard(obj)
-    binding = memories(Binding)[obj.session_uid] = bind(obj, depsgraph)
-    return binding
+    found = found or bind(obj, depsgraph, known)
+    memories(Binding)[obj.session_uid] = found
+    return found
 
 
 def discard(obj: bpy.types.Object) -> None:
@@ -38,11 +49,10 @@ def discard(obj: bpy.types.Object) -> None:
 
 
 def _is_of(binding: Binding, obj: bpy.types.Object) -> bool:
-    """Whether a binding is of the mesh, the armature and the structure of an object."""
+    """Whether a binding is of the mesh and the armature of an object."""
     rig = find_rig(obj)
     return (
         rig is not None
         and binding.armature_uid == rig.session_uid
         and binding.mesh_uid == mesh_of(obj).session_uid
-        and binding.structure == structure_of(obj)
     )

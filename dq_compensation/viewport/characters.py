@@ -54,7 +54,7 @@ class Character:
     @classmethod
     def of(cls, binding: Binding) -> Character:
         """Upload a binding."""
-        mesh = gpu_mesh_of(binding, binding.segments() or binding.influences)
+        mesh = gpu_mesh_of(binding, binding.segments())
         return cls(binding, DeformedMesh(mesh))
 
     def update(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...analysis.mesh_joints import is_joint
+from ...analysis.mesh_joints import joints_of
 from ...analysis.skeleton_gaps import Gap, find_gaps
 from ...analysis.skin_limbs import Limbs
 from ...scene.armature import armature_of, is_helper_bone
@@ -113,7 +113,7 @@ def _joints(subject: Subject, gaps: list[Gap]) -> list[Gap]:
     if positions is None or skeleton is None or influences is None:
         return []
     limbs = Limbs.of(positions, influences, skeleton, settings.limb_axis)
-    return [gap for gap in gaps if is_joint(gap, positions, limbs)]
+    return joints_of(gaps, positions, limbs)
 
 
 _TOOLTIP = "Parent each bone to the one that it continues, keeping pose and animation"

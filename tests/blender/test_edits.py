@@ -1,0 +1,149 @@
+"""What an edit costs: a weight reads no bones again, a new name of a bone reads no weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.modifier import palette_object
+from dq_compensation.modifier.palette_object import edition_of, find_palette
+from dq_compensation.scene import bind, content
+from dq_compensation.scene.object_settings import Settings
+from dq_compensation.session import bindings
+from tests.blender.enabled_scenes import check, enable, error
+from tests.blender.scene_builders import new_file
+from tests.limb import build_limb, pose_limb
+
+Object = bpy.types.Object
+TOLERANCE = 1e-4  # of two evaluators, in parts of the size
+
+
+@pytest.fixture
+def limb(addon: None) -> tuple[Object, Object]:
+    """A limb that *Measured* with ball joints deforms, posed, and its armature."""
+    new_file()
+    obj, rig = build_limb()
+    obj.dq_compensation.use_ball_joints = True
+    enable(obj)
+    pose_limb(rig)
+    check()
+    return obj, rig
+
+
+@pytest.fixture
+def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often mesh and bones are read, joints are found and the palette is written."""
+    found: Counter[str] = Counter()
+
+    def count(owner: object, name: str, title: str) -> None:
+        function: Callable[..., object] = getattr(owner, name)
+
+        def counted(*arguments: object, **options: object) -> object:
+            found[title] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(content, "digest_of_bones", "bones compared")
+    count(bind, "read_skeleton", "bones read")
+    count(bindings, "bind", "mesh read")
+    count(MeasuredJoints, "of", "joints found")
+    count(palette_object, "write_bones", "palette written")
+    return found
+
+
+def rename(rig: Object, old: str, new: str) -> None:
+    rig.data.bones[old].name = new
+    bpy.context.view_layer.update()
+
+
+def assert_as_bound_anew(obj: Object) -> None:
+    """What the session knows of an object is what is read of it now, and it is deformed so."""
+    known, anew = bindings.bindings.get(obj), bind.bind(obj)
+    assert (known.skeleton.names, known.group_names) == (anew.skeleton.names, anew.group_names)
+    assert (known.structure, known.content) == (anew.structure, anew.content)
+    assert known.bones_at_rest == anew.bones_at_rest
+    one, other = (each.deformation(Settings.of(obj)).compensation for each in (known, anew))
+    assert one is not None
+    assert other is not None
+    np.testing.assert_array_equal(one.amounts, other.amounts)
+    assert error(obj) <= TOLERANCE
+
+
+def test_an_edited_weight_reads_the_mesh_and_no_bones(
+    limb: tuple[Object, Object], calls: Counter[str]
+) -> None:
+    limb[0].vertex_groups["Lower"].add([260], 0.3, "REPLACE")
+    bpy.context.view_layer.update()
+    assert calls == {"mesh read": 1, "joints found": 1, "bones compared": 1}
+    assert_as_bound_anew(limb[0])
+
+
+def test_a_renamed_bone_keeps_weights_joints_and_the_palette(
+    limb: tuple[Object, Object], calls: Counter[str]
+) -> None:
+    obj, rig = limb
+    edition = edition_of(find_palette(rig))
+    for old, new in (("Lower", "Forearm"), ("Forearm", "Lower")):
+        calls.clear()
+        rename(rig, old, new)
+        # Two comparisons of the bones: of what the modifier was made for, and of the binding.
+        assert calls == {"bones compared": 2, "bones read": 1}
+        assert edition_of(find_palette(rig)) == edition
+        assert_as_bound_anew(obj)
+
+
+def test_a_name_of_one_side_finds_joints_anew(
+    limb: tuple[Object, Object], calls: Counter[str]
+) -> None:
+    rename(limb[1], "Hand", "Hand.L")
+    assert calls["joints found"] == 1
+    assert not calls["mesh read"]
+    assert_as_bound_anew(limb[0])
+
+
+def _with_a_mask(obj: Object) -> None:
+    obj.modifiers["Armature"].vertex_group = "Lower"
+
+
+def _with_a_key(obj: Object) -> None:
+    obj.shape_key_add(name="Basis")
+    obj.shape_key_add(name="Key").vertex_group = "Lower"
+
+
+def _without_the_group(obj: Object) -> None:
+    obj.vertex_groups["Lower"].name = "Of no bone"
+
+
+@pytest.mark.parametrize("change", [_with_a_mask, _with_a_key, _without_the_group])
+def test_what_else_a_name_changes_is_read_anew(
+    limb: tuple[Object, Object], calls: Counter[str], change: Callable[[Object], None]
+) -> None:
+    """Blender leaves the old name of the group in masks and keys: then they have none."""
+    obj, rig = limb
+    change(obj)
+    check()
+    calls.clear()
+    rename(rig, "Lower", "Of no bone")
+    check()
+    assert calls["mesh read"] == 1
+    assert_as_bound_anew(obj)
+
+
+def test_two_bones_that_changed_names_at_once_do_not_keep_the_palette(
+    limb: tuple[Object, Object], calls: Counter[str]
+) -> None:
+    """Where no group has followed: names of groups say which bone they are of."""
+    obj, rig = limb
+    other = rig.data.copy()
+    for old, new in (("Lower", "x"), ("Upper", "Lower"), ("x", "Upper")):
+        other.bones[old].name = new
+    rig.data = other
+    check()
+    assert calls["palette written"] == 1
+    assert_as_bound_anew(obj)
