@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from tests.newest_only import NEWEST_ONLY, NOT_BETWEEN
+from tests.newest_only import BETWEEN, NEWEST_ONLY
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--between",
         action="store_true",
-        help="leave out what runs on the newest and the oldest Blender only, too",
+        help="run only what a Blender between the newest and the oldest has to repeat",
     )
 
 
@@ -27,8 +27,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     between = config.getoption("--between")
     if not (between or config.getoption("--older")):
         return
-    patterns = NEWEST_ONLY + (NOT_BETWEEN if between else ())
-    left_out = [item for item in items if _is_left_out(item, patterns)]
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("newest_only")
+        or _is_listed(item, NEWEST_ONLY)
+        or (between and not _is_listed(item, BETWEEN))
+    ]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
 
@@ -39,9 +44,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(100_000)
 
 
-def _is_left_out(item: pytest.Item, patterns: tuple[str, ...]) -> bool:
-    listed = any(fnmatch(item.nodeid, pattern) for pattern in patterns)
-    return listed or item.get_closest_marker("newest_only") is not None
+def _is_listed(item: pytest.Item, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(item.nodeid, pattern) for pattern in patterns)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -28,6 +30,15 @@ def empty_file() -> None:
 def _trees_built_once() -> Iterator[None]:
     with trees_built_once():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _annotations_read_once() -> Iterator[None]:
+    """Blender evaluates those of every class whenever it is registered: most of that time."""
+    read_each_time = typing.get_type_hints
+    typing.get_type_hints = functools.cache(read_each_time)
+    yield
+    typing.get_type_hints = read_each_time
 
 
 @pytest.fixture

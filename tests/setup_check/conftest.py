@@ -2,6 +2,7 @@
 
 from tests.blender.conftest import (
     Human,
+    _annotations_read_once,
     _trees_built_once,
     addon,
     body_with_rig,
@@ -13,6 +14,7 @@ from tests.blender.conftest import (
 
 __all__ = [
     "Human",
+    "_annotations_read_once",
     "_trees_built_once",
     "addon",
     "body_with_rig",
