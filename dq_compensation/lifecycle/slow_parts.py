@@ -8,7 +8,7 @@ import bpy
 
 from ..modifier.stack import our_modifiers
 from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import modifiers_read, reshaping_modifiers
+from ..scene.modifiers_before import modifiers_read
 from ..scene.object_settings import Settings
 from ..scene.own_objects import is_hidden, is_posed_copy
 from ..scene.setup import armature_modifier, find_rig, rig_of
@@ -83,7 +83,7 @@ def _modifiers(obj: bpy.types.Object) -> list[str]:
 
 def _own_skinning(obj: bpy.types.Object, settings: Settings) -> list[str]:
     """Why the node modifier skins the mesh in the place of the Armature modifier."""
-    armature, keys = armature_modifier(obj), mesh_of(obj).shape_keys
+    armature = armature_modifier(obj)
     reason = None
     if settings.by_example:
         reason = "example poses"
@@ -93,10 +93,6 @@ def _own_skinning(obj: bpy.types.Object, settings: Settings) -> list[str]:
         reason = f"the blend group {settings.blend_group}"
     elif armature is not None and armature.vertex_group:
         reason = f"the vertex group {armature.vertex_group} of the Armature modifier"
-    elif keys is not None and len(keys.key_blocks) > 1:
-        reason = "shape keys with the curve Measured"
-    elif names := listed([each.name for each in reshaping_modifiers(obj)]):
-        reason = f"{names} before the Armature modifier with the curve Measured"
     if reason is None:
         return []
     return [

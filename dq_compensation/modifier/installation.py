@@ -26,6 +26,7 @@ from .armature_base import (
     put_back,
     shown_in_viewport,
 )
+from .arriving_shape import keep_shape, shape_keepers
 from .attribute_object import (
     INPUT,
     attribute_mesh,
@@ -81,7 +82,6 @@ def install(
             deformation,
             examples,
             masked=bool(armature.vertex_group),
-            shape_varies=binding.shape_varies,
             followed=bool(binding.followed),
             forced=does_more(obj, armature, deformation),
             count_sets=partial(count_sets, deformation.influences),
@@ -131,6 +131,7 @@ def install(
         set_input(modifier, name, values[name])
     if follow_factor:
         drive_factor(obj, modifier)
+    keep_shape(obj, armature, wanted=kind.reads_shape)
     put_in_place(obj)
     remember(obj, binding, settings)
     obj.update_tag(refresh={"DATA"})
@@ -206,7 +207,7 @@ def uninstall(obj: bpy.types.Object) -> None:
     put_back(obj)
     release_factor(obj)
     active = obj.modifiers.active
-    for modifier in our_modifiers(obj):
+    for modifier in (*our_modifiers(obj), *shape_keepers(obj)):
         obj.modifiers.remove(modifier)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
