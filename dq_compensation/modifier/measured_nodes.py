@@ -24,9 +24,10 @@ def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length
         bone_rows: how many rows the bones have.
         length: of the skeleton, as `bone_nodes.palette_state`.
     """
-    is_ray = _is_ray(build)
+    index = build.index()
+    is_ray = _is_ray(index)
     # Of the four points of a joint in the palette: the first one, or the third and the fourth.
-    number = build.index().times_plus(2.0, bone_rows * 4.0 - 4.0)
+    number = index.times_plus(2.0, bone_rows * 4.0 - 4.0)
     start: Vector = palette.sample(build.position(), number)
     end: Vector = palette.sample(build.position(), number + is_ray)
     place = build.choose(is_ray, end, (end - start) * (1.0 / length))
@@ -38,16 +39,16 @@ def _behind_state(build: TreeBuilder, state: Vector, place: Vector) -> Vector:
     return build.choose(build.index() < 0.5, place, state)
 
 
-def _is_ray(build: TreeBuilder) -> Scalar:
+def _is_ray(index: Scalar) -> Scalar:
     """1 at the points of the evaluated palette that are rays, 0 at those that are joints."""
-    return build.index().modulo(2.0)
+    return index.modulo(2.0)
 
 
 def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
-    """Points with SWING, the swing s of a joint.
+    """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
 
-    It is on the first one of the points of the two rows that a swing has, where the joint is; on
-    others it means nothing.
+    It is on the first one of the points of the two rows that a swing has; on others it means
+    nothing. One matrix, since every mesh fetches it.
 
     Args:
         points: `with_limbs` or `rigid_limbs`.
@@ -55,7 +56,13 @@ def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
     place, index = build.position(), build.index()
     before, after = (points.sample(place, index + number) for number in (1.0, 3.0))
     ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
-    return points.store(stored.SWING, before.cross(after) * ahead.inverse_square_root())
+    swing = before.cross(after) * ahead.inverse_square_root()
+    (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
+    across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
+    from_joint = place.cross(swing).components()
+    once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
+    about_joint = build.matrix((*across, (*from_joint, 1.0)))
+    return points.store(stored.SWING, once @ about_joint)
 
 
 def with_limbs(
@@ -90,7 +97,7 @@ def with_limbs(
     turned = bones.at("matrix", limb).transform_direction(ray)
     posed_ray = turned.normalized() * (turned.length() > SHORTEST_RAY)
     gap = posed_head.distance(of_parent.transform_point(head))
-    place = build.choose(_is_ray(build), posed_head, posed_ray)
+    place = build.choose(_is_ray(index), posed_head, posed_ray)
     known = bones.geometry.capture({"place": place, "gap": gap})
     place, gap = known.fields["place"], known.fields["gap"]
     assert isinstance(place, Vector)
@@ -141,10 +148,8 @@ def onto_chords(
     for slot in range(slots):
         row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
         amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
-        from_joint = moved - palette.sample(build.position(), row)
-        swing: Vector = palette.sample(build.attribute(stored.SWING, Vector), row)
-        # s x (s x o)
-        part = (swing * swing.dot(from_joint) - from_joint * swing.dot(swing)) * amount
+        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
+        part = swing.transform_point(moved) * amount
         offset = part if offset is None else offset + part
     assert offset is not None
     return offset * strength
