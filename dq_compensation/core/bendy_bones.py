@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .dual_quaternion import rotate_vectors
 from .influences import Influences
 from .vectors import dots, smooth_step, unit_or
 
@@ -113,9 +112,9 @@ def limb_straightness(skeleton: Skeleton, pose: Pose) -> NDArray[np.float64]:
     """The share to which the limbs of all bones are as straight as at rest: shape (B,), 0 to 1.
 
     Let c be the direction from a bendy bone's head to its tail at rest, c' that from where its
-    first segment takes the head to where its last one takes the tail, R and S the rotations of
-    these two segments. Then the lesser of R c . c' and S c . c' goes by `smooth_step` from `CURVED`
-    to `STRAIGHT`. Other bones are straight.
+    first segment takes the head to where its last one takes the tail, d and e what these two
+    segments make of c, as directions. Then the lesser of d . c' and e . c' goes by `smooth_step`
+    from `CURVED` to `STRAIGHT`. Other bones are straight.
     """
     found = np.ones(skeleton.bone_count)
     if skeleton.bendy is None:
@@ -126,9 +125,14 @@ def limb_straightness(skeleton: Skeleton, pose: Pose) -> NDArray[np.float64]:
     chords = unit_or(tails - heads, 0.0)
     posed = _moved(pose.matrices[ends], tails) - _moved(pose.matrices[starts], heads)
     posed = unit_or(posed, 0.0)
-    cosines = [dots(rotate_vectors(pose.rotations[rows], chords), posed) for rows in (starts, ends)]
+    cosines = [dots(_turned(pose.matrices[rows], chords), posed) for rows in (starts, ends)]
     found[bones] = smooth_step(np.minimum(*cosines), CURVED, STRAIGHT)
     return found
+
+
+def _turned(matrices: NDArray[np.float64], directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Directions (m, 3), each by its own matrix (m, 4, 4)."""
+    return unit_or(np.einsum("mij,mj->mi", matrices[:, :3, :3], directions), 0.0)
 
 
 def _moved(matrices: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:

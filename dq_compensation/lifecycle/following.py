@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import bpy
 
+from ..modifier.arriving_shape import shape_keepers
 from ..modifier.factor_driver import keep_factor
 from ..modifier.installation import remove_unused
 from ..modifier.own_trees import mark_edited
@@ -172,6 +173,7 @@ def _note(update: Update, found: _Concerned, *, playing: bool) -> None:
 
 def _mark_edited_trees() -> None:
     modifiers = [our_modifier(obj) for obj in enabled_objects()]
+    modifiers += [each for obj in enabled_objects() for each in shape_keepers(obj)]
     modifiers += [nodes_of_palette(palette) for palette in own_palettes()]
     trees = {nodes.node_group for nodes in modifiers if nodes is not None}
     mark_edited(tree for tree in trees if tree is not None and tree.library is None)

@@ -7,7 +7,6 @@ import bpy
 from ..modifier.made_for import has_moved
 from ..modifier.stack import our_modifier
 from ..scene.animation_curves import animated_paths
-from ..scene.mesh import mesh_of
 from ..scene.modifiers_before import (
     differing_in_renders,
     examples_refusal,
@@ -29,15 +28,6 @@ OTHER_IN_RENDERS = (
 OTHER_IN_FRAMES = (
     "{obj} gets other vertices from {names} in other frames. While they play, the Armature "
     "modifier alone deforms them."
-)
-LEFT_OUT = (
-    "Measured does not compensate the vertices of {obj} that shape keys move, because the Armature "
-    "modifier has bendy bones, envelopes or Multi Modifier. The curve Fitted compensates them."
-)
-NOT_MEASURED = (
-    "{obj} is deformed with Preserve Volume, without compensation: {names} before the Armature "
-    "modifier can change its shape, and the Armature modifier has bendy bones, envelopes or Multi "
-    "Modifier. Apply {names}, or choose the curve Fitted."
 )
 AS_READ = (
     "The GPU display shows {obj} as {names} shaped it when it was read. Press Refresh to read it "
@@ -79,7 +69,7 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     if drawn and names:
         found.append(AS_READ.format(obj=obj.name, names=names))
     if native.base_left_on and not drawn and acting.compensates:
-        found += _notes_on_left_out(obj, acting)
+        found += _notes_on_left_out(obj)
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
@@ -108,19 +98,11 @@ def _turned_off(obj: bpy.types.Object) -> list[str]:
     return [TURNED_OFF.format(ours=ours.name, where=where, obj=obj.name)] if where else []
 
 
-def _notes_on_left_out(obj: bpy.types.Object, acting: Settings) -> list[str]:
+def _notes_on_left_out(obj: bpy.types.Object) -> list[str]:
     """The vertices that are not compensated where the Armature modifier stays on."""
-    found = []
-    keys, binding = mesh_of(obj).shape_keys, status_of(obj).binding
-    names = listed([each.name for each in reshaping_modifiers(obj)])
-    if names and acting.curve == "MEASURED":
-        return [NOT_MEASURED.format(obj=obj.name, names=names)]
-    if keys is not None and len(keys.key_blocks) > 1 and acting.curve == "MEASURED":
-        found.append(LEFT_OUT.format(obj=obj.name))
+    binding = status_of(obj).binding
     count = 0 if binding is None else int(binding.partly_masked.sum())
-    if count:
-        found.append(PARTLY_MASKED.format(obj=obj.name, vertices=counted(count, "vertex")))
-    return found
+    return [PARTLY_MASKED.format(obj=obj.name, vertices=counted(count, "vertex"))] if count else []
 
 
 def _notes_on_followed(obj: bpy.types.Object) -> list[str]:

@@ -10,7 +10,7 @@ from ..modifier.stack import our_modifiers
 from ..modifier.tree_kind import kind_for
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import modifiers_read, reshaping_modifiers
+from ..scene.modifiers_before import modifiers_read
 from ..scene.object_settings import Settings
 from ..scene.own_objects import is_hidden, is_posed_copy
 from ..scene.setup import armature_modifier, find_rig, rig_of
@@ -89,17 +89,14 @@ def _modifiers(obj: bpy.types.Object) -> list[str]:
 def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -> list[str]:
     """Why the node modifier skins the mesh in the place of the Armature modifier."""
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    masked, varies = bool(armature.vertex_group), binding.shape_varies
+    masked = bool(armature.vertex_group)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
-    kind = kind_for(deformation, examples, "OWN", masked=masked, shape_varies=varies, sets=0)
-    changing = listed([each.name for each in reshaping_modifiers(obj)])
-    changing = f"{changing} before the Armature modifier" if changing else "shape keys"
+    kind = kind_for(deformation, examples, "OWN", masked=masked, shape_varies=False, sets=0)
     reasons = {
         "example poses": kind.examples is not None,
         "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
         f"the blend group {settings.blend_group}": kind.blended,
         f"the vertex group {armature.vertex_group} of the Armature modifier": kind.masked,
-        f"{changing} with the curve Measured": kind.shaped,
     }
     return [
         f"{obj.name} needs {reason}: the node modifier skins it, which takes longer than the "

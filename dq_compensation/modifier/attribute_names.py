@@ -7,6 +7,9 @@ PREFIX = ".dqc_"
 # Of what is evaluated, where other vertices arrive than there were when the rest was written.
 MISFIT = f"{PREFIX}misfit"
 
+# Of what is evaluated: where vertices are before the Armature modifier; `arriving_shape`.
+ARRIVING = f"{PREFIX}arriving"
+
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest

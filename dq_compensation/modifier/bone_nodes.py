@@ -108,7 +108,7 @@ def bone_matrices(
     length: Scalar,
     *,
     bendy: bool,
-) -> tuple[Cloud, Scalar]:
+) -> Cloud:
     """The matrices of the bones, one on each point; on points beyond, the last one again.
 
     Args:
@@ -119,33 +119,48 @@ def bone_matrices(
         bendy: whether there are bendy bones.
 
     Returns:
-        the points with the fields `matrix` (D), `rigid` (its rigid part: a rotation, where the bone
-        is not scaled with the translation) and `scaled` (1 or 0); and whether any is scaled.
+        the points with the fields `matrix` (D) and `scaled` (1 or 0).
     """
     row = build.index().minimum(last)
     first = row * 4.0
     corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
-    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
     if bendy:
         length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
     shrink = 1.0 / length
     x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
-    turn = build.matrix_of_columns(x, y, z, None)
     origin = corners[0]
     if bendy:
+        turn = build.matrix_of_columns(x, y, z, None)
+        at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
         origin = origin - turn.transform_direction(at_rest.transform_point(build.zero()))
     matrix = build.matrix_of_columns(x, y, z, origin)
-    posed = points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
-    matrix, scaled = posed.fields["matrix"], posed.fields["scaled"]
+    return points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
+
+
+def with_rigid_parts(
+    build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar, last: Scalar
+) -> Cloud:
+    """Bones with the field `rigid`, the rigid parts of their matrices: rotations.
+
+    Where a bone is not scaled, it is the matrix, with its translation.
+
+    Args:
+        palette: as its Armature and Hook modifiers leave it.
+        bones: `bone_matrices`.
+        any_scaled: whether any of them is scaled.
+        last: the last row of the bones.
+    """
+    matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
     assert isinstance(matrix, Matrix)
     assert isinstance(scaled, Scalar)
-    any_scaled = posed.geometry.greatest(scaled) > 0.5
+    row = build.index().minimum(last)
+    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
     # Scales are rare, and their nodes many: Switches leave them out.
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
-    made_rigid = posed.geometry.store(_RIGID, orthogonal)
-    geometry = build.choose(any_scaled, posed.geometry, made_rigid)
+    made_rigid = bones.geometry.store(_RIGID, orthogonal)
+    geometry = build.choose(any_scaled, bones.geometry, made_rigid)
     rigid = build.choose(any_scaled, matrix, build.attribute(_RIGID, Matrix))
-    return Cloud(geometry, {**posed.fields, "rigid": rigid}), any_scaled
+    return Cloud(geometry, {**bones.fields, "rigid": rigid})
 
 
 def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
@@ -160,16 +175,15 @@ def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cl
     other = row + partner
     end = build.attribute(PALETTE_END, Vector)
     here: Vector = palette.sample(end, row)
-    matrix, rigid = bones.fields["matrix"], bones.fields["rigid"]
+    matrix = bones.fields["matrix"]
     assert isinstance(matrix, Matrix)
-    assert isinstance(rigid, Matrix)
     posed = bones.geometry.capture({"end": matrix.transform_point(here)})
     posed_here = posed.fields["end"]
     assert isinstance(posed_here, Vector)
     # From one end to the other, at either of them; it is the direction up to its sign.
     chord = (palette.sample(end, other) - here).normalized()
     posed_chord = (posed.at("end", other) - posed_here).normalized()
-    cosine = rigid.transform_direction(chord).dot(posed_chord)
+    cosine = matrix.transform_direction(chord).normalized().dot(posed_chord)
     known = posed.geometry.capture({"cosine": cosine})
     cosine = known.fields["cosine"]
     assert isinstance(cosine, Scalar)

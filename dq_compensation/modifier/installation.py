@@ -26,6 +26,7 @@ from .armature_base import (
     put_back,
     shown_in_viewport,
 )
+from .arriving_shape import keep_shape, shape_keepers
 from .attribute_object import (
     INPUT,
     attribute_mesh,
@@ -37,8 +38,8 @@ from .made_for import are_measured_alike, forget, forget_content, remember
 from .modifier_inputs import get_input, get_inputs, set_input
 from .node_tree import ensure_tree
 from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import compute_what_is_read, ensure_palette
-from .stack import installation_refusal, our_modifier, our_modifiers, put_in_place
+from .palette_object import compute_what_is_read, ensure_palette, reads_bones
+from .stack import base_of, installation_refusal, our_modifier, our_modifiers, put_in_place
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import (
     count_sets,
@@ -81,7 +82,6 @@ def install(
             deformation,
             examples,
             masked=bool(armature.vertex_group),
-            shape_varies=binding.shape_varies,
             followed=bool(binding.followed),
             forced=does_more(obj, armature, deformation),
             count_sets=partial(count_sets, deformation.influences),
@@ -131,6 +131,7 @@ def install(
         set_input(modifier, name, values[name])
     if follow_factor:
         drive_factor(obj, modifier)
+    keep_shape(obj, armature, wanted=kind.reads_shape)
     put_in_place(obj)
     remember(obj, binding, settings)
     obj.update_tag(refresh={"DATA"})
@@ -183,7 +184,7 @@ def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Ba
         slots_for(binding.influences.width) if skins else 0,
         remove_others=hidden is not None or alone,
     )
-    compute_what_is_read(palette, bones=skins)
+    compute_what_is_read(palette, bones=skins or reads_bones(palette))
     return _Written(palette, hidden, sets)
 
 
@@ -207,7 +208,7 @@ def uninstall(obj: bpy.types.Object) -> None:
     put_back(obj)
     release_factor(obj)
     active = obj.modifiers.active
-    for modifier in our_modifiers(obj):
+    for modifier in (*our_modifiers(obj), *shape_keepers(obj)):
         obj.modifiers.remove(modifier)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
@@ -217,10 +218,17 @@ def uninstall(obj: bpy.types.Object) -> None:
 
 
 def remove_unused() -> None:
-    """Remove the attributes, palettes and trees of this file that no modifier of ours uses."""
+    """Remove the attributes, palettes and trees of this file that no modifier of ours uses.
+
+    Palettes compute bones no longer where no tree reads them.
+    """
     users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
     modifiers = [modifier for obj in users for modifier in our_modifiers(obj)]
     palettes = {get_input(modifier, "Palette") for modifier in modifiers}
+    skinning = {get_input(each, "Palette") for each in modifiers if base_of(each) == "OWN"}
+    for palette in palettes - skinning:
+        if palette is not None and palette.library is None and reads_bones(palette):
+            compute_what_is_read(palette, bones=False)
     used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:

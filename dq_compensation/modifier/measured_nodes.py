@@ -16,13 +16,11 @@ from .palette_tables import POINTS_OF_JOINT
 _NO_GAP = 5e-7
 
 
-def rigid_limbs(
-    build: TreeBuilder, palette: Geometry, count: Scalar, bone_rows: Scalar, length: Scalar
-) -> Geometry:
-    """`with_limbs` where no bone is scaled, bendy or away from its joint: of `palette_joints`.
+def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length: Scalar) -> Vector:
+    """The positions of `with_limbs` where no bone is scaled, bendy or away from its joint.
 
     Args:
-        count: how many points there are to be.
+        palette: with the points of `palette_joints`, as its Armature modifier leaves it.
         bone_rows: how many rows the bones have.
         length: of the skeleton, as `bone_nodes.palette_state`.
     """
@@ -33,7 +31,7 @@ def rigid_limbs(
     start: Vector = palette.sample(build.position(), number)
     end: Vector = palette.sample(build.position(), number + is_ray)
     place = build.choose(is_ray, end, (end - start) * (1.0 / length))
-    return build.points(count, _behind_state(build, build.vector(length, 0.0, 0.0), place))
+    return _behind_state(build, build.vector(length, 0.0, 0.0), place)
 
 
 def _behind_state(build: TreeBuilder, state: Vector, place: Vector) -> Vector:

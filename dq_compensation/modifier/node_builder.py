@@ -59,6 +59,13 @@ class TreeBuilder(TreeNodes):
             self._attributes[key] = kind(self, node.outputs["Attribute"])
         return self._attributes[key]
 
+    def found_attribute(
+        self, name: str | Scalar, kind: type[Scalar | Vector | Matrix]
+    ) -> tuple[Any, Scalar]:
+        """A named attribute as a field of that kind, and whether there is one."""
+        found = self.attribute(name, kind)
+        return found, Scalar(self, found.socket.node.outputs["Exists"])
+
     def rotated(self, vector: Operand, rotation: Socket) -> Vector:
         """A vector rotated by a rotation."""
         return Vector(self, self.node("FunctionNodeRotateVector", vector, rotation).outputs[0])

@@ -57,6 +57,7 @@ import bpy
 from . import own_trees
 from .attribute_names import (
     AMOUNT,
+    ARRIVING,
     MISFIT,
     OF_PALETTE,
     PAIR,
@@ -89,8 +90,9 @@ from .vertex_nodes import (
 # leaves this point in place moves nothing.
 _OFF_ALL_AXES = (0.37, 0.61, 0.83)
 
-# A custom property of a tree: its base.
+# Custom properties of a tree: its base; and True where it reads `arriving_shape`.
 BASE_PROPERTY = "dq_compensation_base"
+READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
 
 
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
@@ -111,6 +113,8 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     else:
         tree = in_one_group(kind.tree_name, inputs_of(kind), add_nodes)
     tree[BASE_PROPERTY] = kind.base
+    if kind.reads_shape:
+        tree[READS_SHAPE_PROPERTY] = True
     return tree
 
 
@@ -123,7 +127,7 @@ def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector
             found |= _attributes_read(node.node_tree)
         elif node.bl_idname == "GeometryNodeInputNamedAttribute":
             name = node.inputs["Name"].default_value
-            if name.startswith(PREFIX) and name not in OF_PALETTE:
+            if name.startswith(PREFIX) and name not in OF_PALETTE | {ARRIVING}:
                 found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
     return found
 
@@ -215,11 +219,8 @@ class _Assembly:
 
     def _group(self, input_name: str) -> Scalar:
         """The weights of the vertex group that an input names; 1 where there is none."""
-        build, name = self.b, self.inputs[input_name]
-        node = build.node("GeometryNodeInputNamedAttribute", data_type="FLOAT")
-        build.connect(node.inputs["Name"], name)
-        weight = Scalar(build, node.outputs["Attribute"])
-        return build.choose(Scalar(build, node.outputs["Exists"]), 1.0, weight)
+        weight, exists = self.b.found_attribute(self.inputs[input_name], Scalar)
+        return self.b.choose(exists, 1.0, weight)
 
     @cached_property
     def _placed_together(self) -> Scalar:
@@ -245,7 +246,12 @@ class _Assembly:
         if self.kind.measured:
             together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
-            offset = back_to_limb(build, self.palette, self.limb_states, strength, None, moved)
+            rest = None
+            if self.kind.reads_shape:
+                arriving, is_kept = build.found_attribute(ARRIVING, Vector)
+                far = to_object.inverted().transform_point(arriving)
+                rest, strength = build.choose(together, far, arriving), is_kept * strength
+            offset = back_to_limb(build, self.palette, self.limb_states, strength, rest, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
             return self._swung(self.mesh.moved_by(offset))
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))

@@ -25,6 +25,7 @@ from .bone_nodes import (
     bone_matrices,
     bone_turns,
     with_bones,
+    with_rigid_parts,
     with_straightness,
 )
 from .measured_nodes import rigid_limbs, with_limbs, with_swings
@@ -109,9 +110,7 @@ class _Assembly:
         doubts: list[Scalar] = []
         if self.kind.joints:
             doubts.append(any_stretched(build, palette, length))
-            part = rigid_limbs
-            of_joints = (palette, self.points, self.bone_rows, length)
-            shown = grouped(build, "DQ Compensation rigid joints", part, *of_joints)
+            shown = build.points(self.points, self._rigid_limbs())
         if self.kind.pairs:
             of_bones = (palette, self.bone_rows, length)
             turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
@@ -121,6 +120,10 @@ class _Assembly:
             return shown
         return build.choose(reduce(add, doubts), shown, self._of_any_bones())
 
+    def _rigid_limbs(self) -> Vector:
+        of_joints = (self.palette, self.bone_rows, self.length)
+        return grouped(self.b, "DQ Compensation rigid joints", rigid_limbs, *of_joints)
+
     def _state(self) -> Vector:
         """What the first point says where there are no joints: `bone_nodes.palette_state`."""
         return self.b.vector(self.length, 0.0, 0.0)
@@ -129,15 +132,12 @@ class _Assembly:
         """What meshes read where bones may be scaled or bendy, and joints come apart."""
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
         cloud, last = build.points(self.points, self._state()), self.bone_rows - 1.0
-        bones, any_scaled = grouped(
-            build,
-            "DQ Compensation bones",
-            partial(bone_matrices, bendy=kind.bendy),
-            palette,
-            cloud,
-            last,
-            length,
-        )
+        part = partial(bone_matrices, bendy=kind.bendy)
+        bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)
+        any_scaled = bones.geometry.greatest(bones.fields["scaled"]) > 0.5
+        if kind.bones or kind.pairs:
+            of_bones = (palette, bones, any_scaled, last)
+            bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
         if kind.bendy:
             bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones)
         shown = bones.geometry
@@ -145,15 +145,14 @@ class _Assembly:
             named = Cloud(shown, bones.fields)
             shown = grouped(build, "DQ Compensation dual quaternions", with_bones, named)
         if kind.joints:
-            shown = grouped(
-                build,
-                "DQ Compensation joints",
-                partial(with_limbs, bendy=kind.bendy),
-                palette,
-                Cloud(shown, bones.fields),
-                any_scaled,
-                length,
-            )
+            part = partial(with_limbs, bendy=kind.bendy)
+            named = Cloud(shown, bones.fields)
+            of_joints = (palette, named, any_scaled, length)
+            limbs = grouped(build, "DQ Compensation joints", part, *of_joints)
+            if kind.bones and not kind.bendy:
+                rigid = shown.set_position(self._rigid_limbs())
+                limbs = build.choose(any_stretched(build, palette, length), rigid, limbs)
+            shown = limbs
         if kind.pairs:
             turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
             straight = {name: bones.fields[name] for name in ("straight",) if kind.bendy}

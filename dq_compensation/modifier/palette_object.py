@@ -118,7 +118,7 @@ def _is_current(palette: bpy.types.Object) -> bool:
         and nodes is not None
         and not _differing(nodes, _SHOWN)
         and nodes == palette.modifiers[-1]
-        and _shows_kind(nodes, _kind_of(palette, bones=_reads_bones(palette)))
+        and _shows_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
     )
 
 
@@ -179,7 +179,7 @@ def ensure_palette(
     nodes = nodes_of_palette(palette)
     if nodes is None:
         nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
-    _show_kind(nodes, _kind_of(palette, bones=_reads_bones(palette)))
+    _show_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
     for name, value in _SHOWN.items():
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
@@ -204,13 +204,13 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     """Let the node tree of a palette compute what meshes have asked for.
 
     Args:
-        bones: whether a mesh reads the bones themselves; once one does, they stay.
+        bones: whether a mesh reads the bones themselves.
     """
     nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
     assert nodes is not None
     bone_rows, joints, pairs = read_counts(mesh).tolist()
     write_joints(palette)
-    kind = _kind_of(palette, bones=bones or _reads_bones(palette))
+    kind = _kind_of(palette, bones=bones)
     _show_kind(nodes, kind)
     palette[MESH_PROPERTY] = _mesh_digest(palette)
     if not kind.is_read:
@@ -239,7 +239,7 @@ def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
     )
 
 
-def _reads_bones(palette: bpy.types.Object) -> bool:
+def reads_bones(palette: bpy.types.Object) -> bool:
     """Whether the tree of a palette is one for meshes that read the bones themselves."""
     nodes = nodes_of_palette(palette)
     tree = nodes.node_group if nodes is not None else None

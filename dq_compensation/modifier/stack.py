@@ -16,8 +16,9 @@ from ..scene.modifiers_before import acts, followed_modifiers, modifiers_before
 from ..scene.own_objects import is_own_tree, is_palette
 from ..scene.setup import armature_modifier, mixed_modifiers
 from ..wording import listed
+from .arriving_shape import keeps_shape, shape_is_kept
 from .attribute_names import MISFIT
-from .node_tree import BASE_PROPERTY
+from .node_tree import BASE_PROPERTY, READS_SHAPE_PROPERTY
 from .tree_kind import Base
 
 # Blender moves no modifier that makes a mesh before one of these.
@@ -44,18 +45,23 @@ def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
 def our_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     """The node modifier of an object, and the copies of it that a user has made.
 
-    A palette has another one.
+    A palette has another one, and `arriving_shape` is one more.
     """
     if is_palette(obj):
         return []
     nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
-    return [m for m in nodes if is_own_tree(m.node_group)]
+    return [m for m in nodes if is_own_tree(m.node_group) and not keeps_shape(m.node_group)]
 
 
 def base_of(modifier: bpy.types.NodesModifier) -> Base:
     """The base that the tree of a modifier of ours adds to."""
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     return cast("Base", tree.get(BASE_PROPERTY, "OWN"))
+
+
+def reads_shape(modifier: bpy.types.NodesModifier) -> bool:
+    """Whether the tree of a modifier of ours reads what `arriving_shape` keeps."""
+    return READS_SHAPE_PROPERTY in cast("bpy.types.NodeTree", modifier.node_group)
 
 
 def _last_of_base(obj: bpy.types.Object) -> bpy.types.Modifier | None:
@@ -65,15 +71,21 @@ def _last_of_base(obj: bpy.types.Object) -> bpy.types.Modifier | None:
 
 
 def is_in_place(obj: bpy.types.Object) -> bool:
-    """Whether there is one node modifier, and right after the base.
+    """Whether there is one node modifier, right after the base, and what it reads is kept.
 
     A library override keeps the order of its file.
     """
     if obj.override_library is not None:
         return True
-    stack, base = list(obj.modifiers), _last_of_base(obj)
+    stack, base, armature = list(obj.modifiers), _last_of_base(obj), armature_modifier(obj)
     ours = our_modifiers(obj)
-    return len(ours) == 1 and base is not None and stack.index(base) + 1 == stack.index(ours[0])
+    return (
+        len(ours) == 1
+        and base is not None
+        and armature is not None
+        and stack.index(base) + 1 == stack.index(ours[0])
+        and shape_is_kept(obj, armature, wanted=reads_shape(ours[0]))
+    )
 
 
 def put_in_place(obj: bpy.types.Object) -> None:

@@ -11,7 +11,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 21
+TREE_VERSION = 22
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -109,6 +109,11 @@ class TreeKind:
         return f"{TREE_VERSION} {self.method} {self.base} {self.slots}{options}"
 
     @property
+    def reads_shape(self) -> bool:
+        """Whether the tree reads the shape that arrives at the Armature modifier."""
+        return self.shaped and self.base == "ARMATURE"
+
+    @property
     def lets_pass(self) -> bool:
         """Whether the base is the whole deformation: the tree adds nothing and reads no pose."""
         return self.base == "ARMATURE" and self.method != "COMPENSATED"
@@ -125,7 +130,6 @@ def base_for(
     examples: Examples | None,
     *,
     masked: bool,
-    shape_varies: bool,
     followed: bool,
     forced: bool,
     count_sets: Callable[[], int],
@@ -134,7 +138,6 @@ def base_for(
 
     Args:
         masked: whether the Armature modifier is limited to a vertex group.
-        shape_varies: whether shape keys or modifiers can change the shape before skinning.
         followed: whether modifiers before the Armature modifier make the mesh. Where they make
             other vertices than were bound, as in renders, the base deforms those, too.
         forced: whether the Armature modifier does what our own tree does not: bendy bones,
@@ -148,10 +151,8 @@ def base_for(
         return "ARMATURE"
     if deformation.segments is not None:
         return "ARMATURE"  # our own tree knows no bendy bones
-    measured = isinstance(deformation.compensation, MeasuredJoints)
-    # The offset depends on the position that is not masked, and on the shape before skinning.
-    if masked or (measured and shape_varies):
-        return "OWN"
+    if masked:
+        return "OWN"  # the offset depends on the position that is not masked
     if followed:
         return "ARMATURE"
     least = OWN_FROM_VERTICES_PER_SET * count_sets()
@@ -194,6 +195,7 @@ def kind_for(
             painted,
             measured=measured,
             swung=swung * adds,
+            shaped=measured and shape_varies,
             sampled=sampled,
             switched=adds and not base_is_on,
         )

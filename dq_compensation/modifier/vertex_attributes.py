@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.compensation import Compensation, PublishedCompensation
+from ..core.compensation import PublishedCompensation
 from ..core.deform import Deformation
 from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
@@ -55,11 +55,13 @@ def write_attributes(
     compensation = deformation.compensation
     if compensation is not None:
         table, on_armature = mesh_of(palette), not slots
-        amounts, swings = compensation.amounts, compensation.swings
-        if on_armature:
-            amounts, swings = _behind_armature_modifier(binding, compensation)
+        amounts = compensation.amounts
+        partly = binding.partly_masked if on_armature and binding.mask is not None else None
+        if partly is not None:
+            # Where they would be without the mask is not known behind the Armature modifier.
+            amounts = np.where(partly, 0.0, amounts)
         if isinstance(compensation, MeasuredJoints):
-            values |= _of_measured(binding, compensation, bone_rows, table, on_armature=on_armature)
+            values |= _of_measured(binding, compensation, bone_rows, table)
         else:
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
@@ -68,8 +70,7 @@ def write_attributes(
             values[stored.CORRECTION] = amounts * farther
         else:
             values[stored.AMOUNT] = amounts
-        partly = binding.partly_masked if on_armature and binding.mask is not None else None
-        values |= _of_swings(swings, bone_rows, table, partly)
+        values |= _of_swings(compensation.swings, bone_rows, table, partly)
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
@@ -171,24 +172,6 @@ def _of_influences(
     return values
 
 
-def _behind_armature_modifier(
-    binding: Binding, compensation: Compensation
-) -> tuple[NDArray[np.floating], SwingJoints | None]:
-    """The amounts and swings where only deformed vertices arrive: without what is not known then.
-
-    Not known is where a vertex that is masked in part would be, and how far one was from its limb
-    that shape keys or modifiers may have moved.
-    """
-    amounts, measured = compensation.amounts, isinstance(compensation, MeasuredJoints)
-    if measured and binding.reshaped:
-        return np.zeros_like(amounts), None
-    if binding.mask is not None:
-        amounts = np.where(binding.partly_masked, 0.0, amounts)
-    if measured and binding.shape_keys is not None:
-        amounts = np.where(binding.moved_by_keys, 0.0, amounts)
-    return amounts, compensation.swings
-
-
 def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[str]:
     """The bones that MEASURED compensation looks at; some may not deform."""
     measured = deformation.compensation
@@ -217,14 +200,11 @@ def _of_measured(
     measured: MeasuredJoints,
     bone_rows: NDArray[np.integer],
     palette: bpy.types.Mesh,
-    *,
-    on_armature: bool,
 ) -> dict[str, NDArray[Any]]:
     """The joint and limb that each vertex is measured against, in the palette's table.
 
     Args:
         bone_rows: of `rows_of_bones`.
-        on_armature: whether the tree only gets vertices that are deformed already.
     """
     _, starts, ends = bone_rows.T
     limbs = measured.limbs
@@ -242,7 +222,7 @@ def _of_measured(
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
     values: dict[str, NDArray[Any]] = {stored.PAIR: points_of_joints(numbers)[of_vertex]}
-    if on_armature or not binding.shape_varies:
+    if not binding.shape_varies:
         rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][of_vertex]
         distances, farther = distances_at_rest(from_joint, ray[of_vertex])

@@ -140,21 +140,7 @@ class Binding:
             shapes = keys.own_offsets[rows]
         masks = () if self.mask is None else (self.partly_masked,)
         weights = (ours.bones, ours.weights, ours.blending_order, *masks)
-        return content_of(self.rest, weights, shapes, self.moved_by_keys)
-
-    @cached_property
-    def moved_by_keys(self) -> NDArray[np.bool_]:
-        """Shape (n,): the vertices that shape keys move by more than 1e-4 of the mesh's size.
-
-        All of them where modifiers are followed.
-        """
-        keys = self.shape_keys
-        moved = np.full(self.vertex_count, keys is not None and bool(self.followed))
-        if keys is not None and not self.followed:
-            least = 1e-4 * self.extent
-            for offsets in keys.own_offsets:
-                moved |= np.einsum("ij,ij->i", offsets, offsets) > least**2
-        return moved
+        return content_of(self.rest, weights, shapes)
 
     @property
     def shape_varies(self) -> bool:

@@ -88,7 +88,6 @@ def content_of(
     rest: NDArray[np.float32],
     weights: tuple[NDArray[np.generic] | None, ...],
     example_shapes: NDArray[np.float32] | None,
-    moved_by_keys: NDArray[np.bool_],
 ) -> Digests:
     """The digests of everything that was read from the mesh.
 
@@ -96,11 +95,9 @@ def content_of(
         rest: shape (n, 3); the basis shape.
         weights: the arrays that say how much each bone moves each vertex.
         example_shapes: shape (N, n, 3), the offsets of the example poses; None without.
-        moved_by_keys: shape (n,), the vertices that shape keys move.
     """
     return {
         "vertices": digest(rest),
         "weights": digest(*weights),
         "example shapes": digest(example_shapes),
-        "reach of shape keys": digest(moved_by_keys),
     }
