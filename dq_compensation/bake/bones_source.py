@@ -20,6 +20,7 @@ from ..scene.binding import Binding
 from ..scene.kept_weights import kept_entries, kept_record, restore_refusal
 from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of, other_users
+from ..scene.modifiers_before import modifiers_before
 from ..scene.numpy_evaluator import evaluate
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier, deformation_refusal, rig_of
@@ -131,8 +132,7 @@ def _setup_refusal(obj: bpy.types.Object) -> str | None:
     """What engines do not know of the modifiers and bones of an object that can be deformed."""
     modifier, armature = armature_modifier(obj), rig_of(obj)
     assert modifier is not None
-    before = list(obj.modifiers)[: list(obj.modifiers).index(modifier)]
-    for other in before:
+    for other in modifiers_before(obj):
         if other.show_viewport:
             return REFUSAL_BEFORE.format(modifier=other.name, obj=obj.name, armature=modifier.name)
     multiplied = [b for b in armature_of(armature).bones if b.use_envelope_multiply]

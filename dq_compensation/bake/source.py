@@ -26,6 +26,7 @@ from ..scene.attributes import read_property
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.modifiers_before import modifiers_before
 from ..scene.numpy_evaluator import evaluate
 from ..scene.object_settings import Settings
 from ..scene.setup import armature_modifier, deformation_refusal, rig_of
@@ -51,10 +52,8 @@ def source_refusal(obj: bpy.types.Object) -> str | None:
     if reason := deformation_refusal(obj) or mixing_refusal(obj):
         return reason
     armature = armature_modifier(obj)
-    for modifier in obj.modifiers:
-        if modifier == armature or armature is None:
-            break
-        if modifier.show_viewport:
+    for modifier in modifiers_before(obj):
+        if modifier.show_viewport and armature is not None:
             return REFUSAL_BEFORE.format(
                 modifier=modifier.name, obj=obj.name, armature=armature.name
             )

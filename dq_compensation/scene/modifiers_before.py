@@ -15,7 +15,7 @@ import numpy as np
 
 from ..wording import listed
 from .animation_curves import animated_paths
-from .own_objects import is_own_tree
+from .own_objects import is_own_modifier
 from .rna_properties import data_used_by, node_inputs, properties_of
 from .setup import armature_modifier
 
@@ -83,9 +83,7 @@ def modifiers_before(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
     """The modifiers before the Armature modifier, without ours; empty when there is none."""
     armature, stack = armature_modifier(obj), list(obj.modifiers)
     before = stack[: stack.index(armature)] if armature is not None else []
-    return [
-        modifier for modifier in before if not is_own_tree(getattr(modifier, "node_group", None))
-    ]
+    return [modifier for modifier in before if not is_own_modifier(modifier)]
 
 
 def acts(modifier: bpy.types.Modifier) -> bool:

@@ -65,3 +65,8 @@ def is_posed_copy(obj: bpy.types.Object) -> bool:
 def is_own_tree(tree: bpy.types.NodeTree | None) -> bool:
     """Whether a node tree is that of a node modifier of ours."""
     return tree is not None and TREE_PROPERTY in tree
+
+
+def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier is a node modifier of ours."""
+    return is_own_tree(getattr(modifier, "node_group", None))

@@ -17,7 +17,7 @@ from ..wording import listed
 from .armature import armature_of, deforming_bones, is_invertible
 from .attributes import read_property
 from .mesh import mesh_of
-from .own_objects import is_hidden
+from .own_objects import is_hidden, is_own_modifier
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
 REFUSAL_HIDDEN_OBJECT = "{obj} belongs to DQ Compensation. Select the character's mesh."
@@ -112,7 +112,9 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
 def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool:
     """Whether a node tree before the Armature modifier may bring vertex groups of other meshes."""
     before = list(obj.modifiers)[: list(obj.modifiers).index(modifier)]
-    return any(each.type == "NODES" and each.show_viewport for each in before)
+    return any(
+        each.type == "NODES" and each.show_viewport and not is_own_modifier(each) for each in before
+    )
 
 
 def group_refusal(
@@ -217,7 +219,7 @@ def _modifier_stack_notes(
     shown = [
         (index, other)
         for index, other in enumerate(stack)
-        if other.show_viewport and other.name != own_modifier
+        if other.show_viewport and not is_own_modifier(other)
     ]
     others = [other.name for index, other in shown if other.type == "ARMATURE" and index != place]
     before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]

@@ -64,7 +64,7 @@ def rename(rig: Object, old: str, new: str) -> None:
 
 def assert_as_bound_anew(obj: Object) -> None:
     """What the session knows of an object is what is read of it now, and it is deformed so."""
-    known, anew = bindings.bindings.get(obj), bind.bind(obj)
+    known, anew = bindings.get(obj), bind.bind(obj)
     assert (known.skeleton.names, known.group_names) == (anew.skeleton.names, anew.group_names)
     assert (known.structure, known.content) == (anew.structure, anew.content)
     assert known.bones_at_rest == anew.bones_at_rest
