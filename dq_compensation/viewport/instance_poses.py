@@ -1,7 +1,7 @@
 """The poses of many instances on the GPU: of takes, or of armatures that Blender has evaluated.
 
 A take is played in two passes, each one dispatch for all instances of all characters: what the keys
-say of each bone, then the product down the hierarchy. `instanced_mesh` skins by the result.
+say of each bone, then the product down the hierarchy. `deformed_mesh` skins by the result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
 from ..core.skeleton import Skeleton
-from . import instance_shaders
+from . import shaders
 from .gpu_objects import set_ints
 from .instance_lists import InstanceList, ListPart
 from .kernels import PosePaletteLayout
@@ -53,7 +53,7 @@ class InstancePoses:
 
     def bind(self, shader: GPUShader, group: InstanceGroup, first: int) -> None:
         """Give the palettes of a group, from its instance `first` on, to a bound shader."""
-        shader.uniform_sampler("palette_texture", self.palettes)
+        shader.uniform_sampler("palettes", self.palettes)
         start = group.first_row + first * group.row_count
         set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
 
@@ -103,7 +103,7 @@ class Playback(InstancePoses):
 
     Args:
         characters: the instances of each character.
-        layout: what the meshes read of a pose; see `kernels.pose_palette_layout`.
+        layout: what the meshes read of a pose; see `kernels.wanted_layout`.
         fps: the frame rate of the scene; None: that of each take.
 
     Raises:
@@ -179,7 +179,7 @@ class Playback(InstancePoses):
 
     def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
         """The first pass."""
-        shader: Any = instance_shaders.interpolate_keys_shader(self.scaled, chosen is not None)
+        shader: Any = shaders.interpolate_keys_shader(self.scaled, chosen is not None)
         shader.bind()
         for name in ("instances", "tracks", "key_frames", "keys"):
             shader.uniform_sampler(name, getattr(self, f"_{name}"))
@@ -189,7 +189,7 @@ class Playback(InstancePoses):
 
     def chain(self, chosen: InstanceList | None = None) -> None:
         """The second pass."""
-        shader: Any = instance_shaders.chain_bones_shader(
+        shader: Any = shaders.chain_bones_shader(
             self.layout, self.scaled, listed=chosen is not None
         )
         shader.bind()
@@ -252,7 +252,7 @@ class GivenPoses(InstancePoses):
             matrices: shape (rows, 3 or 4, 4), D of the rows of all instances.
         """
         self._matrices = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
-        shader: Any = instance_shaders.chain_bones_shader(self.layout, scaled=True, given=True)
+        shader: Any = shaders.chain_bones_shader(self.layout, scaled=True, given=True)
         try:
             shader.bind()
             shader.uniform_sampler("instances", self._instances)

@@ -20,20 +20,16 @@ class PosePaletteLayout:
     Attributes:
         rotation: the unit quaternion of the rigid part.
         matrix: the first three rows of D.
-        limb: the posed limb direction, and how much the limb is straight.
-        joints: of each joint, not of each bone: posed and at rest, six vec4; alone.
     """
 
     rotation: bool = False
     dual: bool = False
     matrix: bool = False
-    limb: bool = False
-    joints: bool = False
 
     @property
     def stride(self) -> int:
         """The number of vec4 of a bone."""
-        return self.rotation + self.dual + 3 * self.matrix + self.limb + 6 * self.joints
+        return self.rotation + self.dual + 3 * self.matrix
 
     @property
     def places(self) -> dict[str, str]:
@@ -55,7 +51,8 @@ class PosePaletteLayout:
         return replace(self, dual=False, matrix=True) if self.dual else self
 
 
-JOINTS_LAYOUT = PosePaletteLayout(joints=True)
+JOINT_STRIDE = 6
+"""The number of vec4 of a joint, posed and at rest, see `measured_compensation.glsl`."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class KernelTraits:
     Attributes:
         source: its file, without the suffix.
         palette: what it needs of each bone.
-        samplers: the textures of `DeformedMesh` that it reads, by name.
+        samplers: the textures that it reads, by name.
         defines: for the compiler.
         scales: whether it has another way for bones with a scale, which SCALED chooses.
     """
@@ -78,7 +75,7 @@ class KernelTraits:
 
     @property
     def with_joints(self) -> bool:
-        """Whether it reads `JOINTS_LAYOUT` too."""
+        """Whether it reads posed joints."""
         return "MEASURE" in self.defines
 
 
@@ -90,9 +87,7 @@ _RIGID = PosePaletteLayout(rotation=True, dual=True)
 KERNELS: dict[Kernel, KernelTraits] = {
     "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
     "DUAL_QUATERNION": KernelTraits("skin_dual_quaternion", _RIGID),
-    "PUBLISHED": KernelTraits(
-        "skin_dual_quaternion", replace(_RIGID, limb=True), ("amounts",), ("COMPENSATE",)
-    ),
+    "PUBLISHED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("COMPENSATE",)),
     "MEASURED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("MEASURE",)),
     "SPHERICAL_JOINT": KernelTraits(
         "skin_spherical_joint",
@@ -119,7 +114,9 @@ def swings_of(deformation: Deformation) -> SwingJoints | None:
     return swings if swings is not None and swings.acts else None
 
 
-def pose_palette_layout(kernel: Kernel, scaled: bool) -> PosePaletteLayout:
-    """The layout that a kernel needs; `scaled`: some bone of the pose has a scale."""
-    layout = KERNELS[kernel].palette
-    return layout.with_scales() if scaled else layout
+def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
+    """What a deformation reads of the rows of a pose that has no scale."""
+    layout = KERNELS[kernel_of(deformation)].palette
+    layout = layout if deformation.blend is None else layout.with_scales()
+    # Joints are posed by dual quaternions where there are no matrices.
+    return replace(layout, rotation=True)

@@ -16,7 +16,7 @@ from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
-from ..scene.twins import twin_digest
+from ..scene.twins import skeleton_digest
 from .played_takes import Playing
 from .playing import followed_keys, playing_of
 
@@ -32,7 +32,8 @@ class Member:
 
     Attributes:
         obj, armature: evaluated. They do not outlive the drawing.
-        key: equal for objects that one dispatch can skin.
+        look: equal for objects that one dispatch can skin, if their bindings and `place` are.
+        place: equal for objects at nearly the same place in their armatures, where that matters.
         playing: the takes that it plays; None: it follows its armature.
         to_armature: shape (4, 4), A^-1 O.
         key_values: shape (K,), of the shape keys; None without any.
@@ -43,7 +44,8 @@ class Member:
     armature: bpy.types.Object
     binding: Binding
     settings: Settings
-    key: Key
+    look: Key
+    place: bytes
     playing: Playing | None
     to_armature: NDArray[np.float64]
     key_values: NDArray[np.float32] | None
@@ -56,15 +58,10 @@ class Member:
         return cast("bpy.types.Object", self.obj.original)
 
     @property
-    def signature(self) -> Key:
-        """Differs where other textures or tables are needed."""
-        return self.binding.object_uid, *self.motion
-
-    @property
     def motion(self) -> Key:
         """Equal for members whose poses are the same: the armature, and its takes if it plays."""
         takes = () if self.playing is None else self.playing.takes
-        return self.binding.armature_uid, takes
+        return self.binding.armature_uid, skeleton_digest(self.binding.skeleton), takes
 
 
 class Places:
@@ -99,19 +96,24 @@ class Places:
 
 
 def member_of(
-    obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph, places: Places
+    obj: bpy.types.Object,
+    binding: Binding,
+    depsgraph: bpy.types.Depsgraph,
+    places: Places,
+    settings: Settings | None = None,
 ) -> Member:
     """What an object brings along for the state that a depsgraph is in.
 
     Args:
         obj: the original object, which is bound.
+        settings: how to deform it; by default its own.
 
     Raises:
         BindingError: the object does not fit its binding any more.
     """
     evaluated, rig = obj.evaluated_get(depsgraph), rig_of(obj)
     armature = rig.evaluated_get(depsgraph)
-    settings = Settings.of(evaluated)
+    settings = settings or Settings.of(evaluated)
     playing = playing_of(rig, binding)
     to_armature, place = places.of(evaluated, armature, binding)
     # Neither methods that do not compensate nor straight bones look at the places of vertices.
@@ -122,8 +124,7 @@ def member_of(
         if playing is not None:
             followed = followed_keys(keys, evaluated)
             value_mesh = playing.value_mesh(mesh_of(evaluated).name)
-    key = (
-        twin_digest(binding),
+    look = (
         settings.acting_method,
         settings.curve,
         settings.limb_axis,
@@ -133,7 +134,6 @@ def member_of(
         settings.use_mesh_joints,
         settings.acting_ball_joints,
         playing is not None,
-        place if placed else b"",
         keys is not None and evaluated.show_only_shape_key,
         followed,
         value_mesh,
@@ -143,7 +143,8 @@ def member_of(
         armature,
         binding,
         settings,
-        key,
+        look,
+        place if placed else b"",
         playing,
         to_armature,
         values,
