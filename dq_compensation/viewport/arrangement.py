@@ -48,8 +48,10 @@ class Arrangement:
         Raises:
             BindingError: an armature has other bones than the bindings.
         """
-        layout |= self._layout
-        known = self.poses if layout == self._layout else None
+        known = self.poses
+        if layout != self._layout:
+            layout |= self._layout
+            known = known if layout == self._layout else None
         playings = [each.playing for each in members if each.playing is not None]
         if playings:
             assert known is None or isinstance(known, Playback)

@@ -11,6 +11,7 @@ from gpu.types import GPUTexture
 
 from ..core.influences import Influences
 from ..errors import PoseError
+from ..scene.twins import skeleton_digest
 from .arrangement import Arrangement
 from .deformed_mesh import DeformedMesh
 from .gpu_mesh import GpuMesh, gpu_mesh_of
@@ -31,6 +32,7 @@ class Batch:
         members: of the current drawing.
         deformed: their surfaces, in this order.
         layout: what they read of a pose.
+        bones: says that skeletons are equal.
         arrangement: their poses; None before the first update.
         told: the problems of the arrangement that the panel shows.
         revision: rises whenever they are skinned again.
@@ -41,6 +43,7 @@ class Batch:
         self.arrangement: Arrangement | None = None
         self.told: Mapping[int, PoseError] | None = None
         self.revision = 0
+        self.bones = skeleton_digest(members[0].binding.skeleton)
         self._inputs: tuple[object, ...] = ()
         self._group: InstanceGroup | None = None
         self.deformed = self._deformed(None)
@@ -61,10 +64,12 @@ class Batch:
         if group != self._group:
             self._follow(group)
             self._group = group
-        spaces = np.stack([member.to_armature for member in self.members])
+        spaces = np.array([member.to_armature for member in self.members])
         factors = np.array([member.settings.factor for member in self.members])
-        values = [each.key_values for each in self.members if each.key_values is not None]
-        changed = keys is not None and keys.give(np.stack(values))
+        changed = False
+        if keys is not None:
+            values = [each.key_values for each in self.members if each.key_values is not None]
+            changed = keys.give(np.array(values))
         inputs = (poses, arrangement.number, spaces.tobytes(), factors.tobytes(), self._deformation)
         if changed or inputs != self._inputs:
             deformation = self._deformation if factors.any() else self._uncompensated

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import or_
+from dataclasses import replace
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import bpy
@@ -24,6 +23,7 @@ from ..session.status import check_soon, fail, fail_overlay, status_of
 from .arrangement import Arrangement
 from .batch import Batch, Meshes
 from .deformed_mesh import most_instances
+from .kernels import PosePaletteLayout
 from .members import Key, Member, Places, member_of
 from .playing import scene_time
 
@@ -36,8 +36,7 @@ Failed = Callable[[bpy.types.Object, Exception], None]
 """Leaves an object alone after an error."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
+class _Part(NamedTuple):
     """The members of one batch.
 
     Attributes:
@@ -62,7 +61,7 @@ class Batches:
         self._meshes, self._places = Meshes(), Places()
         # By `_Part.slot`. Those that were used last are at the end.
         self._batches: dict[tuple[tuple[int, ...], bool], Batch] = {}
-        # By the frame rate and the motions of members. Batches keep them.
+        # By the frame rate, the bones and the motions of members. Batches keep them.
         self._arrangements: WeakValueDictionary[Key, Arrangement] = WeakValueDictionary()
 
     def update(
@@ -143,16 +142,15 @@ class Batches:
             except Exception as error:  # noqa: BLE001 - the others are drawn all the same
                 leave_alone(part.members, error, failed)
             else:
-                motion = (fps, *(member.motion for member in part.members))
+                motion = (fps, batch.bones, *[member.motion for member in part.members])
                 together.setdefault(motion, []).append(batch)
         found: list[Batch] = []
         for motion, batches in together.items():
             arrangement = self._arrangements.get(motion)
             if arrangement is None:
                 arrangement = self._arrangements[motion] = Arrangement()
-            layout = reduce(or_, (batch.layout for batch in batches))
             try:
-                arrangement.pose(batches[0].members, layout, frame, fps)
+                arrangement.pose(batches[0].members, _layout_of(batches), frame, fps)
             except BindingError:
                 # Bones have changed just now: the check that follows binds the objects again.
                 check_soon()
@@ -201,6 +199,15 @@ def leave_alone(members: Iterable[Member], error: Exception, failed: Failed) -> 
     check_soon()
 
 
+def _layout_of(batches: Sequence[Batch]) -> PosePaletteLayout:
+    """What all of them read of a pose."""
+    layout = batches[0].layout
+    for batch in batches:
+        if batch.layout is not layout:
+            layout |= batch.layout
+    return layout
+
+
 def _is_skinned(batch: Batch, arrangement: Arrangement, failed: Failed) -> bool:
     """Skin a batch; returns whether it did not fail."""
     try:
@@ -229,7 +236,8 @@ def _parts(members: Sequence[Member]) -> Iterator[_Part]:
     alike: dict[Key, list[Member]] = {}
     for member in members:
         binding = member.binding
-        equal = (twin_digest(binding), member.place) if binding in twins else (binding,)
+        digest = twins.get(binding)
+        equal = (binding,) if digest is None else (digest, member.acting_place)
         alike.setdefault((*equal, *member.look), []).append(member)
     for key, found in alike.items():
         if len(found) == 1:
@@ -242,10 +250,13 @@ def _parts(members: Sequence[Member]) -> Iterator[_Part]:
             yield _Part(key, found[start : start + most])
 
 
-def _twins(bindings: Sequence[Binding]) -> set[Binding]:
-    """Those that have an equal one among them."""
+def _twins(bindings: Sequence[Binding]) -> dict[Binding, str]:
+    """The digests of those that have an equal one among them."""
+    if len(bindings) < 2:
+        return {}
     # Digests take a look at every vertex: only where sizes say that there can be another one.
     sizes = Counter((each.vertex_count, each.skeleton.bone_count) for each in bindings)
     alike = [b for b in bindings if sizes[b.vertex_count, b.skeleton.bone_count] > 1]
-    counts = Counter(map(twin_digest, alike))
-    return {binding for binding in alike if counts[twin_digest(binding)] > 1}
+    digests = {binding: twin_digest(binding) for binding in alike}
+    counts = Counter(digests.values())
+    return {binding: digest for binding, digest in digests.items() if counts[digest] > 1}

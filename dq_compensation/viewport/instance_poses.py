@@ -15,6 +15,7 @@ import numpy as np
 from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
+from ..core.pose import is_scaled
 from ..core.skeleton import Skeleton
 from . import shaders
 from .gpu_objects import set_ints
@@ -40,10 +41,9 @@ class InstancePoses:
     def __init__(
         self, groups: Sequence[InstanceGroup], layout: PosePaletteLayout, *, scaled: bool
     ) -> None:
-        self.scaled = scaled
-        self.layout = layout.with_scales() if scaled else layout
+        self._wanted = layout
         self._set_groups(groups)
-        self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
+        self._make_palettes(scaled)
         self.locals: GPUTexture | None = None
 
     @property
@@ -56,6 +56,12 @@ class InstancePoses:
         shader.uniform_sampler("palettes", self.palettes)
         start = group.first_row + first * group.row_count
         set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
+
+    def _make_palettes(self, scaled: bool) -> None:
+        """For bones that may have a scale, or that have none."""
+        self.scaled = scaled
+        self.layout = self._wanted.with_scales() if scaled else self._wanted
+        self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
 
     def _set_groups(self, groups: Sequence[InstanceGroup]) -> None:
         self.groups = tuple(groups)
@@ -252,7 +258,11 @@ class GivenPoses(InstancePoses):
             matrices: shape (rows, 3 or 4, 4), D of the rows of all instances.
         """
         self._matrices = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
-        shader: Any = shaders.chain_bones_shader(self.layout, scaled=True, given=True)
+        # Without scales skinning takes two thirds of the time. A look at many poses takes too long.
+        scaled = self._instance_count > 1 or bool(is_scaled(matrices[:, :3, :3]).any())
+        if scaled != self.scaled:
+            self._make_palettes(scaled)
+        shader: Any = shaders.chain_bones_shader(self.layout, self.scaled, given=True)
         try:
             shader.bind()
             shader.uniform_sampler("instances", self._instances)

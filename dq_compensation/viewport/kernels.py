@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from ..core.deform import Deformation
@@ -43,8 +44,11 @@ class PosePaletteLayout:
 
     def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
         """The parts of both."""
-        names = [each.name for each in fields(self)]
-        return PosePaletteLayout(*(getattr(self, name) or getattr(other, name) for name in names))
+        return PosePaletteLayout(
+            self.rotation or other.rotation,
+            self.dual or other.dual,
+            self.matrix or other.matrix,
+        )
 
     def with_scales(self) -> PosePaletteLayout:
         """The same with the scales of bones, which a dual quaternion cannot represent."""
@@ -115,8 +119,16 @@ def swings_of(deformation: Deformation) -> SwingJoints | None:
 
 
 def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
-    """What a deformation reads of the rows of a pose that has no scale."""
-    layout = KERNELS[kernel_of(deformation)].palette
-    layout = layout if deformation.blend is None else layout.with_scales()
+    """What a deformation reads of the rows of a pose that has no scale.
+
+    The same object each time for the same kernel.
+    """
+    return _layout_of(kernel_of(deformation), deformation.blend is not None)
+
+
+@cache
+def _layout_of(kernel: Kernel, blended: bool) -> PosePaletteLayout:
+    layout = KERNELS[kernel].palette
+    layout = layout.with_scales() if blended else layout
     # Joints are posed by dual quaternions where there are no matrices.
     return replace(layout, rotation=True)

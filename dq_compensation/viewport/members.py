@@ -16,7 +16,6 @@ from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
-from ..scene.twins import skeleton_digest
 from .played_takes import Playing
 from .playing import followed_keys, playing_of
 
@@ -32,8 +31,8 @@ class Member:
 
     Attributes:
         obj, armature: evaluated. They do not outlive the drawing.
-        look: equal for objects that one dispatch can skin, if their bindings and `place` are.
-        place: equal for objects at nearly the same place in their armatures, where that matters.
+        look: equal for copies that one dispatch can skin, if `acting_place` is.
+        place: equal for objects at nearly the same place in their armatures.
         playing: the takes that it plays; None: it follows its armature.
         to_armature: shape (4, 4), A^-1 O.
         key_values: shape (K,), of the shape keys; None without any.
@@ -58,10 +57,17 @@ class Member:
         return cast("bpy.types.Object", self.obj.original)
 
     @property
+    def acting_place(self) -> bytes:
+        """`place`, where that matters."""
+        # Neither methods that do not compensate nor straight bones look at the places of vertices.
+        placed = self.settings.compensates or self.binding.skeleton.bendy is not None
+        return self.place if placed else b""
+
+    @property
     def motion(self) -> Key:
         """Equal for members whose poses are the same: the armature, and its takes if it plays."""
         takes = () if self.playing is None else self.playing.takes
-        return self.binding.armature_uid, skeleton_digest(self.binding.skeleton), takes
+        return self.binding.armature_uid, takes
 
 
 class Places:
@@ -116,8 +122,6 @@ def member_of(
     settings = settings or Settings.of(evaluated)
     playing = playing_of(rig, binding)
     to_armature, place = places.of(evaluated, armature, binding)
-    # Neither methods that do not compensate nor straight bones look at the places of vertices.
-    placed = settings.compensates or binding.skeleton.bendy is not None
     keys, values, followed, value_mesh = binding.shape_keys, None, (), ""
     if keys is not None:
         values = keys.values(evaluated)
@@ -144,7 +148,7 @@ def member_of(
         binding,
         settings,
         look,
-        place if placed else b"",
+        place,
         playing,
         to_armature,
         values,

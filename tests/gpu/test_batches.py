@@ -403,7 +403,7 @@ def test_a_batch_looks_like_objects_drawn_alone(
     monkeypatch.setattr(draw_handler, "draw_batch", counted)
     together = _viewport()
     assert sizes(drawn_batches) == [3]
-    monkeypatch.setattr(batches, "_twins", lambda _: set())
+    monkeypatch.setattr(batches, "_twins", lambda _: {})
     alone = _viewport()
     assert sizes(drawn_batches) == [1, 1, 1, 3]
     assert [status_of(obj).failure for obj in objects] == [None] * 3

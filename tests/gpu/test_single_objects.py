@@ -167,7 +167,8 @@ def test_another_blend_group_or_none_is_followed(posed_human: Scene) -> None:
     expected = api.evaluate(body)
     assert np.abs(shown() - expected).max() <= TOLERANCE * _size(expected)
     settings.method, settings.blend_group = "COMPENSATED", ""
-    np.testing.assert_array_equal(shown(), whole)
+    # The poses keep the matrices that blending has asked for: joints are posed by them.
+    assert np.abs(shown() - whole).max() <= 1e-6
 
 
 def test_shape_keys_reach_the_gpu_beyond_their_range(posed_human: Scene) -> None:
