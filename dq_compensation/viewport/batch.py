@@ -34,14 +34,14 @@ class Batch:
         layout: what they read of a pose.
         bones: says that skeletons are equal.
         arrangement: their poses; None before the first update.
-        told: the problems of the arrangement that the panel shows.
+        reported: the problems of the arrangement that the panel shows.
         revision: rises whenever they are skinned again.
     """
 
     def __init__(self, key: Key, members: Sequence[Member], meshes: Meshes) -> None:
         self.key, self.members, self._meshes = key, members, meshes
         self.arrangement: Arrangement | None = None
-        self.told: Mapping[int, PoseError] | None = None
+        self.reported: Mapping[int, PoseError] | None = None
         self.revision = 0
         self.bones = skeleton_digest(members[0].binding.skeleton)
         self._inputs: tuple[object, ...] = ()
@@ -106,16 +106,8 @@ class Batch:
         shape_keys = first.binding.shape_keys
         if keys is None or shape_keys is None or first.obj.show_only_shape_key:
             return
-        found = {
-            row: group.value_row(first.value_mesh, shape_keys.key_names[row])
-            for row in first.followed_keys
-        }
-        tracks = {row: track for row, track in found.items() if track is not None}
-        examples = first.binding.acting_examples(first.settings)
-        if examples is None:
-            keys.follow(tracks)
-        else:
-            keys.follow(tracks, examples.poses, examples.rows, examples.factors)
+        named = {row: (first.value_mesh, shape_keys.key_names[row]) for row in first.followed_keys}
+        keys.follow(group, named, first.binding.acting_examples(first.settings))
 
 
 class Meshes:

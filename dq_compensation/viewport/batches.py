@@ -164,9 +164,11 @@ class Batches:
     def _batch(self, part: _Part) -> Batch:
         """The batch of a part; the same one as long as it has the same key."""
         slot = part.slot
-        found = self._batches.pop(slot, None)
+        former = found = self._batches.pop(slot, None)
         if found is None or found.key != part.key:
             found = Batch(part.key, part.members, self._meshes)
+            # Its last good pose is there.
+            found.arrangement = None if former is None else former.arrangement
             self._drop_old()
         found.members = part.members
         self._batches[slot] = found
@@ -221,13 +223,13 @@ def _is_skinned(batch: Batch, arrangement: Arrangement, failed: Failed) -> bool:
 
 def _report_poses(batch: Batch, problems: Mapping[int, PoseError]) -> None:
     """Tell the panel whether the pictures of members follow their poses."""
-    if batch.told is problems:
+    if batch.reported is problems:
         return
     for member in batch.members:
         error = problems.get(member.binding.armature_uid)
         problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
         status_of(member.original).pose_problem = problem
-    batch.told = problems
+    batch.reported = problems
 
 
 def _parts(members: Sequence[Member]) -> Iterator[_Part]:

@@ -227,17 +227,10 @@ class CrowdMesh:
         wanted = (group.value_names, group.bone_rows, self._followed, self._value_mesh, examples)
         if wanted == self._keys_follow:
             return
-        found = {
-            row: group.value_row(self._value_mesh, keys.key_names[row]) for row in self._followed
-        }
-        tracks = {row: track for row, track in found.items() if track is not None}
+        named = {row: (self._value_mesh, keys.key_names[row]) for row in self._followed}
         for part in self.parts:
-            if part.keys is None:
-                continue
-            if examples is None:
-                part.keys.follow(tracks)
-            else:
-                part.keys.follow(tracks, examples.poses, examples.rows, examples.factors)
+            if part.keys is not None:
+                part.keys.follow(group, named, examples)
         self._keys_follow = wanted
 
 

@@ -15,11 +15,13 @@ from gpu.types import GPUTexture
 from numpy.typing import NDArray
 
 from ..core.example_poses import ExamplePoses
+from ..scene.stored_examples import Examples
 from . import shaders
 from .gpu_mesh import GpuMesh, KeyOffsets
 from .gpu_objects import set_ints
 from .instance_poses import PosedGroup
 from .shader_building import TEXTURE_WIDTH
+from .take_tables import InstanceGroup
 from .textures import dispatch, empty_texture, row_count, texture_from_array
 
 _OF_TAKE, _OF_EXAMPLE = 1.0, 2.0
@@ -69,25 +71,25 @@ class ShapeKeys:
 
     def follow(
         self,
-        tracks: Mapping[int, int],
-        examples: ExamplePoses | None = None,
-        keys: NDArray[np.integer] | None = None,
-        factors: NDArray[np.floating] | None = None,
+        group: InstanceGroup,
+        named: Mapping[int, tuple[str, str]],
+        examples: Examples | None = None,
     ) -> None:
-        """Say which values follow the pose.
+        """Say which values follow the pose: those that the takes of a group have, and examples.
 
         Args:
-            tracks: the row of each key that the takes have, by key; `InstanceGroup.value_row`.
-            examples: the example poses that act, N of them.
-            keys: shape (N,), the key of each.
-            factors: shape (N,), how much of each may act.
+            named: of each key that may follow a take, the mesh and the key in takes.
+            examples: the example poses that act.
         """
-        sources = {key: (_OF_TAKE, track, 0.0, 0.0) for key, track in tracks.items()}
+        found = {key: group.value_row(*name) for key, name in named.items()}
+        sources = {key: (_OF_TAKE, row, 0.0, 0.0) for key, row in found.items() if row is not None}
         texels = np.zeros((1, 4))
-        if examples is not None and keys is not None and factors is not None:
-            texels, places = _example_rows(examples)
-            bones, poses = np.divmod(examples.rows, max(examples.solution.shape[2], 1))
-            of_examples = zip(keys.tolist(), places[bones], poses, factors, strict=True)
+        if examples is not None:
+            poses = examples.poses
+            texels, places = _example_rows(poses)
+            bones, numbers = np.divmod(poses.rows, max(poses.solution.shape[2], 1))
+            rows, factors = examples.rows.tolist(), examples.factors.tolist()
+            of_examples = zip(rows, places[bones].tolist(), numbers.tolist(), factors, strict=True)
             sources |= {key: (_OF_EXAMPLE, *source) for key, *source in of_examples}
         self.moving = MovingKeys(self._mesh, sources, texels, self._count) if sources else None
         resting = tuple(key for key in range(self._mesh.key_count) if key not in sources)

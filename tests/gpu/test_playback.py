@@ -37,6 +37,7 @@ from dq_compensation.core.takes import (
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
+from dq_compensation.scene.stored_examples import Examples
 from dq_compensation.viewport import (
     deformed_mesh,
     instance_poses,
@@ -321,9 +322,9 @@ def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
     crowd = DeformedMesh(mesh, skeleton, len(instances))
     assert crowd.keys is not None
     assert group.value_row("Body", "Frown") is None
-    tracks = {2: group.value_row("Body", "Blink")}
+    named = {2: ("Body", "Blink"), 4: ("Body", "Frown")}
     keys, factors = np.array([6, 3, 0, 5]), np.array([1.0, 0.5, 1.0, 1.0])
-    crowd.keys.follow(tracks, examples, keys, factors)
+    crowd.keys.follow(group, named, Examples(examples, np.arange(4), factors, keys, ()))
     given = np.array([9.0, 0.6, 9.0, 9.0, -0.3, 9.0, 9.0])
     assert crowd.keys.give(given)
     assert not crowd.keys.give(given)
