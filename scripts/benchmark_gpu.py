@@ -35,18 +35,22 @@ from dq_compensation.core.supports import support
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.instance_poses import GivenPoses
+from dq_compensation.viewport.kernels import PosePaletteLayout
 from dq_compensation.viewport.surface import (
     StudioLight,
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
     drawing_state,
+    placements_texture,
 )
 
 BONES, INFLUENCES, SIDE = 80, 4, 256
+# What all methods read of a pose.
+LAYOUT = PosePaletteLayout(rotation=True, matrix=True)
 TARGETS = {"LINEAR": 1.0, "DUAL_QUATERNION": 1.2, "COMPENSATED": 1.3, "SPHERICAL_JOINT": 1.5}
 # With four example poses of every bone, whose shares change in every pass.
 BY_EXAMPLE: tuple[Method, ...] = ("SPHERICAL_JOINT", "COMPENSATED")
@@ -109,7 +113,8 @@ def make_deformed(
     sets = joint_sets(influences, skeleton)
     mesh = GpuMesh(rest, influences, sets=sets, topology=surface, shape_offsets=offsets)
     measured = MeasuredJoints.of(rest, influences, skeleton)
-    return DeformedMesh(mesh), Deformation("COMPENSATED", influences, measured, sets=sets)
+    deformed = DeformedMesh(mesh, skeleton)
+    return deformed, Deformation("COMPENSATED", influences, measured, sets=sets)
 
 
 def example_offsets(rest: np.ndarray, skeleton: Skeleton) -> np.ndarray:
@@ -124,7 +129,7 @@ def example_offsets(rest: np.ndarray, skeleton: Skeleton) -> np.ndarray:
 def kernel_times(
     deformed: DeformedMesh,
     exemplary: DeformedMesh,
-    palette: PosePalette,
+    poses: GivenPoses,
     deformation: Deformation,
     blend: np.ndarray,
 ) -> dict[str, float]:
@@ -134,16 +139,16 @@ def kernel_times(
 
     def run(way: Deformation, mesh: DeformedMesh) -> None:
         for number in range(dispatches):
-            if mesh is exemplary:
-                mesh.set_shape_key_values(shares[number % 2])
-            mesh.deform(way, palette, with_normals=False)
+            if mesh.keys is not None:
+                mesh.keys.give(shares[number % 2])
+            mesh.deform(way, poses, poses.groups[0], with_normals=False)
         mesh.read_positions()  # waits for the passes
 
     times: dict[str, list[float]] = {}
     reading = median_seconds(deformed.read_positions, 20)
 
     def take(name: str, way: Deformation, mesh: DeformedMesh) -> None:
-        mesh.deform(way, palette, with_normals=False)  # uploads the blend weights
+        mesh.deform(way, poses, poses.groups[0], with_normals=False)  # uploads the blend weights
         begun = time.perf_counter()
         run(way, mesh)
         passed = time.perf_counter() - begun - reading
@@ -175,32 +180,31 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
     order = pose_order(armature, skeleton)
     rest, surface = grid_surface(2)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    palette = PosePalette(skeleton)
+    poses = GivenPoses([(skeleton, 1)], LAYOUT)
     view = ViewUniforms()
     lamp = StudioLight((0.0, 0.0, 1.0), (1.0, 1.0, 1.0))
     matrices = pose_matrices(armature, order)
-    pose = Pose.from_matrices(matrices, skeleton)
     gpu_types: Any = gpu.types
     offscreen = gpu_types.GPUOffScreen(16, 16)
     materials = (SurfaceMaterial(),)
     identity = np.eye(4)
+    placements = placements_texture([identity])
 
     def skin() -> None:
-        palette.update(pose)
-        deformed.deform(deformation, palette, identity)
+        poses.upload(matrices)
+        deformed.deform(deformation, poses, poses.groups[0], identity)
 
     def draw() -> None:
         view.update(identity, identity, (lamp,) * 4, (0.0, 0.0, 0.0))
         with drawing_state():
-            draw_solid(deformed, view, identity, materials)
+            draw_solid(deformed, view, placements, materials)
 
     with offscreen.bind():
         skin()
         draw()
         parts = {
             "read the pose": lambda: pose_matrices(armature, order),
-            "Pose.from_matrices": lambda: Pose.from_matrices(matrices, skeleton),
-            "palette, skinning, normals": skin,
+            "poses, skinning, normals": skin,
             "draw": draw,
         }
         times = {
@@ -219,15 +223,14 @@ def main() -> None:
     skeleton = read_skeleton(armature)
     rest, surface = grid_surface(SIDE)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    palette = PosePalette(skeleton)
-    matrices = pose_matrices(armature, pose_order(armature, skeleton))
-    palette.update(Pose.from_matrices(matrices, skeleton))
+    poses = GivenPoses([(skeleton, 1)], LAYOUT)
+    poses.upload(pose_matrices(armature, pose_order(armature, skeleton)))
 
     print(f"{gpu.platform.renderer_get()}, {gpu.platform.backend_type_get()}")
     print(f"{len(rest)} vertices, {BONES} bones, {INFLUENCES} influences\n")
     blend = np.random.default_rng(1).uniform(0.0, 1.0, len(rest))
     exemplary, _ = make_deformed(rest, surface, skeleton, example_offsets(rest, skeleton))
-    times = kernel_times(deformed, exemplary, palette, deformation, blend)
+    times = kernel_times(deformed, exemplary, poses, deformation, blend)
     print(f"{'skinning pass':28}{'ms':>8}{'ratio':>8}{'target':>8}")
     targets = TARGETS | {f"{method} by example": BY_EXAMPLE_TARGET for method in BY_EXAMPLE}
     for name, seconds in times.items():
@@ -249,10 +252,11 @@ def main() -> None:
     print(f"{'4 examples of 79 bones':28}{alphas:8.3f}{'':8}{ALPHAS_TARGET:8.2f}")
     record("4 examples of 79 bones", alphas, ALPHAS_TARGET, "ms")
 
-    deformed.deform(replace(deformation, blend=blend), palette)
-    deformed.mesh.triangle_batch  # noqa: B018 - builds what drawing needs
+    deformed.deform(replace(deformation, blend=blend), poses, poses.groups[0])
+    deformed.mesh.material_batches  # noqa: B018 - builds what drawing needs
     deformed.mesh.edge_batch  # noqa: B018
-    print_memory({name: size / len(rest) for name, size in deformed.gpu_bytes().items()})
+    sizes = deformed.mesh.gpu_bytes() | deformed.gpu_bytes()
+    print_memory({name: size / len(rest) for name, size in sizes.items()})
 
 
 def print_memory(sizes: dict[str, float]) -> None:

@@ -16,7 +16,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import bpy
@@ -50,11 +49,11 @@ from dq_compensation.scene.stored_takes import packed
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import textures
 from dq_compensation.viewport.batches import Batches
-from dq_compensation.viewport.characters import gpu_mesh_of
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.gpu_mesh import gpu_mesh_of
 from dq_compensation.viewport.gpu_objects import new_texture, read_floats
 from dq_compensation.viewport.instance_poses import Playback
-from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
-from dq_compensation.viewport.members import Member
+from dq_compensation.viewport.kernels import wanted_layout
 from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from human_model import build_human
 
@@ -135,13 +134,13 @@ def pass_times(binding: Binding, take: Take, count: int, wait: Wait) -> dict[str
     for method in METHODS if count <= ARMATURES else ("COMPENSATED",):
         deformation = deformation_of(binding, method)
         playback = Playback([Instances.of(instances)], wanted_layout(deformation))
-        crowd = InstancedMesh(mesh, binding.skeleton, count)
+        crowd = DeformedMesh(mesh, binding.skeleton, count)
         found |= method_times(method, deformation, playback, crowd, wait)
     return found
 
 
 def method_times(
-    method: str, deformation: Deformation, playback: Playback, crowd: InstancedMesh, wait: Wait
+    method: str, deformation: Deformation, playback: Playback, crowd: DeformedMesh, wait: Wait
 ) -> dict[str, float]:
     """Seconds of the passes with one method; of COMPENSATED also those that all have in common."""
     repeats = 9 if crowd.count <= ARMATURES else 2
@@ -191,7 +190,7 @@ def blender_seconds(armature: bpy.types.Object, body: bpy.types.Object) -> float
     return found
 
 
-def copies_seconds(armature: bpy.types.Object, body: bpy.types.Object) -> dict[str, float]:
+def copies_seconds(armature: bpy.types.Object, body: bpy.types.Object) -> float:
     """Seconds of this thread for a frame of 100 enabled copies that have no take."""
     cast = copied("Copies", armature, [body], COPIES)
     scene, layer = cast.scene, cast.view_layer
@@ -203,26 +202,18 @@ def copies_seconds(armature: bpy.types.Object, body: bpy.types.Object) -> dict[s
         for obj in cast.meshes:
             status_of(obj).binding = bind(obj, depsgraph)
         batches = Batches()
-        found: dict[str, list[float]] = {"sort": [], "pose and skin": []}
+
+        def show(_number: int) -> None:
+            batches.update(cast.meshes, depsgraph)
+
+        found = []
         for number in range(8):
             for place, rig in enumerate(cast.armatures):
                 bone = rig.pose.bones["lowerarm01.L"]
                 bone.rotation_quaternion = (1.0, 0.05 * number, 0.001 * place, 0.0)
             layer.update()
-            begun = time.thread_time()
-            (members,), _ = batches.members(cast.meshes, depsgraph)
-            found["sort"].append(time.thread_time() - begun)
-            found["pose and skin"].append(
-                python_seconds(partial(show, batches, members, depsgraph), 1)
-            )
-    return {name: statistics.median(times[2:]) for name, times in found.items()}
-
-
-def show(
-    batches: Batches, members: list[Member], depsgraph: bpy.types.Depsgraph, _number: int
-) -> None:
-    """Pose and skin copies."""
-    batches.update(members, depsgraph, lambda _member, _error: None)
+            found.append(python_seconds(show, 1))
+    return statistics.median(found[2:])
 
 
 def main() -> None:
@@ -262,9 +253,7 @@ def main() -> None:
     print(f"32 armatures, Preserve Volume: {1e3 * blender:.1f} ms of the processor")
     _row("our processor time to that", many["python"] / blender, AGAINST_TARGET)
     copies = copies_seconds(armature, body)
-    for name, value in copies.items():
-        print(f"100 copies, {name:28}{1e3 * value:10.3f} ms")
-    _row("100 copies without takes", 1e3 * sum(copies.values()), COPIES_TARGET, "ms")
+    _row("100 copies without takes", 1e3 * copies, COPIES_TARGET, "ms")
 
 
 def _frame(found: dict[str, float]) -> float:

@@ -26,7 +26,7 @@ from demo import DemoError, start_gpu
 from demo_drawing import Camera, Drawing, draw, font, picture
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
-from dq_compensation.viewport.characters import Characters
+from dq_compensation.viewport.one_object import deformed_object
 from example_shapes import BELLS, BICEPS, SHOULDER, animate_arm, make_examples
 from human_model import build_human
 from leaving import leave
@@ -67,7 +67,7 @@ def film() -> list[FilmFrame]:
     """Make the examples, play the animation, draw and measure its frames."""
     body, rig = build_human("default")
     pushes = make_examples(body, rig)
-    characters, binding = Characters(), bind(body)
+    binding = bind(body)
     matrix = np.array(body.matrix_world, np.float64)
     frames = []
     for frame in animate_arm(rig):
@@ -77,8 +77,8 @@ def film() -> list[FilmFrame]:
         shapes: list[NDArray[np.float64]] = []
         for acts in (False, True):
             chosen = replace(settings, by_example=acts)
-            deformed = characters.update(body, binding, depsgraph, chosen).deformed
-            shapes.append(deformed.read_positions().astype(np.float64))
+            deformed = deformed_object(body, binding, depsgraph, chosen)
+            shapes.append(deformed.read_positions()[0].astype(np.float64))
             drawings.append(draw(deformed, CAMERA, matrix, CELL_WIDTH, CELL_HEIGHT))
         apart = 1000.0 * np.linalg.norm(shapes[1] - shapes[0], axis=1)
         heights = {name: float(apart[int(push.argmax())]) for name, push in pushes.items()}

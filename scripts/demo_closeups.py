@@ -15,7 +15,7 @@ from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
 from dq_compensation.scene.object_settings import Settings, settings_of
-from dq_compensation.viewport.characters import Characters
+from dq_compensation.viewport.one_object import deformed_object
 from human_poses import NamedPose, apply_pose
 
 METHODS: dict[Method, str] = {
@@ -97,7 +97,6 @@ class Studio:
         self.mesh_object = mesh_object
         self.armature_object = armature_object
         settings_of(mesh_object).use_ball_joints = True  # as Enable does
-        self._characters = Characters()
         bpy.context.view_layer.update()
         self._binding: Binding = bind(mesh_object, bpy.context.evaluated_depsgraph_get())
         faces = np.zeros(4 * len(mesh_object.data.polygons), np.int32)
@@ -130,12 +129,11 @@ class Studio:
         settings = Settings.of(self.mesh_object.evaluated_get(depsgraph))
         cells = []
         for method in METHODS:
-            character = self._characters.update(
-                self.mesh_object, self._binding, depsgraph, replace(settings, acting_method=method)
-            )
+            chosen = replace(settings, acting_method=method)
+            deformed = deformed_object(self.mesh_object, self._binding, depsgraph, chosen)
             matrix = np.array(self.mesh_object.matrix_world, np.float64)
-            drawing = draw(character.deformed, camera, matrix, *size)
-            positions = character.deformed.read_positions().astype(np.float64)
+            drawing = draw(deformed, camera, matrix, *size)
+            positions = deformed.read_positions()[0].astype(np.float64)
             cells.append(Cell(method, drawing, region.measure(positions, before, after)))
         return Row(key, pose.title, tuple(cells))
 

@@ -11,13 +11,14 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 from PIL import Image, ImageFont
 
-from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.studio_light import studio_lights
 from dq_compensation.viewport.surface import (
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
     drawing_state,
+    placements_texture,
 )
 
 # Every pixel of a picture is the mean of this many, squared.
@@ -117,7 +118,7 @@ def draw(
     """Draw a deformed mesh.
 
     Args:
-        deformed: after `deform` with normals.
+        deformed: after `deform` with normals; of one instance.
         camera: of the picture.
         object_matrix: shape (4, 4), object to world.
         width: of the picture, in pixels.
@@ -133,7 +134,7 @@ def draw(
             frame = gpu.state.active_framebuffer_get()
             frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
             with drawing_state():
-                draw_solid(deformed, view, object_matrix, [CLAY])
+                draw_solid(deformed, view, placements_texture([object_matrix]), [CLAY])
             read = frame.read_color(0, 0, fine_width, fine_height, 4, 0, "FLOAT")
     finally:
         offscreen.free()

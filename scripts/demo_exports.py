@@ -32,7 +32,7 @@ from demo_drawing import Camera, Drawing, draw, font, picture
 from dq_compensation import api
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
-from dq_compensation.viewport.characters import Characters
+from dq_compensation.viewport.one_object import deformed_object
 from human_model import build_human
 from human_poses import NamedPose, apply_pose, named_poses
 from leaving import leave
@@ -214,7 +214,7 @@ def _drawn(shape: Positions, faces: NDArray[np.integer], camera: Camera) -> Draw
     bpy.context.view_layer.update()
     depsgraph = bpy.context.evaluated_depsgraph_get()
     settings = replace(Settings.of(obj.evaluated_get(depsgraph)), acting_method="LINEAR")
-    deformed = Characters().update(obj, bind(obj), depsgraph, settings).deformed
+    deformed = deformed_object(obj, bind(obj), depsgraph, settings)
     return draw(deformed, camera, np.eye(4), CELL_WIDTH, CELL_HEIGHT)
 
 

@@ -18,7 +18,7 @@ vec4 bone_texel(int bone, int part)
   return texelFetch(bones, texel_of(bone * BONE_STRIDE + part), 0);
 }
 
-#ifdef SCALED
+#if defined(SCALED) || defined(GIVEN)
 #  include "rigid_part.glsl"
 #endif
 
@@ -96,13 +96,14 @@ void main()
   }
   int first_row = int(place.x);
   int skeleton = int(place.w);
-#ifdef SCALED
+#if defined(SCALED) || defined(GIVEN)
 #  ifdef GIVEN
   Affine moved = given_transform(first_row + row);
 #  else
   Affine moved = chained_transform(first_row, skeleton, row);
 #  endif
   vec4 rotation = rigid_rotation(moved.linear, skeleton + row);
+  vec3 translation = moved.translation;
 #else
   vec4 rotation = local_texel(first_row + row, 0);
   vec3 translation = local_texel(first_row + row, 1).xyz;
@@ -123,11 +124,11 @@ void main()
   }
 #endif
   write(first_row + row, 0, rotation);
-#if defined(PALETTE_DUAL) && !defined(SCALED)
+#ifdef PALETTE_DUAL
   write(first_row + row, PALETTE_DUAL, 0.5 * quaternion_product(vec4(0.0, translation), rotation));
 #endif
 #ifdef PALETTE_MATRIX
-#  ifndef SCALED
+#  if !defined(SCALED) && !defined(GIVEN)
   Affine moved = Affine(matrix_of(rotation), translation);
 #  endif
   mat3 rows = transpose(moved.linear);

@@ -44,23 +44,16 @@ vec3 solve_positive(mat3 m, vec3 g)
 
 void main()
 {
-#ifdef INSTANCED
   find_instance(int(gl_GlobalInvocationID.z));
-#endif
   ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
   int set = texel.y * 1024 + texel.x;
   int first_texel = 2 * set;
   ivec2 set_texel = ivec2(first_texel & 1023, first_texel >> 10);
-  if (set_texel.y >= textureSize(joint_sets, 0).y) {
-    return;
-  }
-#ifdef INSTANCED
   if (set >= set_count) {
     return;
   }
   set += instance_number() * set_count;
   texel = ivec2(set & 1023, set >> 10);
-#endif
   vec4 joint = texelFetch(joint_sets, set_texel, 0);
   vec2 range = texelFetch(joint_sets, set_texel + ivec2(1, 0), 0).xy;
   int start = int(range.x);

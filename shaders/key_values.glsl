@@ -1,9 +1,9 @@
-// The values of the shape keys of each instance: given ones, those that its take has, and the weights of
-// example poses (dq_compensation/core/example_poses.py: ExamplePoses.alphas). One invocation for each
-// key of each instance. Quaternions are (w, x, y, z).
-// key_sources: for each key (source, place, pose, factor): 0: given; 1: the row of `locals`, counted
-// from the instance's first; 2: the place of an example bone in `examples` and the number of its pose.
-// given_values: `key_count` for each instance. locals: as `interpolate_keys.glsl` writes them.
+// The values of the shape keys of each instance that follow its pose: those that its take has, and the
+// weights of example poses (dq_compensation/core/example_poses.py: ExamplePoses.alphas). One invocation
+// for each key of each instance. Quaternions are (w, x, y, z).
+// key_sources: for each key (source, place, pose, factor): 1: the row of `locals`, counted from the
+// instance's first; 2: the place of an example bone in `examples` and the number of its pose.
+// locals: as `interpolate_keys.glsl` writes them.
 // examples: for each example bone
 //   0  (bone, its parent or -1, number P of its poses, 1 where twists count)
 //   1  (direction of its limb at rest, falloff)
@@ -61,12 +61,12 @@ void main()
   }
   int place = instance_number() * key_count + key;
   vec4 source = texelFetch(key_sources, texel_of(key), 0);
-  float value = texelFetch(given_values, texel_of(place), 0).x;
+  float value;
   if (source.x == 1.0) {
     int row = instance_first_row + instance_number() * instance_rows + int(source.y);
     value = texelFetch(locals, texel_of(row * KEY_STRIDE + 1), 0).x;
   }
-  else if (source.x == 2.0) {
+  else {
     value = source.w * example_weight(int(source.y), int(source.z));
   }
   imageStore(key_values, texel_of(place), vec4(value));

@@ -5,14 +5,8 @@
 
 vec4 joint_texel(int place)
 {
-#ifdef INSTANCED
   place += instance_number() * joint_count * JOINT_STRIDE;
-#endif
-#ifdef JOINTS_IN_TEXTURE
-  return texelFetch(joints_texture, ivec2(place & 1023, place >> 10), 0);
-#else
-  return joints[place];
-#endif
+  return texelFetch(joints, ivec2(place & 1023, place >> 10), 0);
 }
 
 // From the nearest point of a ray.

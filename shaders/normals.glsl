@@ -2,13 +2,11 @@
 // vertex that are shaded as one) the normals of their faces, weighted with the corners' angles.
 // One invocation for each normal group.
 // groups: (vertex, place of its first corner); the next group's first corner is the end of its own.
-// With INSTANCED, the positions and normals of each instance begin in the row of their texture after
-// those of the one before.
+// The positions and normals of each instance begin in the row of their texture after those of the one
+// before.
 // fans: three numbers for each corner: the vertices before, after and across it in its face.
 
-#ifdef INSTANCED
-#  include "instances.glsl"
-#endif
+#include "instances.glsl"
 
 int fan_vertex(int place)
 {
@@ -18,9 +16,7 @@ int fan_vertex(int place)
 vec3 position_of(int vertex_number)
 {
   ivec2 texel = ivec2(vertex_number & 1023, vertex_number >> 10);
-#ifdef INSTANCED
   texel.y += instance_number() * mesh_rows;
-#endif
   return texelFetch(positions, texel, 0).xyz;
 }
 
@@ -33,9 +29,7 @@ vec3 safe_normalize(vec3 v)
 
 void main()
 {
-#ifdef INSTANCED
   find_instance(int(gl_GlobalInvocationID.z));
-#endif
   ivec2 texel = ivec2(gl_GlobalInvocationID.xy);
   vec2 group = texelFetch(groups, texel, 0).xy;
   if (group.x < 0.0) {
@@ -55,9 +49,7 @@ void main()
     sum += acos(clamp(cosine, -1.0, 1.0)) * face;
   }
   float size = length(sum);
-#ifdef INSTANCED
   texel.y += instance_number() * group_rows;
-#endif
   // A point without faces, or with no area, gets Z, as Blender gives it.
   imageStore(normals, texel, vec4(size > 0.0 ? sum / size : vec3(0.0, 0.0, 1.0), 0.0));
 }

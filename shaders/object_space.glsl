@@ -1,19 +1,11 @@
-// From object space to armature space, in which bones move, and back. The block `object_space`
-// holds the three rows of either matrix and then (factor, 0, 0, 0). With INSTANCED it is a texture, with
-// as many texels for each instance, or with SHARED_SPACE for all together.
+// From object space to armature space, in which bones move, and back. The texture `object_space`
+// holds the three rows of either matrix and then (factor, 0, 0, 0). space_stride: its texels for each
+// instance; 0 where all share them.
 
 vec4 object_space_texel(int part)
 {
-#if defined(INSTANCED)
-#  ifdef SHARED_SPACE
-  return texelFetch(object_space, ivec2(part, 0), 0);
-#  else
-  int place = instance_number() * OBJECT_SPACE_TEXELS + part;
+  int place = instance_number() * space_stride + part;
   return texelFetch(object_space, ivec2(place & 1023, place >> 10), 0);
-#  endif
-#else
-  return object_space[part];
-#endif
 }
 
 vec3 armature_from_object(vec3 v)

@@ -1,30 +1,21 @@
 // What every bone does in this frame: PALETTE_STRIDE vec4 for each row of the pose: the bones of the
-// skeleton, then the segments of bendy bones. In a uniform buffer where they fit, in a texture 1024
-// wide beyond. With INSTANCED the texture holds the poses of many instances, and `palette_start()` is
-// where that of this one begins. instance_first_row: the first row of the palettes that is of the
-// instances of a mesh; instance_rows: how many rows each of them has.
+// skeleton, then the segments of bendy bones. The texture holds the poses of many instances, and
+// `palette_start()` is where that of this one begins. instance_first_row: the first row of the palettes
+// that is of the instances of a mesh; instance_rows: how many rows each of them has.
 // PALETTE_DUAL, PALETTE_MATRIX: the places of these parts in a row that has them; the rotation is first.
 // Quaternions are (w, x, y, z).
 
-#ifdef INSTANCED
-#  include "instances.glsl"
+#include "instances.glsl"
 
 int palette_start()
 {
   return (instance_first_row + instance_number() * instance_rows) * PALETTE_STRIDE;
 }
-#endif
 
 vec4 palette_texel(int place)
 {
-#if defined(INSTANCED)
   place += palette_start();
-  return texelFetch(palette_texture, ivec2(place & 1023, place >> 10), 0);
-#elif defined(PALETTE_IN_TEXTURE)
-  return texelFetch(palette_texture, ivec2(place & 1023, place >> 10), 0);
-#else
-  return palette[place];
-#endif
+  return texelFetch(palettes, ivec2(place & 1023, place >> 10), 0);
 }
 
 // The bone's rotation (w, x, y, z), of the layouts that have one.

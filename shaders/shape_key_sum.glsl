@@ -1,17 +1,12 @@
-// The sum of the shape keys' offsets at a vertex, times their values.
+// The sum of some shape keys' offsets at a vertex, times their values.
 // key_starts: place of the vertex's first offset; the next vertex's is the end of its own.
-// key_offsets: xyz the offset in object space, w the number of the key.
-// key_values: a uniform buffer, four values to a vec4; with INSTANCED a texture, `key_count` values for
-// each instance.
+// key_offsets: xyz the offset in object space, w the number of the key among these.
+// key_values: `key_count` values for each instance.
 
 float key_value(int key)
 {
-#ifdef INSTANCED
   int place = instance_number() * key_count + key;
   return texelFetch(key_values, ivec2(place & 1023, place >> 10), 0).x;
-#else
-  return key_values[key >> 2][key & 3];
-#endif
 }
 
 vec3 shape_key_sum(ivec2 texel)

@@ -4,8 +4,8 @@
 // than 1: there the bones' matrices are at hand, and where they take the vertex is known already.
 // amounts: (how far to compensate, the rows of the two strongest bones packed like an influence);
 // with MEASURE: (share of the compensation, the side of the joint and the joint packed likewise).
-// Palette: rotation, dual part [, limb direction]; with SCALED: rotation, the three rows of D
-// [, limb direction]. With INSTANCED the limb directions are in `limbs`, a texel for each row.
+// Palette: rotation, dual part; with SCALED: rotation, the three rows of D.
+// limbs: of each row of a pose (the posed direction of the bone's limb, how much it is straight).
 
 #include "quaternion.glsl"
 #include "palette.glsl"
@@ -17,15 +17,10 @@
 #endif
 
 #ifdef COMPENSATE
-// (the posed direction of the bone's limb, how much it is straight).
-vec4 limb_texel(int bone)
+vec4 limb_texel(int row)
 {
-#  ifdef INSTANCED
-  int place = instance_number() * instance_rows + bone;
+  int place = instance_number() * instance_rows + row;
   return texelFetch(limbs, ivec2(place & 1023, place >> 10), 0);
-#  else
-  return palette_texel((bone + 1) * PALETTE_STRIDE - 1);
-#  endif
 }
 #endif
 

@@ -44,9 +44,7 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
 {
   vec2 joint_and_bone = texelFetch(joint_of_vertex, texel, 0).xy;
   int joint = int(joint_and_bone.x);
-#ifdef INSTANCED
   joint += instance_number() * set_count;
-#endif
   vec3 centre = texelFetch(centres, ivec2(joint & 1023, joint >> 10), 0).xyz;
   vec3 from_centre = v - centre;
   Sums sums;

@@ -44,12 +44,7 @@ void main()
                                : safe_normalize(-view_position, vec3(0.0, 0.0, 1.0));
   vec3 normal = view_normal;
   // A surface seen from behind shows its other side; a mirrored object's faces wind the other way.
-#ifdef INSTANCED
-  bool is_mirrored = mirrored != 0.0;
-#else
-  bool is_mirrored = determinant(mat3(object_matrix)) < 0.0;
-#endif
-  if (gl_FrontFacing == is_mirrored) {
+  if (gl_FrontFacing == (mirrored != 0.0)) {
     normal = -normal;
   }
   if (material.z != 0.0 || dot(normal, normal) == 0.0) {

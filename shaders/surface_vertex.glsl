@@ -1,22 +1,18 @@
 // The deformed surface: gl_VertexID is the normal group, whose position and normal the compute
-// passes have written. With INSTANCED, see `placements.glsl`.
+// passes have written.
 
 #include "view.glsl"
-#ifdef INSTANCED
-#  include "placements.glsl"
-#endif
+#include "placements.glsl"
 
 void main()
 {
   ivec2 group_texel = ivec2(gl_VertexID & 1023, gl_VertexID >> 10);
   int vertex_number = int(texelFetch(groups, group_texel, 0).x);
   ivec2 texel = ivec2(vertex_number & 1023, vertex_number >> 10);
-#ifdef INSTANCED
   int instance = drawn_instance();
   texel.y += instance * mesh_rows;
   group_texel.y += instance * group_rows;
   mat4 object_matrix = placement(instance);
-#endif
   vec3 position = texelFetch(positions, texel, 0).xyz;
   vec3 normal = texelFetch(normals, group_texel, 0).xyz;
   mat4 model_view = view_matrix() * object_matrix;
@@ -30,8 +26,6 @@ void main()
   float handedness = dot(x, cofactors[0]) < 0.0 ? -1.0 : 1.0;
   view_normal = handedness * (cofactors * normal);
   view_position = view_point.xyz;
-#ifdef INSTANCED
   mirrored = determinant(mat3(object_matrix)) < 0.0 ? 1.0 : 0.0;
-#endif
   gl_Position = projection_matrix() * view_point;
 }

@@ -1,18 +1,14 @@
-// The edges of the deformed mesh: gl_VertexID is the vertex. With INSTANCED, see `placements.glsl`.
+// The edges of the deformed mesh: gl_VertexID is the vertex.
 
 #include "view.glsl"
-#ifdef INSTANCED
-#  include "placements.glsl"
-#endif
+#include "placements.glsl"
 
 void main()
 {
   ivec2 texel = ivec2(gl_VertexID & 1023, gl_VertexID >> 10);
-#ifdef INSTANCED
   int instance = drawn_instance();
   texel.y += instance * mesh_rows;
   mat4 object_matrix = placement(instance);
-#endif
   vec3 position = texelFetch(positions, texel, 0).xyz;
   gl_Position = projection_matrix() * (view_matrix() * (object_matrix * vec4(position, 1.0)));
   // A little nearer, so that the object's own surface does not swallow its edges.

@@ -24,7 +24,7 @@ from ..scene.modifiers_before import modifiers_before
 from ..scene.numpy_evaluator import evaluate as evaluate_binding
 from ..scene.object_settings import ChosenMethod, Settings, settings_of
 from ..scene.setup import rig_of
-from ..viewport.characters import Characters
+from ..viewport.one_object import deformed_object
 from .arguments_of_scripts import mesh_object, require_choice, require_number
 from .steps_of_scripts import OnProgress
 
@@ -156,8 +156,8 @@ def _positions(
         return evaluate_binding(binding, settings, obj.evaluated_get(depsgraph), armature)
     if evaluator == "GPU":
         _require_gpu()
-        character = Characters().update(obj, binding, depsgraph, settings)
-        return np.ascontiguousarray(character.deformed.read_positions())
+        deformed = deformed_object(obj, binding, depsgraph, settings)
+        return np.ascontiguousarray(deformed.read_positions()[0])
     return evaluate_by_modifier(obj, binding, settings)
 
 

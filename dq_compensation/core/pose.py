@@ -80,7 +80,7 @@ class Pose:
             raise PoseError(f"The pose of these bones is not a finite number: {names}")
         rotation_matrices = matrices[:, :3, :3]
         translations = matrices[:, :3, 3]
-        scaled = _is_scaled(rotation_matrices)
+        scaled = is_scaled(rotation_matrices)
         if scaled.any():
             which = np.flatnonzero(scaled)
             rigid = _rigid_parts(rotation_matrices[which], skeleton.frames[which, :3, :3])
@@ -98,8 +98,8 @@ class Pose:
         )
 
 
-def _is_scaled(linear: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Shape (B,): whether the 3x3 matrices (B, 3, 3) are not rotations."""
+def is_scaled(linear: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Whether matrices are not rotations: shape (B,), of shape (B, 3, 3)."""
     gram = linear.transpose(0, 2, 1) @ linear
     gram -= _IDENTITY
     stretched = np.abs(gram, out=gram).reshape(-1, 9).max(axis=1, initial=0.0) > NOT_ORTHONORMAL

@@ -1,340 +1,264 @@
-"""Objects that share their static data, posed and skinned together.
+"""The enabled objects of viewports on the GPU: posed, and skinned together where they can be.
 
-Copies of a character whose settings are equal are one *batch*: one dispatch skins them all. The
-poses of all batches are one upload; those of takes are the two passes of playback.
+Copies of a character whose settings are equal are one *batch*: one dispatch skins them all. Any
+other object is a batch of one. Batches of the same armatures, as those of a character of many
+meshes, share their poses.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import bpy
-import numpy as np
-from gpu.types import GPUTexture
-from numpy.typing import NDArray
 
-from ..core.influences import Influences
-from ..core.pose import Pose
-from ..errors import PoseError
-from ..scene.armature import matrices_of_poses
+from ..errors import BindingError, PoseError
 from ..scene.binding import Binding
+from ..scene.object_settings import Settings
 from ..scene.twins import twin_digest
-from ..session.status import status_of
-from .characters import gpu_mesh_of
-from .gpu_mesh import GpuMesh
-from .instance_poses import GivenPoses, InstancePoses, Playback
-from .instanced_mesh import InstancedMesh, most_instances, wanted_layout
-from .instanced_surface import placements_texture
+from ..session.status import check_soon, fail, fail_overlay, status_of
+from .arrangement import Arrangement
+from .batch import Batch, Meshes
+from .deformed_mesh import most_instances
 from .kernels import PosePaletteLayout
 from .members import Key, Member, Places, member_of
-from .played_takes import Instances, Playing
-from .playing import plays, scene_time
-from .take_tables import InstanceGroup
+from .playing import scene_time
 
-# How many arrangements are kept: viewports may show different objects.
+# How many batches of an object are kept: viewports may show different ones.
 _KEPT = 3
 
-Problem = Callable[[Member, PoseError | None], None]
-"""Called with each member and whether its pose is shown."""
+KEEPS_LAST_POSE = "{obj} keeps its last good pose. {error}."
+
+Failed = Callable[[bpy.types.Object, Exception], None]
+"""Leaves an object alone after an error."""
 
 
-class Batch:
-    """The members of one key on the GPU.
+class _Part(NamedTuple):
+    """The members of one batch.
 
     Attributes:
-        members: of the current drawing.
-        instances: their surfaces, in this order.
+        key: as `Batch` has it.
+        reference: whether they are what an overlay compares with.
     """
 
-    def __init__(self, members: Sequence[Member], meshes: Meshes) -> None:
-        first = members[0]
-        self.members = list(members)
-        # What acts on each member differs: a factor of 0 for one does not make it another method.
-        settings = replace(first.settings, factor=1.0)
-        self.deformation = first.binding.deformation(settings, first.to_armature)
-        self.instances = InstancedMesh(
-            meshes.of(first, self.deformation.skinning), first.binding.skeleton, len(members)
-        )
-        self._inputs: tuple[bytes, ...] = ()
-        self._placed = b""
-        self._placements: GPUTexture | None = None
+    key: Key
+    members: Sequence[Member]
+    reference: bool = False
 
     @property
-    def layout(self) -> PosePaletteLayout:
-        """The layout of the pose palette that it reads."""
-        return wanted_layout(self.deformation)
-
-    def follow(self, group: InstanceGroup) -> None:
-        """Say where the shape keys' values come from."""
-        first, keys = self.members[0], self.instances.keys
-        shape_keys = first.binding.shape_keys
-        if keys is None or shape_keys is None or first.obj.show_only_shape_key:
-            return
-        found = {
-            row: group.value_row(first.value_mesh, shape_keys.key_names[row])
-            for row in first.followed_keys
-        }
-        tracks = {row: track for row, track in found.items() if track is not None}
-        examples = first.binding.acting_examples(first.settings)
-        if examples is None:
-            keys.follow(tracks)
-        else:
-            keys.follow(tracks, examples.poses, examples.rows, examples.factors)
-
-    def update(self, poses: InstancePoses, group: InstanceGroup, *, posed: bool) -> None:
-        """Skin the members again if anything has changed.
-
-        Args:
-            posed: whether a pose has changed.
-        """
-        spaces = np.stack([member.to_armature for member in self.members])
-        factors = np.array([member.settings.factor for member in self.members])
-        if self.instances.keys is not None:
-            values = [each.key_values for each in self.members if each.key_values is not None]
-            posed |= self.instances.keys.give(np.stack(values))
-        inputs = (spaces.tobytes(), factors.tobytes())
-        if posed or inputs != self._inputs:
-            self.instances.deform(self.deformation, poses, group, spaces, factors)
-            self._inputs = inputs
-
-    def placements(self) -> GPUTexture:
-        """The places of the members in the world."""
-        matrices = np.array([member.obj.matrix_world for member in self.members], np.float32)
-        placed = matrices.tobytes()
-        if self._placements is None or placed != self._placed:
-            self._placements, self._placed = placements_texture(matrices), placed
-        return self._placements
-
-
-class Meshes:
-    """The static data of meshes, which copies share; freed when no batch uses it."""
-
-    def __init__(self) -> None:
-        self._meshes: WeakValueDictionary[tuple[object, ...], GpuMesh] = WeakValueDictionary()
-
-    def of(self, member: Member, skinning: Influences) -> GpuMesh:
-        """The mesh of a member.
-
-        Args:
-            skinning: its influences, of bones or of segments of bendy bones.
-        """
-        binding = member.binding
-        of_bones = skinning is binding.influences
-        key = (member.key[0], of_bones, b"" if of_bones else member.to_armature.tobytes())
-        found = self._meshes.get(key)
-        if found is None:
-            found = self._meshes[key] = gpu_mesh_of(binding, skinning)
-        return found
-
-
-class Arrangement:
-    """The batches of one set of members, which either all play takes or all follow armatures.
-
-    Batches of the same armatures, as those of a character of many meshes, share their poses.
-    """
-
-    def __init__(self, keyed: Iterable[Sequence[Member]], meshes: Meshes, fps: float) -> None:
-        self.batches = [Batch(members, meshes) for members in keyed]
-        self.object_uids = {
-            member.binding.object_uid for batch in self.batches for member in batch.members
-        }
-        layout = PosePaletteLayout()
-        places: dict[tuple[object, ...], int] = {}
-        # Of each batch, its group; of each group, one of its batches.
-        self._group_of: list[int] = []
-        self._batch_of: list[Batch] = []
-        for batch in self.batches:
-            rigs = tuple(member.motion for member in batch.members)
-            if rigs not in places:
-                places[rigs] = len(places)
-                self._batch_of.append(batch)
-            self._group_of.append(places[rigs])
-            layout |= batch.layout
-        self._told = False
-        # As read last, and with the last good poses in the place of broken ones.
-        self._read: NDArray[np.floating] | None = None
-        self._matrices: NDArray[np.floating] | None = None
-        self._playings = self._current_playings()
-        self.poses: Playback | GivenPoses
-        if self.batches[0].members[0].playing is not None:
-            self.poses = Playback(list(map(Instances.of, self._playings)), layout, fps)
-        else:
-            rigs_of = [(of.members[0].binding.skeleton, len(of.members)) for of in self._batch_of]
-            self.poses = GivenPoses(rigs_of, layout)
-        for batch, group in zip(self.batches, self._group_of, strict=True):
-            batch.follow(self.poses.groups[group])
-
-    def update(self, keyed: Iterable[Sequence[Member]], frame: float, problem: Problem) -> None:
-        """Pose and skin everything for one drawing.
-
-        Args:
-            keyed: the same objects as before.
-            frame: of the scene, with its fraction.
-        """
-        for batch, members in zip(self.batches, keyed, strict=True):
-            batch.members = list(members)
-        if isinstance(self.poses, Playback):
-            playings = self._current_playings()
-            if playings != self._playings:
-                self.poses.change(list(map(Instances.of, playings)))
-                self._playings = playings
-            posed = self.poses.play(frame)
-            if not self._told:
-                self._tell(problem, {})
-        else:
-            posed = self._upload_poses(self.poses, problem)
-        for batch, group in zip(self.batches, self._group_of, strict=True):
-            batch.update(self.poses, self.poses.groups[group], posed=posed)
-
-    def _current_playings(self) -> list[list[Playing]]:
-        """What the members of each group play; empty where they follow armatures."""
-        return [
-            [each.playing for each in batch.members if each.playing is not None]
-            for batch in self._batch_of
-        ]
-
-    def _upload_poses(self, poses: GivenPoses, problem: Problem) -> bool:
-        """Upload the poses of the armatures; returns whether one has changed."""
-        read = [_read_poses(batch.members) for batch in self._batch_of]
-        matrices = np.concatenate([each.reshape(-1, 4, 4) for each in read])
-        members = [member for batch in self._batch_of for member in batch.members]
-        if self._read is not None and np.array_equal(matrices, self._read):
-            return False
-        self._read, matrices, errors = matrices, matrices.copy(), {}
-        if not np.isfinite(matrices).all():
-            errors = self._hold_broken(matrices, members)
-        self._tell(problem, errors)
-        poses.upload(matrices)
-        self._matrices = matrices
-        return True
-
-    def _tell(self, problem: Problem, errors: dict[int, PoseError]) -> None:
-        """Report the errors of poses, by armature."""
-        for member in (member for batch in self.batches for member in batch.members):
-            problem(member, errors.get(member.binding.armature_uid))
-        self._told = True
-
-    def _hold_broken(
-        self, matrices: NDArray[np.floating], members: Sequence[Member]
-    ) -> dict[int, PoseError]:
-        """Replace poses that are no numbers by the last good ones; the errors by armature."""
-        errors, start = {}, 0
-        for member in members:
-            skeleton = member.binding.skeleton
-            rows = slice(start, start := start + skeleton.row_count)
-            try:
-                Pose.from_matrices(matrices[rows], skeleton)
-            except PoseError as error:
-                errors[member.binding.armature_uid] = error
-                matrices[rows] = np.eye(4) if self._matrices is None else self._matrices[rows]
-        return errors
-
-
-def _read_poses(members: Sequence[Member]) -> NDArray[np.floating]:
-    """Shape (I, R, 4, 4), the poses of the armatures of members of one batch."""
-    binding = members[0].binding
-    if binding.skeleton.bendy is None:
-        return matrices_of_poses([each.armature for each in members], binding.pose_order)
-    return np.stack([each.binding.pose_matrices(each.armature) for each in members])
-
-
-def _twins(bindings: Sequence[Binding]) -> set[Binding]:
-    """Those that have an equal one among them."""
-    # Digests take a look at every vertex: only where sizes say that there can be another one.
-    sizes = Counter((each.vertex_count, each.skeleton.bone_count) for each in bindings)
-    alike = [b for b in bindings if sizes[b.vertex_count, b.skeleton.bone_count] > 1]
-    counts = Counter(map(twin_digest, alike))
-    return {binding for binding in alike if counts[twin_digest(binding)] > 1}
+    def slot(self) -> tuple[tuple[int, ...], bool]:
+        """The session_uid of the objects, and `reference`."""
+        return tuple(member.binding.object_uid for member in self.members), self.reference
 
 
 class Batches:
-    """The arrangements of what viewports show."""
+    """What viewports show."""
 
     def __init__(self) -> None:
-        self._meshes = Meshes()
-        self._places = Places()
-        self._arrangements: dict[tuple[object, ...], Arrangement] = {}
-
-    def members(
-        self, objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph
-    ) -> tuple[list[list[Member]], list[bpy.types.Object]]:
-        """Sort enabled objects.
-
-        Returns:
-            those that play takes and those that have copies, and the objects that are skinned
-            alone.
-        """
-        bound = [(obj, status_of(obj).binding) for obj in objects]
-        twins = _twins([binding for _, binding in bound if binding is not None])
-        playing: list[Member] = []
-        following: list[Member] = []
-        alone = []
-        for obj, binding in bound:
-            if binding is None or not (binding in twins or plays(obj)):
-                alone.append(obj)
-                continue
-            try:
-                member = member_of(obj, binding, depsgraph, self._places)
-            except Exception:  # noqa: BLE001 - drawn alone, it fails again and is reported
-                alone.append(obj)
-            else:
-                (following if member.playing is None else playing).append(member)
-        self._places.keep_only({obj.session_uid for obj, _ in bound})
-        keys = Counter(member.key for member in following)
-        alone += [member.original for member in following if keys[member.key] == 1]
-        following = [member for member in following if keys[member.key] > 1]
-        return [some for some in (playing, following) if some], alone
+        self._meshes, self._places = Meshes(), Places()
+        # By `_Part.slot`. Those that were used last are at the end.
+        self._batches: dict[tuple[tuple[int, ...], bool], Batch] = {}
+        # By the frame rate, the bones and the motions of members. Batches keep them.
+        self._arrangements: WeakValueDictionary[Key, Arrangement] = WeakValueDictionary()
 
     def update(
-        self, members: Iterable[Member], depsgraph: bpy.types.Depsgraph, problem: Problem
+        self, objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph
     ) -> list[Batch]:
-        """Pose and skin members.
+        """Pose and skin enabled objects for one drawing.
+
+        An object that fails is left alone. One that does not fit its binding any more is shown as
+        it was last, until it is bound again.
+        """
+        stale: list[Batch] = []
+        members: list[Member] = []
+        for obj in objects:
+            binding = status_of(obj).binding
+            if binding is None:
+                continue
+            try:
+                members.append(member_of(obj, binding, depsgraph, self._places))
+            except BindingError:
+                check_soon()
+                stale += self._as_last(obj, depsgraph, reference=False)
+            except Exception as error:  # noqa: BLE001 - the others are drawn all the same
+                fail(obj, error)
+                check_soon()
+        return stale + self._show(_parts(members), depsgraph, fail)
+
+    def compare(
+        self,
+        obj: bpy.types.Object,
+        depsgraph: bpy.types.Depsgraph,
+        settings: Settings | None = None,
+    ) -> list[Batch]:
+        """Pose and skin an object alone, and a reference: the same one by other settings.
 
         Args:
-            members: which either all play takes or all follow their armatures.
+            settings: of the reference; None: there is none.
 
         Returns:
-            their batches.
+            a batch of each; fewer where one fails.
         """
-        frame, fps = scene_time(depsgraph)
-        by_key: dict[Key, list[Member]] = {}
-        for member in members:
-            by_key.setdefault(member.key, []).append(member)
-        keyed = [part for found in by_key.values() for part in self._parts(found)]
-        if not keyed:
+        binding, place = status_of(obj).binding, self._places
+        wanted = (None,) if settings is None else (None, settings)
+        if binding is None:
             return []
-        signature = (
-            fps,
-            *((part[0].key, *(member.signature for member in part)) for part in keyed),
-        )
-        arrangement = self._arrangements.pop(signature, None)
-        if arrangement is None:
-            arrangement = Arrangement(keyed, self._meshes, fps)
-        # The oldest is first.
-        self._arrangements[signature] = arrangement
-        while len(self._arrangements) > _KEPT:
-            del self._arrangements[next(iter(self._arrangements))]
-        arrangement.update(keyed, frame, problem)
-        return arrangement.batches
+        try:
+            members = [member_of(obj, binding, depsgraph, place, each) for each in wanted]
+        except BindingError:
+            check_soon()
+            both = (False, True)[: len(wanted)]
+            return [last for each in both for last in self._as_last(obj, depsgraph, reference=each)]
+        numbered = enumerate(members)
+        parts = [_Part((binding, *each.look), [each], bool(number)) for number, each in numbered]
+        return self._show(parts, depsgraph, fail_overlay)
 
-    def keep_only(self, object_uids: set[int]) -> None:
-        """Free what belongs to other objects, too."""
-        self._arrangements = {
-            signature: arrangement
-            for signature, arrangement in self._arrangements.items()
-            if arrangement.object_uids <= object_uids
+    def keep_only(self, drawn: set[int], coloured: set[int]) -> None:
+        """Free what belongs to objects that we neither draw nor colour, by their session_uid."""
+        shown = drawn | coloured
+        self._places.keep_only(shown)
+        self._batches = {
+            (uids, reference): batch
+            for (uids, reference), batch in self._batches.items()
+            if (coloured if reference else shown).issuperset(uids)
         }
 
     def clear(self) -> None:
         """Free everything."""
-        self._arrangements.clear()
+        self._batches.clear()
 
-    def _parts(self, members: list[Member]) -> Iterable[Sequence[Member]]:
-        """The members of one key, in as many parts as textures need."""
-        binding = members[0].binding
+    def _show(
+        self, parts: Iterable[_Part], depsgraph: bpy.types.Depsgraph, failed: Failed
+    ) -> list[Batch]:
+        """Pose and skin; returns what can be drawn."""
+        frame, fps = scene_time(depsgraph)
+        together: dict[Key, list[Batch]] = {}
+        for part in parts:
+            try:
+                batch = self._batch(part)
+            except Exception as error:  # noqa: BLE001 - the others are drawn all the same
+                leave_alone(part.members, error, failed)
+            else:
+                motion = (fps, batch.bones, *[member.motion for member in part.members])
+                together.setdefault(motion, []).append(batch)
+        found: list[Batch] = []
+        for motion, batches in together.items():
+            arrangement = self._arrangements.get(motion)
+            if arrangement is None:
+                arrangement = self._arrangements[motion] = Arrangement()
+            try:
+                arrangement.pose(batches[0].members, _layout_of(batches), frame, fps)
+            except BindingError:
+                # Bones have changed just now: the check that follows binds the objects again.
+                check_soon()
+                found += [batch for batch in batches if batch.revision]
+            except Exception as error:  # noqa: BLE001
+                leave_alone([each for batch in batches for each in batch.members], error, failed)
+            else:
+                found += [batch for batch in batches if _is_skinned(batch, arrangement, failed)]
+        return found
+
+    def _batch(self, part: _Part) -> Batch:
+        """The batch of a part; the same one as long as it has the same key."""
+        slot = part.slot
+        former = found = self._batches.pop(slot, None)
+        if found is None or found.key != part.key:
+            found = Batch(part.key, part.members, self._meshes)
+            # Its last good pose is there.
+            found.arrangement = None if former is None else former.arrangement
+            self._drop_old()
+        found.members = part.members
+        self._batches[slot] = found
+        return found
+
+    def _drop_old(self) -> None:
+        """Free the batches of objects beyond the last few."""
+        seen: Counter[tuple[int, bool]] = Counter()
+        for uids, reference in reversed(tuple(self._batches)):
+            each = [(uid, reference) for uid in uids]
+            seen.update(each)
+            if any(seen[one] >= _KEPT for one in each):
+                del self._batches[uids, reference]
+
+    def _as_last(
+        self, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, reference: bool
+    ) -> list[Batch]:
+        """An object alone as it was skinned last, if it was."""
+        batch = self._batches.get(((obj.session_uid,), reference))
+        if batch is None or not batch.revision:
+            return []
+        batch.members = [replace(batch.members[0], obj=obj.evaluated_get(depsgraph))]
+        return [batch]
+
+
+def leave_alone(members: Iterable[Member], error: Exception, failed: Failed) -> None:
+    """Report an error of some objects, which are not drawn again before a refresh."""
+    for member in members:
+        failed(member.original, error)
+    check_soon()
+
+
+def _layout_of(batches: Sequence[Batch]) -> PosePaletteLayout:
+    """What all of them read of a pose."""
+    layout = batches[0].layout
+    for batch in batches:
+        if batch.layout is not layout:
+            layout |= batch.layout
+    return layout
+
+
+def _is_skinned(batch: Batch, arrangement: Arrangement, failed: Failed) -> bool:
+    """Skin a batch; returns whether it did not fail."""
+    try:
+        batch.update(arrangement)
+    except Exception as error:  # noqa: BLE001 - the others are drawn all the same
+        leave_alone(batch.members, error, failed)
+        return False
+    _report_poses(batch, arrangement.problems)
+    return True
+
+
+def _report_poses(batch: Batch, problems: Mapping[int, PoseError]) -> None:
+    """Tell the panel whether the pictures of members follow their poses."""
+    if batch.reported is problems:
+        return
+    for member in batch.members:
+        error = problems.get(member.binding.armature_uid)
+        problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
+        status_of(member.original).pose_problem = problem
+    batch.reported = problems
+
+
+def _parts(members: Sequence[Member]) -> Iterator[_Part]:
+    """Sort members: copies together, in as many parts as textures need, and the others alone."""
+    twins = _twins([member.binding for member in members])
+    alike: dict[Key, list[Member]] = {}
+    for member in members:
+        binding = member.binding
+        digest = twins.get(binding)
+        equal = (binding,) if digest is None else (digest, member.acting_place)
+        alike.setdefault((*equal, *member.look), []).append(member)
+    for key, found in alike.items():
+        if len(found) == 1:
+            yield _Part((found[0].binding, *found[0].look), found)
+            continue
+        binding = found[0].binding
         of_mesh = (binding.vertex_count, binding.topology.group_count)
         most = most_instances(*of_mesh, binding.skeleton.bone_count)
-        return [members[start : start + most] for start in range(0, len(members), most)]
+        for start in range(0, len(found), most):
+            yield _Part(key, found[start : start + most])
+
+
+def _twins(bindings: Sequence[Binding]) -> dict[Binding, str]:
+    """The digests of those that have an equal one among them."""
+    if len(bindings) < 2:
+        return {}
+    # Digests take a look at every vertex: only where sizes say that there can be another one.
+    sizes = Counter((each.vertex_count, each.skeleton.bone_count) for each in bindings)
+    alike = [b for b in bindings if sizes[b.vertex_count, b.skeleton.bone_count] > 1]
+    digests = {binding: twin_digest(binding) for binding in alike}
+    counts = Counter(digests.values())
+    return {binding: digest for binding, digest in digests.items() if counts[digest] > 1}

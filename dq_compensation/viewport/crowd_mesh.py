@@ -17,12 +17,11 @@ from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.stored_examples import Examples
-from .characters import gpu_mesh_of
-from .gpu_mesh import GpuMesh
+from .deformed_mesh import DeformedMesh, most_instances
+from .gpu_mesh import GpuMesh, gpu_mesh_of
 from .instance_lists import InstanceList, ListPart
 from .instance_poses import InstancePoses
-from .instanced_mesh import InstancedMesh, most_instances, wanted_layout
-from .kernels import PosePaletteLayout
+from .kernels import PosePaletteLayout, wanted_layout
 from .members import Places
 from .played_takes import value_mesh
 from .playing import followed_keys
@@ -39,7 +38,7 @@ class CrowdMesh:
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
-        self.parts: list[InstancedMesh] = []
+        self.parts: list[DeformedMesh] = []
         self.most = most_instances(
             binding.vertex_count, binding.topology.group_count, binding.skeleton.bone_count
         )
@@ -148,7 +147,7 @@ class CrowdMesh:
         missing = sizes[len(self.parts) :]
         assert self._mesh is not None
         for size in missing:
-            self.parts.append(InstancedMesh(self._mesh, self.binding.skeleton, size))
+            self.parts.append(DeformedMesh(self._mesh, self.binding.skeleton, size))
         if missing:
             self._keys_follow = ()
         return bool(missing)
@@ -180,7 +179,7 @@ class CrowdMesh:
 
     def shown(
         self, group: InstanceGroup, chosen: InstanceList
-    ) -> list[tuple[InstancedMesh, ListPart]]:
+    ) -> list[tuple[DeformedMesh, ListPart]]:
         """The parts, each with the chosen ones of its figures."""
         found = []
         for number, part in enumerate(self.parts):
@@ -228,20 +227,13 @@ class CrowdMesh:
         wanted = (group.value_names, group.bone_rows, self._followed, self._value_mesh, examples)
         if wanted == self._keys_follow:
             return
-        found = {
-            row: group.value_row(self._value_mesh, keys.key_names[row]) for row in self._followed
-        }
-        tracks = {row: track for row, track in found.items() if track is not None}
+        named = {row: (self._value_mesh, keys.key_names[row]) for row in self._followed}
         for part in self.parts:
-            if part.keys is None:
-                continue
-            if examples is None:
-                part.keys.follow(tracks)
-            else:
-                part.keys.follow(tracks, examples.poses, examples.rows, examples.factors)
+            if part.keys is not None:
+                part.keys.follow(group, named, examples)
         self._keys_follow = wanted
 
 
-def _fits(part: InstancedMesh, size: int) -> bool:
+def _fits(part: DeformedMesh, size: int) -> bool:
     """Whether a part has room for so many figures, and not for twice as many."""
     return size <= part.count <= 2 * size

@@ -24,14 +24,13 @@ from ..session.status import status_of
 from .crowd_cast import Cast, CastGroup, GroupKey
 from .crowd_mesh import CrowdMesh
 from .crowd_sight import CrowdSight, EntryBounds, ShownCrowd, Sight
+from .deformed_mesh import DeformedMesh
 from .instance_lists import InstanceList, ListPart
 from .instance_poses import Playback
-from .instanced_mesh import InstancedMesh
-from .instanced_surface import placements_texture
 from .kernels import PosePaletteLayout
 from .members import Places
 from .playing import scene_time
-from .surface import ViewUniforms
+from .surface import ViewUniforms, placements_texture
 from .take_tables import InstanceGroup
 
 # How many lists are kept: what regions see stays the same from frame to frame.
@@ -53,7 +52,7 @@ class FigureMesh:
     """
 
     obj: bpy.types.Object
-    parts: Sequence[tuple[InstancedMesh, ListPart]]
+    parts: Sequence[tuple[DeformedMesh, ListPart]]
     placements: GPUTexture
     to_character: NDArray[np.float64]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import numpy as np
 from gpu.types import GPUBatch, GPUTexture
@@ -12,21 +13,18 @@ from numpy.typing import NDArray
 from ..core.influences import Influences
 from ..core.spherical_joint import JointSets
 from ..core.topology import Topology
+from ..scene.binding import Binding
 from .gpu_objects import indexed_batch
 from .influence_packing import MAX_TEXELS, pack_influences
-from .shader_building import KEY_VALUES_TEXELS
 from .textures import texture_bytes, texture_from_array
 
-MAX_SHAPE_KEYS = 4 * KEY_VALUES_TEXELS
 
+@dataclass(frozen=True, eq=False)
+class KeyOffsets:
+    """The offsets of some shape keys, as `shape_key_sum.glsl` reads them."""
 
-@dataclass(frozen=True)
-class MaterialRange:
-    """The triangles of one material slot: `count` indices from `start` on."""
-
-    slot: int
-    start: int
-    count: int
+    starts: GPUTexture
+    offsets: GPUTexture
 
 
 class GpuMesh:
@@ -61,8 +59,6 @@ class GpuMesh:
             )
         if shape_offsets is not None and shape_offsets.shape[1:] != (count, 3):
             raise ValueError(f"GpuMesh: shape offsets {shape_offsets.shape} for {count} vertices")
-        if shape_offsets is not None and len(shape_offsets) > MAX_SHAPE_KEYS:
-            raise ValueError(f"The GPU display has a limit of {MAX_SHAPE_KEYS} shape keys")
         if count > MAX_TEXELS:
             raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} vertices for a mesh")
         self.vertex_count = count
@@ -77,8 +73,20 @@ class GpuMesh:
             np.column_stack((rest, packed.starts)).astype(np.float32), 4, padding=-1.0
         )
         self.influences = texture_from_array(packed.texels, 4)
-        if shape_offsets is not None and self.key_count:
-            self.key_starts, self.key_offsets = _shape_key_textures(shape_offsets)
+        self._shape_offsets = shape_offsets
+        self._key_offsets: WeakValueDictionary[tuple[int, ...], KeyOffsets] = WeakValueDictionary()
+
+    def key_offsets(self, keys: tuple[int, ...]) -> KeyOffsets:
+        """The offsets of some shape keys; the same object as long as somebody has it.
+
+        Raises:
+            ValueError: there are more than a texture can address.
+        """
+        found = self._key_offsets.get(keys)
+        if found is None:
+            assert self._shape_offsets is not None
+            found = self._key_offsets[keys] = _packed_offsets(self._shape_offsets[list(keys)])
+        return found
 
     @cached_property
     def joint_of_vertex(self) -> GPUTexture:
@@ -125,35 +133,14 @@ class GpuMesh:
         return texture_from_array(np.stack(fans, axis=1).astype(np.float32).reshape(-1), 1)
 
     @cached_property
-    def material_ranges(self) -> tuple[MaterialRange, ...]:
-        """The ranges of `triangle_batch`, by slot."""
-        if self.topology is None:
-            return ()
-        counts = np.bincount(self.topology.triangle_material)
-        starts = np.cumsum(counts) - counts
-        return tuple(
-            MaterialRange(int(slot), 3 * int(starts[slot]), 3 * int(counts[slot]))
-            for slot in np.flatnonzero(counts)
-        )
-
-    @cached_property
-    def triangle_batch(self) -> GPUBatch | None:
-        """Triangles whose indices are normal groups, sorted by material; None without any."""
-        topology = self._require_topology()
-        order = np.argsort(topology.triangle_material, kind="stable")
-        return indexed_batch("TRIS", topology.triangle_groups[order])
-
-    @cached_property
     def material_batches(self) -> tuple[tuple[int, GPUBatch], ...]:
-        """A batch for each material slot in use: instances are drawn by whole batches."""
-        if len(self.material_ranges) == 1 and self.triangle_batch is not None:
-            return ((self.material_ranges[0].slot, self.triangle_batch),)
+        """For each material slot in use its triangles, whose indices are normal groups."""
         topology, found = self._require_topology(), []
-        for part in self.material_ranges:
-            triangles = topology.triangle_groups[topology.triangle_material == part.slot]
+        for slot in np.unique(topology.triangle_material).tolist():
+            triangles = topology.triangle_groups[topology.triangle_material == slot]
             batch = indexed_batch("TRIS", triangles)
             assert batch is not None
-            found.append((part.slot, batch))
+            found.append((slot, batch))
         return tuple(found)
 
     @cached_property
@@ -168,8 +155,11 @@ class GpuMesh:
             for name, value in vars(self).items()
             if isinstance(value, GPUTexture)
         }
-        if "triangle_batch" in vars(self):
-            sizes["triangle_batch"] = self._require_topology().triangle_groups.nbytes
+        for each in self._key_offsets.values():
+            found = texture_bytes(each.starts) + texture_bytes(each.offsets)
+            sizes["key_offsets"] = sizes.get("key_offsets", 0) + found
+        if "material_batches" in vars(self):
+            sizes["material_batches"] = self._require_topology().triangle_groups.nbytes
         if "edge_batch" in vars(self):
             sizes["edge_batch"] = self._require_topology().edges.nbytes
         return sizes
@@ -185,8 +175,24 @@ class GpuMesh:
         return self.topology
 
 
-def _shape_key_textures(offsets: NDArray[np.floating]) -> tuple[GPUTexture, GPUTexture]:
-    """Only the vertices that a key moves: (place of each vertex's first offset, the offsets)."""
+def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
+    """Upload the static data of a binding.
+
+    Args:
+        influences: `Deformation.skinning` of what it will be deformed by.
+    """
+    keys = binding.shape_keys
+    return GpuMesh(
+        binding.rest,
+        influences,
+        topology=binding.topology,
+        sets=binding.sets,
+        shape_offsets=keys.offsets if keys else None,
+    )
+
+
+def _packed_offsets(offsets: NDArray[np.floating]) -> KeyOffsets:
+    """Only those of the vertices that a key moves; shape (K, n, 3)."""
     vertex_count = offsets.shape[1]
     vertices, keys = np.nonzero(np.any(offsets != 0.0, axis=2).T)
     counts = np.bincount(vertices, minlength=vertex_count)
@@ -196,5 +202,5 @@ def _shape_key_textures(offsets: NDArray[np.floating]) -> tuple[GPUTexture, GPUT
     rows = np.empty((len(vertices), 4), np.float32)
     rows[:, :3] = offsets[keys, vertices]
     rows[:, 3] = keys
-    padding = float(starts[-1])
-    return texture_from_array(starts, 1, padding=padding), texture_from_array(rows, 4)
+    padded = texture_from_array(starts, 1, padding=float(starts[-1]))
+    return KeyOffsets(padded, texture_from_array(rows, 4))

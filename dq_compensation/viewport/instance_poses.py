@@ -1,7 +1,7 @@
 """The poses of many instances on the GPU: of takes, or of armatures that Blender has evaluated.
 
 A take is played in two passes, each one dispatch for all instances of all characters: what the keys
-say of each bone, then the product down the hierarchy. `instanced_mesh` skins by the result.
+say of each bone, then the product down the hierarchy. `deformed_mesh` skins by the result.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
+from ..core.pose import is_scaled
 from ..core.skeleton import Skeleton
-from . import instance_shaders
+from . import shaders
 from .gpu_objects import set_ints
 from .instance_lists import InstanceList, ListPart
 from .kernels import PosePaletteLayout
@@ -40,10 +41,9 @@ class InstancePoses:
     def __init__(
         self, groups: Sequence[InstanceGroup], layout: PosePaletteLayout, *, scaled: bool
     ) -> None:
-        self.scaled = scaled
-        self.layout = layout.with_scales() if scaled else layout
+        self._wanted = layout
         self._set_groups(groups)
-        self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
+        self._make_palettes(scaled)
         self.locals: GPUTexture | None = None
 
     @property
@@ -53,9 +53,15 @@ class InstancePoses:
 
     def bind(self, shader: GPUShader, group: InstanceGroup, first: int) -> None:
         """Give the palettes of a group, from its instance `first` on, to a bound shader."""
-        shader.uniform_sampler("palette_texture", self.palettes)
+        shader.uniform_sampler("palettes", self.palettes)
         start = group.first_row + first * group.row_count
         set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
+
+    def _make_palettes(self, scaled: bool) -> None:
+        """For bones that may have a scale, or that have none."""
+        self.scaled = scaled
+        self.layout = self._wanted.with_scales() if scaled else self._wanted
+        self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
 
     def _set_groups(self, groups: Sequence[InstanceGroup]) -> None:
         self.groups = tuple(groups)
@@ -103,7 +109,7 @@ class Playback(InstancePoses):
 
     Args:
         characters: the instances of each character.
-        layout: what the meshes read of a pose; see `kernels.pose_palette_layout`.
+        layout: what the meshes read of a pose; see `kernels.wanted_layout`.
         fps: the frame rate of the scene; None: that of each take.
 
     Raises:
@@ -179,7 +185,7 @@ class Playback(InstancePoses):
 
     def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
         """The first pass."""
-        shader: Any = instance_shaders.interpolate_keys_shader(self.scaled, chosen is not None)
+        shader: Any = shaders.interpolate_keys_shader(self.scaled, chosen is not None)
         shader.bind()
         for name in ("instances", "tracks", "key_frames", "keys"):
             shader.uniform_sampler(name, getattr(self, f"_{name}"))
@@ -189,7 +195,7 @@ class Playback(InstancePoses):
 
     def chain(self, chosen: InstanceList | None = None) -> None:
         """The second pass."""
-        shader: Any = instance_shaders.chain_bones_shader(
+        shader: Any = shaders.chain_bones_shader(
             self.layout, self.scaled, listed=chosen is not None
         )
         shader.bind()
@@ -252,7 +258,11 @@ class GivenPoses(InstancePoses):
             matrices: shape (rows, 3 or 4, 4), D of the rows of all instances.
         """
         self._matrices = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
-        shader: Any = instance_shaders.chain_bones_shader(self.layout, scaled=True, given=True)
+        # Without scales skinning takes two thirds of the time. A look at many poses takes too long.
+        scaled = self._instance_count > 1 or bool(is_scaled(matrices[:, :3, :3]).any())
+        if scaled != self.scaled:
+            self._make_palettes(scaled)
+        shader: Any = shaders.chain_bones_shader(self.layout, self.scaled, given=True)
         try:
             shader.bind()
             shader.uniform_sampler("instances", self._instances)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from ..core.deform import Deformation
@@ -20,20 +21,16 @@ class PosePaletteLayout:
     Attributes:
         rotation: the unit quaternion of the rigid part.
         matrix: the first three rows of D.
-        limb: the posed limb direction, and how much the limb is straight.
-        joints: of each joint, not of each bone: posed and at rest, six vec4; alone.
     """
 
     rotation: bool = False
     dual: bool = False
     matrix: bool = False
-    limb: bool = False
-    joints: bool = False
 
     @property
     def stride(self) -> int:
         """The number of vec4 of a bone."""
-        return self.rotation + self.dual + 3 * self.matrix + self.limb + 6 * self.joints
+        return self.rotation + self.dual + 3 * self.matrix
 
     @property
     def places(self) -> dict[str, str]:
@@ -47,15 +44,19 @@ class PosePaletteLayout:
 
     def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
         """The parts of both."""
-        names = [each.name for each in fields(self)]
-        return PosePaletteLayout(*(getattr(self, name) or getattr(other, name) for name in names))
+        return PosePaletteLayout(
+            self.rotation or other.rotation,
+            self.dual or other.dual,
+            self.matrix or other.matrix,
+        )
 
     def with_scales(self) -> PosePaletteLayout:
         """The same with the scales of bones, which a dual quaternion cannot represent."""
         return replace(self, dual=False, matrix=True) if self.dual else self
 
 
-JOINTS_LAYOUT = PosePaletteLayout(joints=True)
+JOINT_STRIDE = 6
+"""The number of vec4 of a joint, posed and at rest, see `measured_compensation.glsl`."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class KernelTraits:
     Attributes:
         source: its file, without the suffix.
         palette: what it needs of each bone.
-        samplers: the textures of `DeformedMesh` that it reads, by name.
+        samplers: the textures that it reads, by name.
         defines: for the compiler.
         scales: whether it has another way for bones with a scale, which SCALED chooses.
     """
@@ -78,7 +79,7 @@ class KernelTraits:
 
     @property
     def with_joints(self) -> bool:
-        """Whether it reads `JOINTS_LAYOUT` too."""
+        """Whether it reads posed joints."""
         return "MEASURE" in self.defines
 
 
@@ -90,9 +91,7 @@ _RIGID = PosePaletteLayout(rotation=True, dual=True)
 KERNELS: dict[Kernel, KernelTraits] = {
     "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
     "DUAL_QUATERNION": KernelTraits("skin_dual_quaternion", _RIGID),
-    "PUBLISHED": KernelTraits(
-        "skin_dual_quaternion", replace(_RIGID, limb=True), ("amounts",), ("COMPENSATE",)
-    ),
+    "PUBLISHED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("COMPENSATE",)),
     "MEASURED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("MEASURE",)),
     "SPHERICAL_JOINT": KernelTraits(
         "skin_spherical_joint",
@@ -119,7 +118,17 @@ def swings_of(deformation: Deformation) -> SwingJoints | None:
     return swings if swings is not None and swings.acts else None
 
 
-def pose_palette_layout(kernel: Kernel, scaled: bool) -> PosePaletteLayout:
-    """The layout that a kernel needs; `scaled`: some bone of the pose has a scale."""
+def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
+    """What a deformation reads of the rows of a pose that has no scale.
+
+    The same object each time for the same kernel.
+    """
+    return _layout_of(kernel_of(deformation), deformation.blend is not None)
+
+
+@cache
+def _layout_of(kernel: Kernel, blended: bool) -> PosePaletteLayout:
     layout = KERNELS[kernel].palette
-    return layout.with_scales() if scaled else layout
+    layout = layout.with_scales() if blended else layout
+    # Joints are posed by dual quaternions where there are no matrices.
+    return replace(layout, rotation=True)

@@ -16,7 +16,6 @@ from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
-from ..scene.twins import twin_digest
 from .played_takes import Playing
 from .playing import followed_keys, playing_of
 
@@ -32,7 +31,8 @@ class Member:
 
     Attributes:
         obj, armature: evaluated. They do not outlive the drawing.
-        key: equal for objects that one dispatch can skin.
+        look: equal for copies that one dispatch can skin, if `acting_place` is.
+        place: equal for objects at nearly the same place in their armatures.
         playing: the takes that it plays; None: it follows its armature.
         to_armature: shape (4, 4), A^-1 O.
         key_values: shape (K,), of the shape keys; None without any.
@@ -43,7 +43,8 @@ class Member:
     armature: bpy.types.Object
     binding: Binding
     settings: Settings
-    key: Key
+    look: Key
+    place: bytes
     playing: Playing | None
     to_armature: NDArray[np.float64]
     key_values: NDArray[np.float32] | None
@@ -56,9 +57,11 @@ class Member:
         return cast("bpy.types.Object", self.obj.original)
 
     @property
-    def signature(self) -> Key:
-        """Differs where other textures or tables are needed."""
-        return self.binding.object_uid, *self.motion
+    def acting_place(self) -> bytes:
+        """`place`, where that matters."""
+        # Neither methods that do not compensate nor straight bones look at the places of vertices.
+        placed = self.settings.compensates or self.binding.skeleton.bendy is not None
+        return self.place if placed else b""
 
     @property
     def motion(self) -> Key:
@@ -99,31 +102,33 @@ class Places:
 
 
 def member_of(
-    obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph, places: Places
+    obj: bpy.types.Object,
+    binding: Binding,
+    depsgraph: bpy.types.Depsgraph,
+    places: Places,
+    settings: Settings | None = None,
 ) -> Member:
     """The member that an object is in the state of a depsgraph.
 
     Args:
         obj: the original object, which is bound.
+        settings: how to deform it; by default its own.
 
     Raises:
         BindingError: the object does not fit its binding any more.
     """
     evaluated, rig = obj.evaluated_get(depsgraph), rig_of(obj)
     armature = rig.evaluated_get(depsgraph)
-    settings = Settings.of(evaluated)
+    settings = settings or Settings.of(evaluated)
     playing = playing_of(rig, binding)
     to_armature, place = places.of(evaluated, armature, binding)
-    # Neither methods that do not compensate nor straight bones look at the places of vertices.
-    placed = settings.compensates or binding.skeleton.bendy is not None
     keys, values, followed, value_mesh = binding.shape_keys, None, (), ""
     if keys is not None:
         values = keys.values(evaluated)
         if playing is not None:
             followed = followed_keys(keys, evaluated)
             value_mesh = playing.value_mesh(mesh_of(evaluated).name)
-    key = (
-        twin_digest(binding),
+    look = (
         settings.acting_method,
         settings.curve,
         settings.limb_axis,
@@ -133,7 +138,6 @@ def member_of(
         settings.use_mesh_joints,
         settings.acting_ball_joints,
         playing is not None,
-        place if placed else b"",
         keys is not None and evaluated.show_only_shape_key,
         followed,
         value_mesh,
@@ -143,7 +147,8 @@ def member_of(
         armature,
         binding,
         settings,
-        key,
+        look,
+        place,
         playing,
         to_armature,
         values,

@@ -1,4 +1,4 @@
-"""Draws deformed objects in the shading mode of a viewport, one by one or a batch at once."""
+"""Draws deformed objects in the shading mode of a viewport."""
 
 from __future__ import annotations
 
@@ -7,38 +7,15 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 import bpy
-import numpy as np
 from gpu.types import GPUTexture
 
-from .batches import Batch
+from .batch import Batch
 from .crowd_stage import FigureMesh
-from .instanced_surface import DrawnFigures, draw_instances, draw_wires_of_instances
 from .see_through import surface_alpha
-from .skinning import DeformedMesh
 from .studio_light import Rgb, surface_materials, wire_colour
-from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
+from .surface import DrawnFigures, ViewUniforms, draw_solid, draw_wire, drawing_state
 
 Look = TypeVar("Look")
-
-
-def draw_object(
-    deformed: DeformedMesh, view: ViewUniforms, obj: bpy.types.Object, context: bpy.types.Context
-) -> None:
-    """Draw one object.
-
-    Args:
-        obj: the evaluated object.
-    """
-    matrix, shading = np.array(obj.matrix_world), _shading(context)
-
-    def surface(alpha: float) -> None:
-        draw_solid(deformed, view, matrix, surface_materials(obj, shading, alpha))
-
-    def wire() -> None:
-        if _has_wire(obj, context):
-            draw_wire(deformed, view, matrix, (*_wire_colour(obj, context), 1.0))
-
-    _draw(surface, wire, context)
 
 
 def draw_batch(batch: Batch, view: ViewUniforms, context: bpy.types.Context) -> None:
@@ -68,13 +45,13 @@ def draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Con
     def surface(alpha: float) -> None:
         look = surface_materials(obj, shading, alpha)
         for part, drawn in parts:
-            draw_instances(part, view, figures.placements, look, figures=drawn)
+            draw_solid(part, view, figures.placements, look, figures=drawn)
 
     def wire() -> None:
         if _has_wire(obj, context):
             colour = (*wire_colour(obj, shading, active=False, selected=False), 1.0)
             for part, drawn in parts:
-                draw_wires_of_instances(part, view, figures.placements, colour, figures=drawn)
+                draw_wire(part, view, figures.placements, colour, figures=drawn)
 
     _draw(surface, wire, context)
 
@@ -87,23 +64,21 @@ def _draw_part(
     context: bpy.types.Context,
 ) -> None:
     """Draw some of the objects of a batch: `part` is the first and their number."""
-    instances, shading = batch.instances, _shading(context)
+    deformed, shading = batch.deformed, _shading(context)
     start, number = part
     objects = [member.obj for member in batch.members[start : start + number]]
 
     def surface(alpha: float) -> None:
         looks = (tuple(surface_materials(obj, shading, alpha)) for obj in objects)
         for look, first, count in _runs(looks, start):
-            draw_instances(instances, view, placements, look, first=first, count=count)
+            draw_solid(deformed, view, placements, look, first=first, count=count)
 
     def wire() -> None:
         colours = (_wire_colour(o, context) if _has_wire(o, context) else None for o in objects)
         for colour, first, count in _runs(colours, start):
             if colour is not None:
                 drawn = (*colour, 1.0)
-                draw_wires_of_instances(
-                    instances, view, placements, drawn, first=first, count=count
-                )
+                draw_wire(deformed, view, placements, drawn, first=first, count=count)
 
     _draw(surface, wire, context)
 

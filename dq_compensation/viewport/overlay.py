@@ -1,4 +1,4 @@
-"""Colours a character by how far its deformation is from another one."""
+"""Colours an object by how far its deformation is from another one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..core.vectors import extent
 from ..scene.addon_preferences import ColourMap
 from ..scene.object_settings import Overlay, Settings
 from . import shaders
-from .characters import Character
+from .batch import Batch
 from .colour_scale import COLOURS_SRGB, AutomaticMaximum
+from .deformed_mesh import DeformedMesh
 from .gpu_objects import new_uniform_buffer, set_matrix
 from .shader_building import COLOUR_STOPS
-from .skinning import DeformedMesh
 from .surface import ViewUniforms, drawing_state
 from .textures import array_from_texture, dispatch, empty_texture, texture_from_array
 
@@ -36,7 +36,7 @@ def reference_settings(settings: Settings, overlay: Overlay) -> Settings:
     return replace(settings, acting_method="DUAL_QUATERNION", blend_group="")
 
 
-class ColouredCharacter:
+class ColouredObject:
     """The overlay of one object on the GPU.
 
     Attributes:
@@ -44,32 +44,31 @@ class ColouredCharacter:
         maximum: the automatic upper end of the colours.
     """
 
-    def __init__(self, character: Character) -> None:
-        self.mesh = character.deformed.mesh
+    def __init__(self, shown: Batch) -> None:
+        self.mesh = shown.deformed.mesh
         self.distances: GPUTexture = empty_texture(self.mesh.vertex_count, "R32F")
         self.maximum = AutomaticMaximum()
-        self._extent = extent(character.binding.rest)
+        self._extent = extent(shown.members[0].binding.rest)
         self._of: tuple[object, ...] | None = None
         self._size = 0.0
 
-    def update(
-        self, character: Character, reference: Character, object_matrix: NDArray[np.floating]
-    ) -> None:
+    def update(self, shown: Batch, reference: Batch, object_matrix: NDArray[np.floating]) -> None:
         """Find the distances, if anything has changed since the last call.
 
         Args:
-            character: as it is shown.
-            reference: a twin of it, deformed by `reference_settings` in the same pose.
+            shown: the object alone, as it is shown.
+            reference: likewise, deformed by `reference_settings` in the same pose.
             object_matrix: shape (4, 4), object to world.
         """
-        of = (reference, character.revision, reference.revision, object_matrix.tobytes())
+        revisions = (shown.revision, reference.revision)
+        of = (shown, reference, revisions, object_matrix.tobytes())
         if of == self._of or not self.mesh.vertex_count:
             return
         self._size = self._extent * float(np.linalg.norm(object_matrix[:3, :3], ord=2))
         shader = shaders.overlay_distances_shader()
         try:
             shader.bind()
-            shader.uniform_sampler("positions", character.deformed.positions)
+            shader.uniform_sampler("positions", shown.deformed.positions)
             shader.uniform_sampler("reference", reference.deformed.positions)
             set_matrix(shader, "object_matrix", object_matrix)
             shader.image("distances", self.distances)
@@ -125,8 +124,7 @@ class ColouredCharacter:
             object_matrix: shape (4, 4), object to world.
             maximum: the distance at the upper end of the colours, world units.
         """
-        batch = self.mesh.triangle_batch
-        if batch is None or deformed.normals is None or maximum <= 0.0:
+        if deformed.normals is None or maximum <= 0.0:
             return
         shader = shaders.overlay_shader()
         try:
@@ -142,13 +140,14 @@ class ColouredCharacter:
             shader.uniform_float("lift", _LIFT * self._size)
             shader.uniform_float("alpha", alpha)
             with drawing_state(blend="ALPHA" if alpha < 1.0 else "NONE"):
-                batch.draw(shader)
+                for _, batch in self.mesh.material_batches:
+                    batch.draw(shader)
         finally:
             gpu.shader.unbind()
 
 
 def colour_block(name: ColourMap) -> GPUUniformBuf:
-    """Colours for `ColouredCharacter.draw`."""
+    """Colours for `ColouredObject.draw`."""
     texels = np.ones((COLOUR_STOPS, 4), np.float32)
     texels[:, :3] = COLOURS_SRGB[name]
     return new_uniform_buffer(texels)

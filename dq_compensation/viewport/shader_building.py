@@ -27,10 +27,6 @@ from .shader_sources import shader_source
 TEXTURE_WIDTH = 1024
 # One invocation for each pixel of a row.
 LOCAL_SIZE = 64
-# 16 KB, which every driver allows for a uniform buffer.
-PALETTE_BLOCK_TEXELS = 1024
-KEY_VALUES_TEXELS = 1024
-OBJECT_SPACE_TEXELS = 7
 VIEW_TEXELS = 21
 COLOUR_STOPS = 10
 
@@ -49,7 +45,6 @@ SHARED_CONSTANTS = {
     "SWUNG_BACK": f"{SWUNG_BACK}",
     "SHORTEST_RAY": f"{SHORTEST_RAY:f}",
     "MOST_SWUNG": f"{MOST_SWUNG}",
-    "OBJECT_SPACE_TEXELS": f"{OBJECT_SPACE_TEXELS}",
     "WEIGHT_SUM": f"{WEIGHT_SUM}u",
 }
 

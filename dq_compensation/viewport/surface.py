@@ -1,4 +1,4 @@
-"""Draws a deformed mesh: solid with studio light, or as wire.
+"""Draws instances of a deformed mesh together: solid with studio light, or as wire.
 
 The caller sets depth test and blending, with `drawing_state`.
 """
@@ -12,12 +12,15 @@ from typing import Any
 
 import gpu
 import numpy as np
+from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
 from . import shaders
-from .gpu_objects import new_uniform_buffer, set_matrix, update_uniform_buffer
+from .deformed_mesh import DeformedMesh
+from .gpu_objects import new_uniform_buffer, set_ints, set_matrix, update_uniform_buffer
+from .instance_lists import ListPart
 from .shader_building import VIEW_TEXELS
-from .skinning import DeformedMesh
+from .textures import texture_from_array
 
 MAX_LIGHTS = 4
 # In units of normalised depth: as little as keeps edges in front of their own surface.
@@ -103,78 +106,6 @@ class ViewUniforms:
         update_uniform_buffer(self.block, texels)
 
 
-def draw_solid(
-    deformed: DeformedMesh,
-    view: ViewUniforms,
-    object_matrix: NDArray[np.floating],
-    materials: Sequence[SurfaceMaterial],
-) -> None:
-    """Draw the surface.
-
-    Args:
-        deformed: after `deform` with normals.
-        object_matrix: (4, 4), object to world; an array or a mathutils Matrix.
-        materials: by material slot; slots past the last look like the last.
-    """
-    mesh = deformed.mesh
-    if not materials or not mesh.group_count or deformed.normals is None:
-        return
-    batch = mesh.triangle_batch
-    if batch is None:
-        return
-    shader = shaders.surface_shader()
-    try:
-        shader.bind()
-        shader.uniform_block("view", view.block)
-        shader.uniform_sampler("positions", deformed.positions)
-        shader.uniform_sampler("normals", deformed.normals)
-        shader.uniform_sampler("groups", mesh.groups)
-        set_matrix(shader, "object_matrix", object_matrix)
-        drawn: SurfaceMaterial | None = None
-        for part in mesh.material_ranges:
-            material = materials[min(part.slot, len(materials) - 1)]
-            if material is not drawn:
-                shader.uniform_float("base_colour", material.colour)
-                flat = 1.0 if material.flat else 0.0
-                shader.uniform_float("material", (material.metallic, material.roughness, flat, 0.0))
-                drawn = material
-            batch.draw_range(shader, elem_start=part.start, elem_count=part.count)
-    finally:
-        gpu.shader.unbind()
-
-
-def draw_wire(
-    deformed: DeformedMesh,
-    view: ViewUniforms,
-    object_matrix: NDArray[np.floating],
-    colour: tuple[float, float, float, float],
-) -> None:
-    """Draw the edges.
-
-    Args:
-        deformed: after `deform`.
-        object_matrix: (4, 4), object to world; an array or a mathutils Matrix.
-        colour: (r, g, b, a), linear.
-    """
-    mesh = deformed.mesh
-    if mesh.topology is None or not mesh.vertex_count:
-        return
-    batch = mesh.edge_batch
-    if batch is None:
-        return
-    shader = shaders.wire_shader()
-    try:
-        shader.bind()
-        shader.uniform_block("view", view.block)
-        shader.uniform_sampler("positions", deformed.positions)
-        set_matrix(shader, "object_matrix", object_matrix)
-        shader.uniform_float("wire_colour", colour)
-        shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
-        batch.draw(shader)
-    finally:
-        gpu.shader.unbind()
-
-
 @contextmanager
 def drawing_state(
     *,
@@ -199,3 +130,124 @@ def drawing_state(
     finally:
         for (_, set_to, _), value in zip(settings, before, strict=True):
             set_to(value)
+
+
+def placements_texture(matrices: NDArray[np.floating]) -> GPUTexture:
+    """Where instances are, for `draw_solid`: shape (I, 4, 4), object to world."""
+    return texture_from_array(np.asarray(matrices)[:, :3].reshape(-1, 4), 4)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnFigures:
+    """Which instances of a mesh are drawn, out of a list, and where the mesh is in each.
+
+    Attributes:
+        chosen: the instances.
+        matrix: shape (4, 4), from the object to the space that placements take to the world.
+    """
+
+    chosen: ListPart
+    matrix: NDArray[np.float64]
+
+    def bind(self, shader: GPUShader) -> None:
+        """Give them to a bound shader that was made for lists."""
+        self.chosen.bind(shader)
+        set_matrix(shader, "figure_from_object", self.matrix)
+
+
+def draw_solid(
+    deformed: DeformedMesh,
+    view: ViewUniforms,
+    placements: GPUTexture,
+    materials: Sequence[SurfaceMaterial],
+    *,
+    first: int = 0,
+    count: int | None = None,
+    figures: DrawnFigures | None = None,
+) -> None:
+    """Draw the surfaces of instances: one batch for each material slot.
+
+    Args:
+        deformed: after `deform` with normals.
+        placements: of `placements_texture`.
+        materials: by material slot; slots past the last look like the last.
+        first, count: which instances; by default all.
+        figures: which, instead; placements are then those of all instances of all meshes.
+    """
+    mesh = deformed.mesh
+    count = _count(deformed, first, count, figures)
+    if not materials or not mesh.group_count or deformed.normals is None or not count:
+        return
+    shader = shaders.surface_shader(figures is not None)
+    try:
+        shader.bind()
+        shader.uniform_block("view", view.block)
+        shader.uniform_sampler("positions", deformed.positions)
+        shader.uniform_sampler("normals", deformed.normals)
+        shader.uniform_sampler("groups", mesh.groups)
+        shader.uniform_sampler("placements", placements)
+        rows = {"mesh_rows": deformed.mesh_rows, "group_rows": deformed.group_rows}
+        set_ints(shader, rows)
+        _bind_instances(shader, first, figures)
+        for slot, batch in mesh.material_batches:
+            material = materials[min(slot, len(materials) - 1)]
+            shader.uniform_float("base_colour", material.colour)
+            flat = 1.0 if material.flat else 0.0
+            shader.uniform_float("material", (material.metallic, material.roughness, flat, 0.0))
+            untyped: Any = batch
+            untyped.draw_instanced(shader, instance_start=0, instance_count=count)
+    finally:
+        gpu.shader.unbind()
+
+
+def draw_wire(
+    deformed: DeformedMesh,
+    view: ViewUniforms,
+    placements: GPUTexture,
+    colour: tuple[float, float, float, float],
+    *,
+    first: int = 0,
+    count: int | None = None,
+    figures: DrawnFigures | None = None,
+) -> None:
+    """Draw the edges of instances: one batch.
+
+    Args:
+        deformed: after `deform`.
+        placements: of `placements_texture`.
+        colour: (r, g, b, a), linear.
+        first, count, figures: as for `draw_solid`.
+    """
+    mesh = deformed.mesh
+    count = _count(deformed, first, count, figures)
+    batch: Any = mesh.edge_batch if mesh.topology is not None and mesh.vertex_count else None
+    if batch is None or not count:
+        return
+    shader = shaders.wire_shader(figures is not None)
+    try:
+        shader.bind()
+        shader.uniform_block("view", view.block)
+        shader.uniform_sampler("positions", deformed.positions)
+        shader.uniform_sampler("placements", placements)
+        set_ints(shader, {"mesh_rows": deformed.mesh_rows})
+        _bind_instances(shader, first, figures)
+        shader.uniform_float("wire_colour", colour)
+        shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
+        batch.draw_instanced(shader, instance_start=0, instance_count=count)
+    finally:
+        gpu.shader.unbind()
+
+
+def _count(
+    deformed: DeformedMesh, first: int, count: int | None, figures: DrawnFigures | None
+) -> int:
+    if figures is not None:
+        return figures.chosen.count
+    return deformed.count - first if count is None else count
+
+
+def _bind_instances(shader: GPUShader, first: int, figures: DrawnFigures | None) -> None:
+    if figures is None:
+        set_ints(shader, {"first_instance": first})
+    else:
+        figures.bind(shader)

@@ -19,28 +19,29 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.pose import Pose
-from dq_compensation.errors import PoseError
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import (
+    batch,
+    batches,
+    deformed_mesh,
     draw_handler,
     instance_poses,
-    instanced_limbs,
-    instanced_mesh,
     playing,
+    posed_limbs,
 )
-from dq_compensation.viewport.batches import Batch, Batches
-from dq_compensation.viewport.characters import Characters
-from dq_compensation.viewport.members import Member
+from dq_compensation.viewport.batch import Batch
+from dq_compensation.viewport.batches import Batches
 from dq_compensation.viewport.played_takes import Playing, TakeTiming
 from human_model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
 from tests.blender.test_take_caching import LAST, animate
-from tests.gpu.test_playback import expected_matrices, make_take
+from tests.gpu.test_playback import make_take
 from tests.limb import build_limb
+from tests.played_poses import pose_at
 
 TOLERANCE = 1e-4
 # Seen from above.
@@ -79,26 +80,21 @@ class Drawing:
 
     def __init__(self, objects: list[bpy.types.Object]) -> None:
         self.batches, self.objects = Batches(), objects
-        self.problems: dict[str, PoseError | None] = {}
 
-    def __call__(self) -> tuple[list[Batch], list[bpy.types.Object]]:
+    def __call__(self) -> list[Batch]:
         bpy.context.view_layer.update()
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        members, alone = self.batches.members(self.objects, depsgraph)
-        found = []
-        for some in members:
-            found += self.batches.update(some, depsgraph, self._note)
-        return found, alone
+        return self.batches.update(self.objects, bpy.context.evaluated_depsgraph_get())
 
-    def _note(self, member: Member, error: PoseError | None) -> None:
-        self.problems[member.obj.name] = error
+
+def sizes(batches: list[Batch]) -> list[int]:
+    return sorted(len(batch.members) for batch in batches)
 
 
 def positions(batches: list[Batch]) -> dict[str, NDArray[np.float32]]:
     return {
         member.obj.name: found
         for batch in batches
-        for member, found in zip(batch.members, batch.instances.read_positions(), strict=True)
+        for member, found in zip(batch.members, batch.deformed.read_positions(), strict=True)
     }
 
 
@@ -118,17 +114,51 @@ def test_copies_are_one_batch_and_look_as_if_alone(addon: None) -> None:
     status_of(single).binding = bind(single)
     pairs[1][1].pose.bones["Hand"].scale = (1.5, 0.7, 1.0)
     draw = Drawing([obj for obj, _ in pairs] + [single])
-    batches, alone = draw()
-    assert [len(batch.members) for batch in batches] == [3, 2]
-    assert alone == [single]
-    assert_as_if_alone(batches)
+    found = draw()
+    assert sizes(found) == [1, 2, 3]
+    assert_as_if_alone(found)
     settings_of(pairs[4][0]).method = "COMPENSATED"
     pairs[2][0].location.z += 0.3
-    batches, alone = draw()
+    found = draw()
     # One has moved against its armature: joints of its own. The last of LINEAR has no copy.
-    assert sorted(len(batch.members) for batch in batches) == [3]
-    assert set(alone) == {single, pairs[2][0], pairs[3][0]}
-    assert_as_if_alone(batches)
+    assert sizes(found) == [1, 1, 1, 3]
+    assert_as_if_alone(found)
+
+
+def test_a_setting_makes_one_object_anew_and_leaves_the_others(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two meshes on one armature, and another character."""
+    first, rig = build_limb()
+    second = first.copy()
+    second.data = first.data.copy()
+    second.data.vertices[0].co.x += 0.1
+    bpy.context.scene.collection.objects.link(second)
+    third, other = build_limb("Other")
+    third.data.vertices[0].co.y += 0.1
+    objects = [first, second, third]
+    for armature in (rig, other):
+        pose(armature, 0.5)
+    bpy.context.view_layer.update()
+    for obj in objects:
+        status_of(obj).binding = bind(obj)
+    draw = Drawing(objects)
+    before = draw()
+    assert before[0].arrangement is before[1].arrangement is not before[2].arrangement
+    uploads: list[int] = []
+    gpu_mesh_of = batch.gpu_mesh_of
+    monkeypatch.setattr(batch, "gpu_mesh_of", lambda *of: (uploads.append(1), gpu_mesh_of(*of))[1])
+    settings_of(first).method = "LINEAR"
+    after = draw()
+    assert [new is old for new, old in zip(after, before, strict=True)] == [False, True, True]
+    assert not uploads or uploads == [1]
+    revisions = [each.revision for each in after]
+    settings_of(second).factor = 0.4
+    pose(other, 1.1)
+    assert draw() == after
+    moved = [each.revision - was for each, was in zip(after, revisions, strict=True)]
+    assert moved == [0, 1, 1]
+    assert_as_if_alone(after)
 
 
 def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
@@ -140,10 +170,10 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     calls: list[str] = []
     for module, name in (
         (instance_poses, "dispatch"),
-        (instanced_mesh, "dispatch"),
-        (instanced_limbs, "dispatch"),
+        (deformed_mesh, "dispatch"),
+        (posed_limbs, "dispatch"),
         (instance_poses, "texture_from_array"),
-        (instanced_mesh, "texture_from_array"),
+        (deformed_mesh, "texture_from_array"),
     ):
         original = getattr(module, name)
 
@@ -156,43 +186,46 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     assert calls == []
     for _, armature in pairs:
         pose(armature, 0.9)
-    batches, _ = draw()
+    found = draw()
     # Palettes, joints, skin, normals.
     assert sorted(calls) == ["dispatch"] * 4 + ["texture_from_array"]
-    assert_as_if_alone(batches)
+    assert_as_if_alone(found)
     calls.clear()
     settings_of(pairs[0][0]).factor = 0.0
-    batches, _ = draw()
+    found = draw()
     assert sorted(calls) == ["dispatch"] * 3 + ["texture_from_array"]
-    assert_as_if_alone(batches)
+    assert_as_if_alone(found)
 
 
 def test_what_is_not_enabled_any_more_is_freed(addon: None) -> None:
     pairs = make_copies(2)
     draw = Drawing([obj for obj, _ in pairs])
-    instances = ref(draw()[0][0].instances)
-    draw.batches.keep_only({obj.session_uid for obj, _ in pairs})
-    assert instances() is not None
-    draw.batches.keep_only({pairs[0][0].session_uid})
-    assert instances() is None
+    deformed = ref(draw()[0].deformed)
+    draw.batches.keep_only({obj.session_uid for obj, _ in pairs}, set())
+    assert deformed() is not None
+    draw.batches.keep_only({pairs[0][0].session_uid}, set())
+    assert deformed() is None
 
 
 def test_a_pose_that_is_no_number_is_held(addon: None) -> None:
     pairs = make_copies(3)
     draw = Drawing([obj for obj, _ in pairs])
-    before = positions(draw()[0])
+    before = positions(draw())
     pairs[1][1].pose.bones["Lower"].location.x = float("nan")
     pose(pairs[2][1], 1.3)
-    after = positions(draw()[0])
+    after = positions(draw())
     names = [obj.name for obj, _ in pairs]
     np.testing.assert_array_equal(after[names[1]], before[names[1]])
     assert np.abs(after[names[2]] - before[names[2]]).max() > 0.01
-    assert "Lower" in str(draw.problems[names[1]])
-    assert draw.problems[names[0]] is draw.problems[names[2]] is None
+    problems = [status_of(obj).pose_problem for obj, _ in pairs]
+    assert problems[0] is problems[2] is None
+    assert problems[1] is not None
+    assert "keeps its last good pose" in problems[1]
+    assert "Lower" in problems[1]
     pairs[1][1].pose.bones["Lower"].location.x = 0.0
-    batches, _ = draw()
-    assert draw.problems[names[1]] is None
-    assert_as_if_alone(batches)
+    found = draw()
+    assert status_of(pairs[1][0]).pose_problem is None
+    assert_as_if_alone(found)
 
 
 def test_copies_have_shape_keys_of_their_own(addon: None) -> None:
@@ -216,13 +249,18 @@ def test_copies_have_shape_keys_of_their_own(addon: None) -> None:
     for obj, _ in pairs:
         status_of(obj).binding = bind(obj)
     draw = Drawing([obj for obj, _ in pairs])
-    batches, alone = draw()
-    assert len(batches) == 1
-    assert not alone
-    assert_as_if_alone(batches)
+    found = draw()
+    assert sizes(found) == [2]
+    assert_as_if_alone(found)
+    for obj, _ in pairs:
+        obj.data.shape_keys.key_blocks["Wide"].value = 0.7
+    found = draw()
+    assert sizes(found) == [2]
+    assert_as_if_alone(found)
     twin.show_only_shape_key = True
-    batches, alone = draw()
-    assert not batches
+    found = draw()
+    assert sizes(found) == [1, 1]
+    assert_as_if_alone(found)
 
 
 def test_takes_play_while_the_armature_is_excluded(
@@ -243,27 +281,21 @@ def test_takes_play_while_the_armature_is_excluded(
         rigs.objects.link(armature)
         scene.collection.objects.unlink(armature)
     draw = Drawing([obj for obj, _ in pairs])
-    seen, characters = [], Characters()
+    seen = []
     for frame, subframe in ((12, 0.25), (14, 0.0)):
         scene.frame_set(frame, subframe=subframe)
         layer.layer_collection.children["Rigs"].exclude = frame == 14
-        batches, alone = draw()
-        assert alone == [pairs[2][0]]
-        assert [len(batch.members) for batch in batches] == [2]
+        drawn = draw()
+        assert sizes(drawn) == [1, 2]
         for (obj, armature), name in zip(pairs, "ab", strict=False):
             timing = TakeTiming(takes[name], phase=settings_of(armature).playback.phase)
-            pose = Pose.from_matrices(
-                expected_matrices(Playing(timing), frame + subframe), binding.skeleton
-            )
+            pose = Pose.from_matrices(pose_at(Playing(timing), frame + subframe), binding.skeleton)
             there = binding.object_to_armature
             expected = PosedDeformer(binding, Settings.of(obj), pose, there)(binding.rest)
-            found = positions(batches)[obj.name]
+            found = positions(drawn)[obj.name]
             # As the overlay has it.
-            depsgraph = bpy.context.evaluated_depsgraph_get()
-            own = status_of(obj).binding
-            assert own is not None
-            shown = characters.update(obj, own, depsgraph).deformed.read_positions()
-            assert np.abs(shown - found).max() <= TOLERANCE
+            (shown,) = draw.batches.compare(obj, bpy.context.evaluated_depsgraph_get())
+            assert np.abs(shown.deformed.read_positions()[0] - found).max() <= TOLERANCE
             size = np.ptp(expected, axis=0).max()
             assert np.linalg.norm(found - expected, axis=1).max() <= TOLERANCE * size
             seen.append(found)
@@ -271,9 +303,9 @@ def test_takes_play_while_the_armature_is_excluded(
     for _, armature in pairs[:2]:
         settings_of(armature).playback.playing = False
     layer.layer_collection.children["Rigs"].exclude = False
-    batches, alone = draw()
-    assert [len(batch.members) for batch in batches] == [3]
-    assert_as_if_alone(batches)
+    drawn = draw()
+    assert sizes(drawn) == [3]
+    assert_as_if_alone(drawn)
 
 
 def test_takes_of_other_parents_are_cross_faded(
@@ -296,11 +328,11 @@ def test_takes_of_other_parents_are_cross_faded(
     assert found.second is not None
     bpy.context.scene.frame_set(40)
     draw = Drawing([obj])
-    (batch,), _ = draw()
-    pose = Pose.from_matrices(expected_matrices(Playing(TakeTiming(second)), 40), binding.skeleton)
+    (drawn,) = draw()
+    pose = Pose.from_matrices(pose_at(Playing(TakeTiming(second)), 40), binding.skeleton)
     there = binding.object_to_armature
     expected = PosedDeformer(binding, Settings.of(obj), pose, there)(binding.rest)
-    error = np.linalg.norm(batch.instances.read_positions()[0] - expected, axis=1).max()
+    error = np.linalg.norm(drawn.deformed.read_positions()[0] - expected, axis=1).max()
     assert error <= TOLERANCE * np.ptp(expected, axis=0).max()
 
 
@@ -308,9 +340,9 @@ def test_a_take_that_is_gone_leaves_the_pose(addon: None) -> None:
     ((obj, armature),) = make_copies(1)
     settings_of(armature).playback.playing = True
     settings_of(armature).playback.take = "Gone"
-    batches, alone = Drawing([obj])()
-    assert not batches
-    assert alone == [obj]
+    found = Drawing([obj])()
+    assert [batch.members[0].playing for batch in found] == [None]
+    assert_as_if_alone(found)
 
 
 # Colours, shading, wires on surfaces, X-ray.
@@ -361,19 +393,19 @@ def test_a_batch_looks_like_objects_drawn_alone(
     monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
     monkeypatch.setattr(draw_handler, "_keep_only_drawn", lambda *_: None)
     monkeypatch.setattr(draw_handler, "follows_viewports", lambda _: True)
-    batches: list[Batch] = []
+    drawn_batches: list[Batch] = []
     draw_batch = draw_handler.draw_batch
 
     def counted(batch: Batch, *arguments: Any) -> None:
-        batches.append(batch)
+        drawn_batches.append(batch)
         draw_batch(batch, *arguments)
 
     monkeypatch.setattr(draw_handler, "draw_batch", counted)
     together = _viewport()
-    assert len(batches) == 1
-    monkeypatch.setattr(Batches, "members", lambda *_: ([], objects))
+    assert sizes(drawn_batches) == [3]
+    monkeypatch.setattr(batches, "_twins", lambda _: {})
     alone = _viewport()
-    assert len(batches) == 1
+    assert sizes(drawn_batches) == [1, 1, 1, 3]
     assert [status_of(obj).failure for obj in objects] == [None] * 3
     drawn = np.count_nonzero(alone[..., 3])
     assert drawn > 500
@@ -408,11 +440,10 @@ def test_copies_follow_their_example_poses(addon: None) -> None:
     turn(human, ELBOW["default"], 70.0)
     for obj in (first, twin):
         status_of(obj).binding = bind(obj)
-    batches, alone = Drawing([first, twin])()
-    assert not alone
-    assert [len(batch.members) for batch in batches] == [2]
-    assert_as_if_alone(batches)
-    found = positions(batches)
+    drawn = Drawing([first, twin])()
+    assert sizes(drawn) == [2]
+    assert_as_if_alone(drawn)
+    found = positions(drawn)
     assert np.abs(found[first.name] - found[twin.name]).max() > 0.05
 
 
@@ -441,6 +472,6 @@ def test_a_cached_take_plays_as_blender_has_evaluated_it(addon: None) -> None:
         playback.playing = False
         expected = api.evaluate(obj)
         playback.playing = True
-        (batch,), _ = draw()
-        far = np.linalg.norm(batch.instances.read_positions()[0] - expected, axis=1).max()
+        (drawn,) = draw()
+        far = np.linalg.norm(drawn.deformed.read_positions()[0] - expected, axis=1).max()
         assert far <= 1e-3 * tolerance + TOLERANCE * np.ptp(expected, axis=0).max(), frame

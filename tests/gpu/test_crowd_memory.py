@@ -9,9 +9,10 @@ import pytest
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.session.crowd_memory import figure_bytes
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
 from dq_compensation.viewport.instance_poses import Playback
-from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
+from dq_compensation.viewport.kernels import wanted_layout
 from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from tests.gpu.test_playback import deformations, make_take
 
@@ -35,7 +36,7 @@ def _bytes(human: Any, deformation: Deformation, count: int) -> int:
     instances = [Playing(TakeTiming(take, phase=float(number))) for number in range(count)]
     playback = Playback([Instances.of(instances)], wanted_layout(deformation))
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
-    crowd = InstancedMesh(mesh, human.skeleton, count)
+    crowd = DeformedMesh(mesh, human.skeleton, count)
     playback.play(1.0)
     crowd.deform(deformation, playback, playback.groups[0])
     return sum(crowd.gpu_bytes().values()) + playback.gpu_bytes()

@@ -36,19 +36,19 @@ from dq_compensation.viewport import (
     crowd_mesh,
     crowd_sight,
     crowd_stage,
+    deformed_mesh,
     draw_handler,
     instance_poses,
-    instanced_mesh,
     textures,
 )
-from dq_compensation.viewport.characters import gpu_mesh_of
 from dq_compensation.viewport.crowd_display import Crowds
 from dq_compensation.viewport.crowd_stage import FigureMesh
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.gpu_mesh import gpu_mesh_of
 from dq_compensation.viewport.studio_light import surface_materials
-from dq_compensation.viewport.surface import draw_solid, drawing_state
+from dq_compensation.viewport.surface import draw_solid, drawing_state, placements_texture
 from dq_compensation.viewport.textures import array_from_texture
+from tests.gpu.one_instance import deform_in
 from tests.gpu.test_playback import make_take
 from tests.limb import build_bendy_limb, build_limb, pose_limb
 
@@ -329,7 +329,7 @@ def test_takes_are_played_again_only_when_they_change(
     made = [
         count_calls(monkeypatch, instance_poses, "TakeTables"),
         count_calls(monkeypatch, instance_poses, "empty_texture"),
-        count_calls(monkeypatch, instanced_mesh, "empty_texture"),
+        count_calls(monkeypatch, deformed_mesh, "empty_texture"),
         count_calls(monkeypatch, crowd_mesh, "gpu_mesh_of"),
     ]
     chosen: Any = crowd_of(scene.empty)
@@ -595,17 +595,16 @@ def draw_one_by_one(scene: Scene, shading: Any) -> None:
     assert session is not None
     role, figures = state.roles[0], state.figures
     times = program_times(figures.phases, figures.speeds, 5.0, state.start_frame, 24.0, 24.0)
-    deformed = DeformedMesh(gpu_mesh_of(binding, binding.influences))
-    palette = PosePalette(binding.skeleton)
+    deformed = DeformedMesh(gpu_mesh_of(binding, binding.influences), binding.skeleton)
     deformation = binding.deformation(Settings.of(scene.obj))
     crowd, obj = (np.array(each.matrix_world) for each in (scene.empty, scene.obj))
     looks = surface_materials(scene.obj, shading, 1.0)
     poses = program_of(role).poses(times)
     for pose, place in zip(poses, figures.places, strict=True):
-        palette.update(Pose.from_matrices(pose, binding.skeleton))
-        deformed.deform(deformation, palette, binding.object_to_armature)
+        posed = Pose.from_matrices(pose, binding.skeleton)
+        deform_in(deformed, deformation, posed, binding.object_to_armature)
         with drawing_state():
-            draw_solid(deformed, session.view, crowd @ place @ obj, looks)
+            draw_solid(deformed, session.view, placements_texture([crowd @ place @ obj]), looks)
 
 
 def seen(*drawn: FigureMesh) -> list[int]:

@@ -8,8 +8,9 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.scene.bind import bind
-from dq_compensation.viewport import gpu_mesh, pose_palette, skinning
-from dq_compensation.viewport.characters import Characters
+from dq_compensation.session.status import status_of
+from dq_compensation.viewport import deformed_mesh, gpu_mesh, posed_limbs, shape_keys
+from dq_compensation.viewport.batches import Batches
 from human_model import build_from
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import (
@@ -58,46 +59,24 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
 ) -> None:
     settings_for(human, "SPHERICAL_JOINT")
     add_examples(human)
-    characters, binding = Characters(), bind(human.mesh_object)
-    depsgraph = bpy.context.evaluated_depsgraph_get
+    status_of(human.mesh_object).binding = bind(human.mesh_object)
+    batches, depsgraph = Batches(), bpy.context.evaluated_depsgraph_get
 
     def frame(degrees: float) -> np.ndarray:
         turn(human, BONE, degrees)
-        return characters.update(human.mesh_object, binding, depsgraph()).deformed.read_positions()
+        (batch,) = batches.update([human.mesh_object], depsgraph())
+        return batch.deformed.read_positions()[0]
 
-    character = characters.update(human.mesh_object, binding, depsgraph())
+    (batch,) = batches.update([human.mesh_object], depsgraph())
     frame(30.0)
-    on_gpu, mesh = character.deformed.gpu_bytes(), character.deformed.mesh
+    on_gpu, deformed = batch.deformed.gpu_bytes(), batch.deformed
     uploads: list[str] = []
-    for module in (gpu_mesh, skinning, pose_palette):
-        for name in ("texture_from_array", "empty_texture", "new_uniform_buffer"):
+    for module in (gpu_mesh, deformed_mesh, shape_keys, posed_limbs):
+        for name in ("texture_from_array", "empty_texture"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda *_, name=name: uploads.append(name))
     shapes = [frame(degrees).copy() for degrees in (45.0, 60.0, 75.0, 90.0, 100.0)]
     assert uploads == []
-    assert character.deformed.mesh is mesh
-    assert character.deformed.gpu_bytes() == on_gpu
+    assert batch.deformed is deformed
+    assert deformed.gpu_bytes() == on_gpu
     assert largest(shapes[0], shapes[-1]) > 0.01
-
-
-def test_the_shape_is_made_anew_only_when_an_example_acts_differently(
-    human: Human, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings_for(human, "SPHERICAL_JOINT")
-    add_examples(human)
-    characters, binding = Characters(), bind(human.mesh_object)
-    turn(human, BONE, 60.0)
-    depsgraph = bpy.context.evaluated_depsgraph_get
-    deformed = characters.update(human.mesh_object, binding, depsgraph()).deformed
-    passes: list[bool] = []
-    apply = deformed.set_shape_key_values
-
-    def counted(values: np.ndarray) -> bool:
-        passes.append(apply(values))
-        return passes[-1]
-
-    monkeypatch.setattr(deformed, "set_shape_key_values", counted)
-    for bone, degrees in (("head", 20.0), (BONE, 60.0), (BONE, 70.0)):
-        turn(human, bone, degrees)
-        characters.update(human.mesh_object, binding, depsgraph())
-    assert passes == [False, False, True]

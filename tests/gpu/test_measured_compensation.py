@@ -14,9 +14,9 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
+from tests.gpu.one_instance import deform_in
 
 TOLERANCE = 1e-4
 
@@ -27,12 +27,6 @@ POSES = {"rest": (0.0, 0.0), "mild": (0.6, 0.0), "wild": (3.1, 0.0), "scaled": (
 UNEQUAL_SPACES = np.array(
     [[1.2, -0.5, 0.0, 0.3], [0.4, 0.9, 0.1, -0.2], [0.0, 0.2, 1.5, 0.7], [0.0, 0.0, 0.0, 1.0]]
 )
-
-
-def _palette(skeleton: Skeleton, pose: Pose) -> PosePalette:
-    palette = PosePalette(skeleton)
-    palette.update(pose)
-    return palette
 
 
 @pytest.mark.parametrize("pose_name", POSES)
@@ -54,15 +48,15 @@ def test_positions_equal_core(
         rest.astype(np.float32), human.influences, human.skeleton, ball_joints=ball_joints
     )
     painted = np.random.default_rng(7).random(len(rest)).astype(np.float32)
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
     deformation = Deformation("COMPENSATED", human.influences, measured, painted, 0.7)
     inverse = np.linalg.inv(matrix)
     for seed in range(2):
         pose = make_pose(human.skeleton, seed, angle, scale)
-        deformed.deform(deformation, _palette(human.skeleton, pose), matrix)
+        found = deform_in(deformed, deformation, pose, matrix)
         expected, _ = deform(deformation, rest, None, pose)
         expected = expected @ inverse[:3, :3].T + inverse[:3, 3]
-        error = np.abs(deformed.read_positions() - expected).max() / human.size
+        error = np.abs(found - expected).max() / human.size
         assert error <= TOLERANCE, f"{human.name}, {pose_name}: {error:.2e}"
 
 
@@ -77,34 +71,33 @@ def test_joints_of_the_mesh_equal_core(human: Any, make_pose: Callable[..., Pose
     alone = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
     pose = make_pose(human.skeleton, 3, 0.6, 0.3)
     rest = human.rest.astype(np.float64)
-    deformed, palette = DeformedMesh(GpuMesh(human.rest, human.influences)), _palette(flat, pose)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences), flat)
     for compensation in (measured, alone):
-        # Two sets of joints on one palette.
+        # Two sets of joints, one after the other.
         deformation = Deformation("COMPENSATED", human.influences, compensation)
-        deformed.deform(deformation, palette)
+        found = deform_in(deformed, deformation, pose)
         expected, _ = deform(deformation, rest, None, pose)
-        assert np.abs(deformed.read_positions() - expected).max() / human.size <= TOLERANCE
+        assert np.abs(found - expected).max() / human.size <= TOLERANCE
 
 
 def test_it_moves_what_it_should(humans: dict[str, Any], make_pose: Callable[..., Pose]) -> None:
     """The comparison with core would also pass if neither compensated."""
     human = humans["default"]
     measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    palette = _palette(human.skeleton, make_pose(human.skeleton, 0, 0.6))
-    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
-    plain = deformed.read_positions()
-    deformed.deform(Deformation("COMPENSATED", human.influences, measured), palette)
-    moved = np.linalg.norm(deformed.read_positions() - plain, axis=1)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
+    pose = make_pose(human.skeleton, 0, 0.6)
+    plain = deform_in(deformed, Deformation("DUAL_QUATERNION", human.influences), pose)
+    found = deform_in(deformed, Deformation("COMPENSATED", human.influences, measured), pose)
+    moved = np.linalg.norm(found - plain, axis=1)
     assert 1e-3 < moved.max() < 0.1
     # And back to a published curve, which needs no joints.
     published = PublishedCompensation.of(human.rest, human.influences, human.skeleton)
     nothing = np.zeros(len(plain))
-    deformed.deform(Deformation("COMPENSATED", human.influences, published, nothing), palette)
-    np.testing.assert_array_equal(deformed.read_positions(), plain)
+    without = Deformation("COMPENSATED", human.influences, published, nothing)
+    np.testing.assert_array_equal(deform_in(deformed, without, pose), plain)
 
 
-def test_more_joints_than_a_uniform_buffer_holds(make_pose: Callable[..., Pose]) -> None:
+def test_many_joints(make_pose: Callable[..., Pose]) -> None:
     rng = np.random.default_rng(11)
     rest = np.tile(np.eye(4), (300, 1, 1))
     rest[:, 1, 3] = np.linspace(0.0, 30.0, 300)
@@ -123,14 +116,14 @@ def test_more_joints_than_a_uniform_buffer_holds(make_pose: Callable[..., Pose])
     points = skeleton.heads[lower + 1] + rng.uniform(-0.04, 0.04, (2000, 3))
     measured = MeasuredJoints.of(points.astype(np.float32), influences, skeleton)
     pose = make_pose(skeleton, 4, 0.3)
-    deformed = DeformedMesh(GpuMesh(points.astype(np.float32), influences))
+    deformed = DeformedMesh(GpuMesh(points.astype(np.float32), influences), skeleton)
     deformation = Deformation("COMPENSATED", influences, measured)
-    deformed.deform(deformation, _palette(skeleton, pose))
+    found = deform_in(deformed, deformation, pose)
     expected, _ = deform(deformation, points, None, pose)
     plain, _ = deform(Deformation("DUAL_QUATERNION", influences), points, None, pose)
     assert np.abs(expected - plain).max() > 1e-3
     size = float(np.ptp(expected, axis=0).max())
-    assert np.abs(deformed.read_positions() - expected).max() <= TOLERANCE * size
+    assert np.abs(found - expected).max() <= TOLERANCE * size
 
 
 def test_bones_scaled_to_nothing_give_finite_positions(
@@ -140,8 +133,7 @@ def test_bones_scaled_to_nothing_give_finite_positions(
     matrices = make_pose(human.skeleton, 0, 0.5).matrices.copy()
     matrices[5:9, :3, :3] = 0.0
     measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
     pose = Pose.from_matrices(matrices, human.skeleton)
     deformation = Deformation("COMPENSATED", human.influences, measured)
-    deformed.deform(deformation, _palette(human.skeleton, pose))
-    assert np.isfinite(deformed.read_positions()).all()
+    assert np.isfinite(deform_in(deformed, deformation, pose)).all()

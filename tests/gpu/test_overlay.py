@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from weakref import ref
 
 import bpy
 import gpu
@@ -22,7 +23,8 @@ from dq_compensation.scene.object_settings import Overlay, Settings
 from dq_compensation.scene.units import world_millimetres
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import draw_handler, overlay
-from dq_compensation.viewport.characters import Characters
+from dq_compensation.viewport.batch import Batch
+from dq_compensation.viewport.batches import Batches
 from dq_compensation.viewport.colour_scale import (
     COLOURS_SRGB,
     MEASURE_EVERY,
@@ -30,12 +32,13 @@ from dq_compensation.viewport.colour_scale import (
     step_above,
 )
 from dq_compensation.viewport.legend import MAX_LEGENDS, Legend, titled_legends
-from dq_compensation.viewport.overlay import ColouredCharacter, colour_block, reference_settings
+from dq_compensation.viewport.overlay import ColouredObject, colour_block, reference_settings
 from dq_compensation.viewport.surface import (
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
     drawing_state,
+    placements_texture,
 )
 from dq_compensation.viewport.textures import texture_from_array
 from human_model import build_from
@@ -57,15 +60,24 @@ def bent_human(addon: None) -> Scene:
     return body, rig
 
 
-def _coloured(obj: bpy.types.Object, kind: Overlay) -> ColouredCharacter:
+def _compared(
+    obj: bpy.types.Object, kind: Overlay, batches: Batches | None = None
+) -> tuple[Batch, Batch]:
+    """The object and its reference on the GPU."""
     bpy.context.view_layer.update()
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    characters = Characters()
-    character = characters.update(obj, bind(obj, depsgraph), depsgraph)
+    status = status_of(obj)
+    status.binding = status.binding or bind(obj, depsgraph)
     wanted = reference_settings(Settings.of(obj), kind)
-    reference = characters.reference(obj, depsgraph, wanted)
-    coloured = ColouredCharacter(character)
-    coloured.update(character, reference, np.array(obj.matrix_world))
+    shown, reference = (batches or Batches()).compare(obj, depsgraph, wanted)
+    return shown, reference
+
+
+def _coloured(obj: bpy.types.Object, kind: Overlay) -> ColouredObject:
+    status_of(obj).binding = None
+    shown, reference = _compared(obj, kind)
+    coloured = ColouredObject(shown)
+    coloured.update(shown, reference, np.array(obj.matrix_world))
     return coloured
 
 
@@ -125,35 +137,31 @@ def test_a_blend_to_linear_counts_as_no_compensation(bent_human: Scene) -> None:
 
 def test_nothing_is_computed_twice(bent_human: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     body, rig = bent_human
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    characters, binding = Characters(), bind(body, depsgraph)
+    batches = Batches()
     passes: list[int] = []
     dispatch = overlay.dispatch
     monkeypatch.setattr(
         overlay, "dispatch", lambda shader, count: (passes.append(count), dispatch(shader, count))
     )
     matrix = np.array(body.matrix_world)
-    wanted = reference_settings(Settings.of(body), "LINEAR")
     coloured = None
     for turn in (0.0, 0.0, 0.3):
         rig.pose.bones["head"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
-        bpy.context.view_layer.update()
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        character = characters.update(body, binding, depsgraph)
-        coloured = coloured or ColouredCharacter(character)
-        coloured.update(character, characters.reference(body, depsgraph, wanted), matrix)
-    assert passes == [binding.vertex_count] * 2
-    characters.drop_references(set())
-    assert characters.last(binding) is not None
+        shown, reference = _compared(body, "LINEAR", batches)
+        coloured = coloured or ColouredObject(shown)
+        coloured.update(shown, reference, matrix)
+        assert reference.revision == shown.revision
+    assert passes == [len(body.data.vertices)] * 2
+    of_both = ref(shown), ref(reference)
+    del shown, reference, coloured
+    batches.keep_only({body.session_uid}, set())
+    assert [each() is not None for each in of_both] == [True, False]
 
 
 def test_what_is_static_is_uploaded_once(bent_human: Scene) -> None:
-    body, _ = bent_human
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    characters = Characters()
-    character = characters.update(body, bind(body, depsgraph), depsgraph)
-    reference = characters.reference(body, depsgraph, Settings.of(body))
-    assert reference.deformed.mesh is character.deformed.mesh
+    shown, reference = _compared(bent_human[0], "LINEAR")
+    assert reference.deformed.mesh is shown.deformed.mesh
+    assert reference.arrangement is shown.arrangement
 
 
 # ---- Colours
@@ -217,14 +225,13 @@ def test_a_distance_has_the_colour_of_the_table(
     plate = _plate()
     coloured = _coloured(plate, "LINEAR")
     coloured.distances = texture_from_array(np.full(4, share * 0.02, np.float32), 1)
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    character = Characters().update(plate, bind(plate, depsgraph), depsgraph)
+    shown, _ = _compared(plate, "LINEAR")
     view = ViewUniforms()
     view.update(FRONT, projection, (), (0.0, 0.0, 0.0))
 
     def draw() -> None:
         with drawing_state():
-            coloured.draw(character.deformed, view, colour_block("VIRIDIS"), np.eye(4), 0.02)
+            coloured.draw(shown.deformed, view, colour_block("VIRIDIS"), np.eye(4), 0.02)
 
     middle = _pixels(draw)[SIZE // 2, SIZE // 2]
     place = min(share, 1.0) * 9.0
@@ -239,19 +246,19 @@ def test_the_overlay_lies_on_the_surface_and_behind_what_is_before_it(addon: Non
     """It wins over its own surface, and loses against one that is a hundredth nearer."""
     plate = _plate()
     coloured = _coloured(plate, "LINEAR")
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    character = Characters().update(plate, bind(plate, depsgraph), depsgraph)
+    shown, _ = _compared(plate, "LINEAR")
     view = ViewUniforms()
     view.update(FRONT, _perspective(), (), (0.0, 0.0, 0.0))
     nearer = np.eye(4)
     nearer[1, 3] = -0.04
     found = []
     for before in (np.eye(4), nearer):
+        placements = placements_texture([before])
 
-        def draw(before: NDArray[np.float64] = before) -> None:
+        def draw(placements: gpu.types.GPUTexture = placements) -> None:
             with drawing_state():
-                draw_solid(character.deformed, view, before, (SurfaceMaterial(),))
-                coloured.draw(character.deformed, view, colour_block("VIRIDIS"), np.eye(4), 1.0)
+                draw_solid(shown.deformed, view, placements, (SurfaceMaterial(),))
+                coloured.draw(shown.deformed, view, colour_block("VIRIDIS"), np.eye(4), 1.0)
 
         found.append(_pixels(draw)[SIZE // 2, SIZE // 2, :3])
     np.testing.assert_allclose(found[0], _linear(COLOURS_SRGB["VIRIDIS"][0]), atol=2e-3)
@@ -419,7 +426,7 @@ def test_the_overlay_is_there_only_where_it_is_on(
     body.dq_compensation.overlay = "NONE"
     assert not _draw_viewport().any()
     assert not draw_handler._session.coloured
-    assert draw_handler._session.characters.last(bind(body)) is None
+    assert not draw_handler._session.batches._batches
 
 
 def test_the_colours_are_those_of_the_preferences(
@@ -454,7 +461,7 @@ def test_a_maximum_that_the_user_has_set_stays(
     (body, _), _ = view_layer_context
     body.dq_compensation.overlay = "LINEAR"
     body.dq_compensation.overlay_maximum = 3.5
-    monkeypatch.setattr(ColouredCharacter, "read_distances", lambda _: pytest.fail("read back"))
+    monkeypatch.setattr(ColouredObject, "read_distances", lambda _: pytest.fail("read back"))
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert _draw_viewport().any()
     assert draw_handler._session is not None
@@ -474,7 +481,7 @@ def test_an_error_is_reported_once_and_the_next_refresh_tries_again(
         raise RuntimeError("Out of colours")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ColouredCharacter, "draw", broken)
+        patch.setattr(ColouredObject, "draw", broken)
         for _ in range(3):
             _draw_viewport()
     assert tries == [1]
@@ -502,12 +509,12 @@ def test_the_support_overlay_shows_the_weights_of_the_support(bent_human: Scene)
     body, _ = bent_human
     bpy.context.view_layer.update()
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    characters, binding = Characters(), bind(body, depsgraph)
-    character = characters.update(body, binding, depsgraph)
+    status_of(body).binding = binding = bind(body, depsgraph)
+    (shown,) = Batches().compare(body, depsgraph)
     group = body.vertex_groups.new(name="Arm")
     group.add(range(0, len(body.data.vertices), 3), 0.25, "REPLACE")
     painted = bind(body, depsgraph)
-    coloured = ColouredCharacter(character)
+    coloured = ColouredObject(shown)
     for of, name in ((binding, ""), (painted, "Arm")):
         expected = support_weights(of, "lowerarm01.L", Support(name))
         assert 0.0 < expected.max() <= 1.0

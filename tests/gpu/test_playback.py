@@ -21,7 +21,7 @@ from dq_compensation.core.dual_quaternion import (
     rotate_vectors,
 )
 from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
-from dq_compensation.core.local_poses import LocalPoses, cross_faded
+from dq_compensation.core.local_poses import LocalPoses
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -29,8 +29,6 @@ from dq_compensation.core.takes import (
     Keys,
     Take,
     TakeValues,
-    chained,
-    interpolated,
     node_names,
     node_parents,
     node_rest,
@@ -39,24 +37,25 @@ from dq_compensation.core.takes import (
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.object_settings import Settings
+from dq_compensation.scene.stored_examples import Examples
 from dq_compensation.viewport import (
+    deformed_mesh,
     instance_poses,
-    instanced_keys,
-    instanced_limbs,
-    instanced_mesh,
+    posed_limbs,
+    shape_keys,
     vertex_textures,
 )
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
 from dq_compensation.viewport.instance_lists import InstanceList
 from dq_compensation.viewport.instance_poses import GivenPoses, Playback
-from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
-from dq_compensation.viewport.kernels import PosePaletteLayout
+from dq_compensation.viewport.kernels import PosePaletteLayout, wanted_layout
 from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.take_tables import TakeTables
+from tests.gpu.one_instance import deform_in
 from tests.gpu.test_bendy_bones import curved, nearly_straight
 from tests.limb import build_bendy_limb
+from tests.played_poses import fade_at, pose_at
 
 TOLERANCE = 1e-4
 LAYOUT = PosePaletteLayout(rotation=True, matrix=True)
@@ -108,27 +107,6 @@ def instances_of(first: Take, second: Take) -> list[Playing]:
     ]
 
 
-def expected_matrices(playing: Playing, frame: float) -> NDArray[np.float64]:
-    """D of all rows, by the specification."""
-
-    def local(timing: TakeTiming) -> LocalPoses:
-        take = timing.take
-        times = take_times(take, frame, timing.phase, timing.speed, loop=timing.loop)
-        return interpolated(take, np.atleast_1d(times))
-
-    found = local(playing.first)
-    if playing.second is not None:
-        found = cross_faded(found, local(playing.second), np.array([_fade(playing, frame)]))
-    return chained(playing.first.take, found)[0]
-
-
-def _fade(playing: Playing, frame: float) -> float:
-    """How much of the second take there is; a fade of no frames is a cut at its first frame."""
-    if playing.fade_frames == 0.0:
-        return 1.0 if frame >= playing.fade_start else 0.0
-    return float(np.clip((frame - playing.fade_start) / playing.fade_frames, 0.0, 1.0))
-
-
 def deformations(human: Any, rest: NDArray[Any]) -> dict[str, Deformation]:
     """Each method; COMPENSATED by either kind of curve and blended."""
     fitted = PublishedCompensation.of(rest, human.influences, human.skeleton)
@@ -161,13 +139,13 @@ def test_positions_of_all_instances_equal_core(
     takes = [make_take(skeleton, seed, 0.6, scale, interpolation=interpolation) for seed in (1, 2)]
     instances = instances_of(*takes)
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
-    poses = [Pose.from_matrices(expected_matrices(each, frame), skeleton) for each in instances]
+    poses = [Pose.from_matrices(pose_at(each, frame), skeleton) for each in instances]
     assert poses[0].any_scaled == bool(scale)
     for name, deformation in deformations(human, rest).items():
         playback = Playback([Instances.of(instances)], wanted_layout(deformation))
         assert playback.play(frame)
         assert not playback.play(frame)
-        crowd = InstancedMesh(mesh, skeleton, len(instances))
+        crowd = DeformedMesh(mesh, skeleton, len(instances))
         crowd.deform(deformation, playback, playback.groups[0], matrix)
         found = crowd.read_positions()
         for instance, pose in enumerate(poses):
@@ -202,18 +180,17 @@ def test_several_characters_play_in_the_same_two_dispatches(
         (second, Deformation("LINEAR", second.influences), 1, 0, 2),
     ):
         mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
-        crowd = InstancedMesh(mesh, human.skeleton, count)
+        crowd = DeformedMesh(mesh, human.skeleton, count)
         crowd.deform(deformation, playback, playback.groups[group], first=start)
         found, normals = crowd.read_positions(), crowd.read_normals()
         for place in range(count):
             playing = (of_first, of_second)[group][start + place]
-            pose = Pose.from_matrices(expected_matrices(playing, 9.25), human.skeleton)
+            pose = Pose.from_matrices(pose_at(playing, 9.25), human.skeleton)
             moved, _ = deform(deformation, human.rest.astype(np.float64), None, pose)
             assert np.abs(found[place] - moved).max() <= TOLERANCE * human.size
-            alone, palette = DeformedMesh(mesh), PosePalette(human.skeleton)
-            palette.update(pose)
-            alone.deform(deformation, palette)
-            assert np.abs(normals[place] - alone.read_normals()).max() < 1e-2
+            alone = DeformedMesh(mesh, human.skeleton)
+            deform_in(alone, deformation, pose)
+            assert np.abs(normals[place] - alone.read_normals()[0]).max() < 1e-2
 
 
 def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +207,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
     )
     for deformation in deformations(human, rest).values():
         playback = Playback([Instances.of(instances)], wanted_layout(deformation))
-        crowd = InstancedMesh(mesh, human.skeleton, len(instances))
+        crowd = DeformedMesh(mesh, human.skeleton, len(instances))
 
         def frame(number: float, to: Any = (deformation, playback, crowd)) -> None:
             to[1].play(number)
@@ -241,9 +218,9 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
         with monkeypatch.context() as patched:
             for module in (
                 instance_poses,
-                instanced_mesh,
-                instanced_keys,
-                instanced_limbs,
+                deformed_mesh,
+                shape_keys,
+                posed_limbs,
                 vertex_textures,
             ):
                 for name in ("texture_from_array", "empty_texture"):
@@ -259,7 +236,7 @@ def test_only_the_instances_of_a_list_are_posed_and_skinned(humans: dict[str, An
     mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
     # The second group's instances from the third on.
     first = len(instances) + 2
-    crowd = InstancedMesh(mesh, human.skeleton, len(instances) - 2)
+    crowd = DeformedMesh(mesh, human.skeleton, len(instances) - 2)
     chosen = InstanceList(np.array([0, first + 1, first + 3]))
     playback.pose(9.25, chosen)
     part = chosen.part(first, crowd.count)
@@ -270,7 +247,7 @@ def test_only_the_instances_of_a_list_are_posed_and_skinned(humans: dict[str, An
         if place not in {1, 3}:
             assert not found[place].any()
             continue
-        pose = Pose.from_matrices(expected_matrices(playing, 9.25), human.skeleton)
+        pose = Pose.from_matrices(pose_at(playing, 9.25), human.skeleton)
         moved, _ = deform(linear, human.rest.astype(np.float64), None, pose)
         assert np.abs(found[place] - moved).max() <= TOLERANCE * human.size
 
@@ -281,7 +258,7 @@ def test_other_timings_of_the_same_takes_replace_one_texture(
     human, linear = humans["cmu_mb"], Deformation("LINEAR", humans["cmu_mb"].influences)
     instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
     playback = Playback([Instances.of(instances)], wanted_layout(linear))
-    crowd = InstancedMesh(GpuMesh(human.rest, human.influences), human.skeleton, len(instances))
+    crowd = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton, len(instances))
     textures = {name: value for name, value in vars(playback).items() if name != "_instances"}
     # The order of the takes stays that of the first instance.
     changed = [instances[0], *instances[:0:-1]]
@@ -292,7 +269,7 @@ def test_other_timings_of_the_same_takes_replace_one_texture(
     playback.play(9.25)
     crowd.deform(linear, playback, playback.groups[0])
     for found, playing in zip(crowd.read_positions(), changed, strict=True):
-        pose = Pose.from_matrices(expected_matrices(playing, 9.25), human.skeleton)
+        pose = Pose.from_matrices(pose_at(playing, 9.25), human.skeleton)
         moved, _ = deform(linear, human.rest.astype(np.float64), None, pose)
         assert np.abs(found - moved).max() <= TOLERANCE * human.size
 
@@ -306,7 +283,7 @@ def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
     for name, deformation in deformations(human, rest).items():
         given = GivenPoses([(human.skeleton, 3)], wanted_layout(deformation))
         given.upload(np.concatenate([pose.matrices for pose in poses]))
-        crowd = InstancedMesh(mesh, human.skeleton, 3)
+        crowd = DeformedMesh(mesh, human.skeleton, 3)
         crowd.deform(deformation, given, given.groups[0])
         for pose, found in zip(poses, crowd.read_positions(), strict=True):
             expected, _ = deform(deformation, rest, None, pose)
@@ -342,18 +319,18 @@ def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
     group = playback.groups[0]
     playback.play(frame)
     mesh = GpuMesh(human.rest, human.influences, shape_offsets=offsets)
-    crowd = InstancedMesh(mesh, skeleton, len(instances))
+    crowd = DeformedMesh(mesh, skeleton, len(instances))
     assert crowd.keys is not None
     assert group.value_row("Body", "Frown") is None
-    tracks = {2: group.value_row("Body", "Blink")}
+    named = {2: ("Body", "Blink"), 4: ("Body", "Frown")}
     keys, factors = np.array([6, 3, 0, 5]), np.array([1.0, 0.5, 1.0, 1.0])
-    crowd.keys.follow(tracks, examples, keys, factors)
+    crowd.keys.follow(group, named, Examples(examples, np.arange(4), factors, keys, ()))
     given = np.array([9.0, 0.6, 9.0, 9.0, -0.3, 9.0, 9.0])
     assert crowd.keys.give(given)
     assert not crowd.keys.give(given)
     crowd.deform(linear, playback, group)
     for playing, found in zip(instances, crowd.read_positions(), strict=True):
-        pose = Pose.from_matrices(expected_matrices(playing, frame), skeleton)
+        pose = Pose.from_matrices(pose_at(playing, frame), skeleton)
         wanted = given.copy()
         wanted[keys] = examples.alphas(pose) * factors
         wanted[2] = _value(playing, frame)
@@ -369,7 +346,7 @@ def _value(playing: Playing, frame: float) -> float:
 
     if playing.second is None:
         return of(playing.first)
-    fade = _fade(playing, frame)
+    fade = fade_at(playing, frame)
     return float((1.0 - fade) * of(playing.first) + fade * of(playing.second))
 
 
@@ -383,7 +360,7 @@ def test_bendy_bones(addon: None, shape: Any, curve: str) -> None:
     deformation = binding.deformation(Settings.of(obj))
     given = GivenPoses([(binding.skeleton, 1)], wanted_layout(deformation))
     given.upload(binding.pose_matrices(armature))
-    limb = InstancedMesh(GpuMesh(binding.rest, deformation.skinning), binding.skeleton, 1)
+    limb = DeformedMesh(GpuMesh(binding.rest, deformation.skinning), binding.skeleton, 1)
     limb.deform(deformation, given, given.groups[0], binding.object_to_armature)
     expected = api.evaluate(obj)
     error = np.linalg.norm(limb.read_positions()[0] - expected, axis=1).max()
@@ -394,7 +371,7 @@ def test_more_instances_than_textures_hold_are_refused(humans: dict[str, Any]) -
     human = humans["cmu_mb"]
     mesh = GpuMesh(human.rest, human.influences)
     with pytest.raises(ValueError, match="2000 instances of a mesh where 1170 fit"):
-        InstancedMesh(mesh, human.skeleton, 2000)
+        DeformedMesh(mesh, human.skeleton, 2000)
     take = make_take(human.skeleton, 0)
     with pytest.raises(ValueError, match="a limit of 65535 instances"):
         TakeTables([[take]]).groups([65536])

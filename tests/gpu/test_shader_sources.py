@@ -1,13 +1,16 @@
-"""Shader files: includes, and what happens when one is missing."""
+"""Shader files: includes, those that are missing, and bindings that every driver takes."""
 
 from __future__ import annotations
 
 import re
+from itertools import chain, combinations
 from pathlib import Path
 
 import pytest
 
-from dq_compensation.viewport.shader_building import SHARED_CONSTANTS
+from dq_compensation.viewport import shaders
+from dq_compensation.viewport.kernels import KERNELS, PosePaletteLayout
+from dq_compensation.viewport.shader_building import SHARED_CONSTANTS, Bindings
 from dq_compensation.viewport.shader_sources import (
     SHADERS_DIRECTORY,
     ShaderSourceError,
@@ -42,3 +45,37 @@ def test_a_number_that_core_has_stands_in_no_shader(name: str) -> None:
     assert any(re.search(rf"\b{name}\b", text) for text in texts), "no shader uses it"
     declared = re.compile(rf"\b(?:float|int|uint|#define)\s+{name}\b")
     assert not any(declared.search(text) for text in texts)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 samplers for a stage and 128 bytes of push constants are what each must allow."""
+    declared: dict[str, Bindings] = {}
+
+    def noted(name: str, bindings: Bindings, *_: object) -> None:
+        declared[f"{name} {len(declared)}"] = bindings
+
+    monkeypatch.setattr(shaders, "compute_shader", noted)
+    monkeypatch.setattr(shaders, "draw_shader", noted)
+    shaders.free_shaders()
+    layout = PosePaletteLayout(rotation=True, dual=True, matrix=True)
+    names = ("blend", "mask", "shape_keys", "swings")
+    some = chain.from_iterable(combinations(names, count) for count in range(len(names) + 1))
+    try:
+        for of_vertices in some:
+            for kernel in KERNELS:
+                shaders.skinning_shader(kernel, layout, True, of_vertices, listed)
+        for make in (shaders.surface_shader, shaders.wire_shader, shaders.normals_shader):
+            make(listed)
+        shaders.key_values_shader(layout, 3, listed)
+        shaders.overlay_shader()
+    finally:
+        shaders.free_shaders()
+    assert len(declared) == 16 * len(KERNELS) + 5
+    sizes = {"INT": 4, "FLOAT": 4, "VEC4": 16, "MAT4": 64}
+    for name, bindings in declared.items():
+        assert len(bindings.samplers) <= 16, name
+        size = 0
+        for kind, _ in bindings.push_constants:
+            size += -size % min(sizes[kind], 16) + sizes[kind]
+        assert size <= 128, name

@@ -34,9 +34,7 @@ def copied(obj: bpy.types.Object) -> bpy.types.Object:
 def played(*objects: bpy.types.Object) -> dict[str, NDArray[np.float32]]:
     for obj in objects:
         status_of(obj).binding = bind(obj)
-    batches, alone = Drawing(list(objects))()
-    assert not alone
-    return positions(batches)
+    return positions(Drawing(list(objects))())
 
 
 @pytest.fixture

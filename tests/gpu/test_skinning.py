@@ -20,9 +20,12 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
+from dq_compensation.viewport import shape_keys
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.instance_poses import GivenPoses
+from dq_compensation.viewport.kernels import wanted_layout
+from tests.gpu.one_instance import deform_in
 
 TOLERANCE = 1e-4
 
@@ -70,18 +73,17 @@ def test_positions_equal_core_for_every_method_and_rig(
     matrix = UNEQUAL_SPACES
     rest_in_armature = _transformed(human.rest, matrix)
     painted = rng.random(len(human.rest)).astype(np.float32)
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences, sets=human.sets))
+    mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
+    deformed = DeformedMesh(mesh, human.skeleton)
     rest = (rest_in_armature, human.influences, human.skeleton)
     deformations = [_deformation(method, *rest, painted, 0.7) for method in METHODS]
-    palette = PosePalette(human.skeleton)
     for seed in range(2):
         pose = make_pose(human.skeleton, seed, angle, scale)
         assert pose.any_scaled == (scale > 0.0)
-        palette.update(pose)
         for deformation in deformations:
-            deformed.deform(deformation, palette, matrix)
+            found = deform_in(deformed, deformation, pose, matrix)
             expected = _expected(deformation, human.rest, pose, matrix)
-            error = np.abs(deformed.read_positions() - expected).max() / human.size
+            error = np.abs(found - expected).max() / human.size
             assert error <= TOLERANCE, (
                 f"{deformation.method}, {human.name}, {pose_name}: {error:.2e}"
             )
@@ -92,24 +94,21 @@ def test_compensation_moves_what_it_should(
 ) -> None:
     """The comparison with core would also pass if neither compensated."""
     human = humans["default"]
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    palette = PosePalette(human.skeleton)
-    palette.update(make_pose(human.skeleton, 0, 0.6))
-    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
-    plain = deformed.read_positions()
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
+    pose = make_pose(human.skeleton, 0, 0.6)
+    plain = deform_in(deformed, Deformation("DUAL_QUATERNION", human.influences), pose)
     compensated = _deformation("COMPENSATED", human.rest, human.influences, human.skeleton)
-    deformed.deform(replace(compensated, factor=0.0), palette)
-    np.testing.assert_array_equal(deformed.read_positions(), plain)
-    deformed.deform(compensated, palette)
-    full = np.linalg.norm(deformed.read_positions() - plain, axis=1)
+    nothing = deform_in(deformed, replace(compensated, factor=0.0), pose)
+    np.testing.assert_array_equal(nothing, plain)
+    full = np.linalg.norm(deform_in(deformed, compensated, pose) - plain, axis=1)
     assert 1e-3 < full.max() < 0.1
-    deformed.deform(replace(compensated, factor=0.5), palette)
-    half = np.linalg.norm(deformed.read_positions() - plain, axis=1)
+    found = deform_in(deformed, replace(compensated, factor=0.5), pose)
+    half = np.linalg.norm(found - plain, axis=1)
     np.testing.assert_allclose(half, full / 2, atol=2e-6)
 
 
 def test_shape_keys_come_before_skinning_and_only_when_they_change(
-    humans: dict[str, Any], make_pose: Callable[..., Pose]
+    humans: dict[str, Any], make_pose: Callable[..., Pose], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     human = humans["game_engine"]
     rng = np.random.default_rng(3)
@@ -117,25 +116,34 @@ def test_shape_keys_come_before_skinning_and_only_when_they_change(
     # Keys are local: most leave most vertices alone, one leaves all.
     offsets[rng.random(offsets.shape[:2]) < 0.7] = 0.0
     offsets[2] = 0.0
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences, shape_offsets=offsets))
-    palette = PosePalette(human.skeleton)
+    mesh = GpuMesh(human.rest, human.influences, shape_offsets=offsets)
+    deformed = DeformedMesh(mesh, human.skeleton)
+    keys = deformed.keys
+    assert keys is not None
+    dispatches: list[int] = []
+    dispatch = shape_keys.dispatch
+    monkeypatch.setattr(
+        shape_keys, "dispatch", lambda *each: (dispatches.append(1), dispatch(*each))
+    )
     pose = make_pose(human.skeleton, 1, 0.6)
-    palette.update(pose)
     linear = Deformation("LINEAR", human.influences)
     for values, changes in (
         (np.zeros(5, np.float32), False),
         (np.array([0.5, -0.7, 1.0, 1.8, 0.0], np.float32), True),
         (np.zeros(5, np.float32), True),
     ):
-        assert deformed.set_shape_key_values(values) == changes
-        assert not deformed.set_shape_key_values(values)
-        deformed.deform(linear, palette)
+        assert keys.give(values) == changes
+        assert not keys.give(values)
+        dispatches.clear()
+        found = deform_in(deformed, linear, pose)
+        np.testing.assert_array_equal(deform_in(deformed, linear, pose), found)
+        assert len(dispatches) == bool(values.any())
         shape = human.rest + np.einsum("k,kni->ni", values, offsets)
         expected, _ = deform(linear, shape.astype(np.float64), None, pose)
-        error = np.abs(deformed.read_positions() - expected).max() / human.size
+        error = np.abs(found - expected).max() / human.size
         assert error <= TOLERANCE, f"{values}: {error:.2e}"
     with pytest.raises(ValueError, match="3 shape key values for 5 keys"):
-        deformed.set_shape_key_values(np.zeros(3))
+        keys.give(np.zeros(3))
 
 
 def _chain(bone_count: int) -> Skeleton:
@@ -152,7 +160,7 @@ def _chain(bone_count: int) -> Skeleton:
 def test_any_number_of_bones_and_influences(
     method: Method, scale: float, make_pose: Callable[..., Pose]
 ) -> None:
-    """1,500 bones do not fit a uniform buffer in any layout; 20 influences take five texels."""
+    """20 influences take five texels."""
     rng = np.random.default_rng(11)
     skeleton = _chain(1500)
     count = 3000
@@ -167,13 +175,11 @@ def test_any_number_of_bones_and_influences(
     # Small turns, since a thousand of them add up along the chain.
     pose = make_pose(skeleton, 4, 0.05, scale / 10)
     assert pose.any_scaled == (scale > 0.0)
-    deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets))
-    palette = PosePalette(skeleton)
-    palette.update(pose)
-    deformed.deform(deformation, palette)
+    deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets), skeleton)
+    found = deform_in(deformed, deformation, pose)
     expected = _expected(deformation, rest, pose, np.eye(4))
     size = max(1.0, float(np.ptp(expected, axis=0).max()))
-    error = np.abs(deformed.read_positions() - expected).max() / size
+    error = np.abs(found - expected).max() / size
     assert error <= TOLERANCE, f"{error:.2e}"
 
 
@@ -184,11 +190,12 @@ def test_vertices_without_bones_stay(method: Method, make_pose: Callable[..., Po
     influences = Influences.from_triples(
         np.array([1, 3]), np.array([0, 1]), np.array([1.0, 0.5]), 5
     )
-    deformed = DeformedMesh(GpuMesh(rest, influences, sets=joint_sets(influences, skeleton)))
-    palette = PosePalette(skeleton)
-    palette.update(make_pose(skeleton, 0, 1.0))
-    deformed.deform(_deformation(method, rest, influences, skeleton), palette, UNEQUAL_SPACES)
-    result = deformed.read_positions()
+    mesh = GpuMesh(rest, influences, sets=joint_sets(influences, skeleton))
+    deformation, pose = (
+        _deformation(method, rest, influences, skeleton),
+        make_pose(skeleton, 0, 1.0),
+    )
+    result = deform_in(DeformedMesh(mesh, skeleton), deformation, pose, UNEQUAL_SPACES)
     np.testing.assert_array_equal(result[[0, 2, 4]], rest[[0, 2, 4]])
     assert (np.abs(result[[1, 3]] - rest[[1, 3]]).max(axis=1) > 0.01).all()
 
@@ -203,12 +210,11 @@ def test_meshes_of_no_and_of_one_vertex(
     influences = Influences.from_triples(
         np.zeros(count, int), np.zeros(count, int), np.ones(count), count
     )
-    deformed = DeformedMesh(GpuMesh(rest, influences, sets=joint_sets(influences, skeleton)))
-    palette = PosePalette(skeleton)
-    palette.update(make_pose(skeleton, 0, 1.0))
-    deformed.deform(_deformation(method, rest, influences, skeleton), palette)
-    assert deformed.read_positions().shape == (count, 3)
-    assert deformed.read_normals().shape == (0, 3)
+    mesh = GpuMesh(rest, influences, sets=joint_sets(influences, skeleton))
+    deformed = DeformedMesh(mesh, skeleton)
+    deformation = _deformation(method, rest, influences, skeleton)
+    assert deform_in(deformed, deformation, make_pose(skeleton, 0, 1.0)).shape == (count, 3)
+    assert deformed.read_normals().shape == (1, 0, 3)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -220,15 +226,12 @@ def test_bones_scaled_to_nothing_give_finite_positions(
     matrices = pose.matrices.copy()
     matrices[5:9, :3, :3] = 0.0
     matrices[9, :3, 0] = 0.0
-    palette = PosePalette(human.skeleton)
-    palette.update(Pose.from_matrices(matrices, human.skeleton))
-    deformed = DeformedMesh(
-        GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
-    )
+    mesh = GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
+    deformed = DeformedMesh(mesh, human.skeleton)
     deformation = _deformation(method, human.rest, human.influences, human.skeleton)
-    deformed.deform(deformation, palette)
-    assert np.isfinite(deformed.read_positions()).all()
-    normals = deformed.read_normals()
+    pose = Pose.from_matrices(matrices, human.skeleton)
+    assert np.isfinite(deform_in(deformed, deformation, pose)).all()
+    (normals,) = deformed.read_normals()
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1.0, atol=2e-3)
 
 
@@ -236,37 +239,30 @@ def test_an_object_scaled_to_nothing_is_refused(
     humans: dict[str, Any], make_pose: Callable[..., Pose]
 ) -> None:
     human = humans["cmu_mb"]
-    palette = PosePalette(human.skeleton)
-    palette.update(make_pose(human.skeleton, 0, 0.5))
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences))
-    linear = Deformation("LINEAR", human.influences)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
+    linear, pose = Deformation("LINEAR", human.influences), make_pose(human.skeleton, 0, 0.5)
     with pytest.raises(ValueError, match="scaled to nothing"):
-        deformed.deform(linear, palette, np.diag([0.0, 1.0, 1.0, 1.0]))
+        deform_in(deformed, linear, pose, np.diag([0.0, 1.0, 1.0, 1.0]))
 
 
-def test_two_objects_of_one_armature_share_its_palette(
+def test_two_meshes_share_the_poses_of_one_armature(
     humans: dict[str, Any], make_pose: Callable[..., Pose]
 ) -> None:
     """Each with a method of its own, over several frames."""
     human = humans["game_engine"]
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
-    palette = PosePalette(human.skeleton)
-    first, second = DeformedMesh(mesh), DeformedMesh(mesh)
+    both = [DeformedMesh(mesh, human.skeleton) for _ in range(2)]
     deformations = (
         Deformation("LINEAR", human.influences),
         Deformation("SPHERICAL_JOINT", human.influences, sets=human.sets),
     )
+    layouts = [wanted_layout(deformation) for deformation in deformations]
+    poses = GivenPoses([(human.skeleton, 1)], layouts[0] | layouts[1])
     for frame in range(3):
         pose = make_pose(human.skeleton, frame, 0.6, 0.2 if frame == 1 else 0.0)
-        palette.update(pose)
-        for deformed, deformation in zip((first, second), deformations, strict=True):
-            deformed.deform(deformation, palette)
-        for deformed, deformation in zip((first, second), deformations, strict=True):
+        poses.upload(pose.matrices)
+        for deformed, deformation in zip(both, deformations, strict=True):
+            deformed.deform(deformation, poses, poses.groups[0])
+        for deformed, deformation in zip(both, deformations, strict=True):
             expected, _ = deform(deformation, human.rest.astype(np.float64), None, pose)
-            assert np.abs(deformed.read_positions() - expected).max() / human.size <= TOLERANCE
-
-
-def test_a_pose_of_another_skeleton_is_refused(make_pose: Callable[..., Pose]) -> None:
-    palette = PosePalette(_chain(3))
-    with pytest.raises(ValueError, match="a pose of 2 rows for 3"):
-        palette.update(make_pose(_chain(2), 0, 0.1))
+            assert np.abs(deformed.read_positions()[0] - expected).max() / human.size <= TOLERANCE

@@ -17,9 +17,10 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
+from dq_compensation.viewport.instance_poses import GivenPoses
+from dq_compensation.viewport.kernels import wanted_layout
 
 WARM_UP, FRAMES = 200, 1000
 # The allocators of Python and the driver round up now and then; one object of 100 bytes for each
@@ -35,7 +36,6 @@ def _resident_bytes() -> int:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's own count")
 @pytest.mark.parametrize("bone_count", [80, 1500])
 def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[..., Pose]) -> None:
-    """With its pose in a uniform buffer, and with a pose of 1,500 bones in a texture."""
     rest = np.tile(np.eye(4), (bone_count, 1, 1))
     rest[:, 1, 3] = np.linspace(0.0, 1.0, bone_count)
     names = tuple(map(str, range(bone_count)))
@@ -51,20 +51,24 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
     )
     offsets = rng.random((2, count, 3)).astype(np.float32)
     positions, sets = rng.random((count, 3)), joint_sets(influences, skeleton)
-    deformed = DeformedMesh(GpuMesh(positions, influences, sets=sets, shape_offsets=offsets))
+    mesh = GpuMesh(positions, influences, sets=sets, shape_offsets=offsets)
+    deformed = DeformedMesh(mesh, skeleton)
+    keys = deformed.keys
+    assert keys is not None
     compensation = PublishedCompensation.of(positions, influences, skeleton)
     deformations = (
         Deformation("COMPENSATED", influences, compensation),
         Deformation("SPHERICAL_JOINT", influences, sets=sets),
     )
-    palette = PosePalette(skeleton)
+    layouts = [wanted_layout(deformation) for deformation in deformations]
+    given = GivenPoses([(skeleton, 1)], layouts[0] | layouts[1])
     poses = [make_pose(skeleton, 0, 0.05), make_pose(skeleton, 1, 0.05)]
 
     def frame(number: int) -> None:
-        palette.update(poses[number % 2])
-        deformed.set_shape_key_values(np.array([number % 7, 0.5]))
-        deformation = deformations[number // 2 % 2]
-        deformed.deform(replace(deformation, factor=0.5 + 0.5 * (number % 3)), palette)
+        given.upload(poses[number % 2].matrices)
+        keys.give(np.array([number % 7, 0.5]))
+        deformation = replace(deformations[number // 2 % 2], factor=0.5 + 0.5 * (number % 3))
+        deformed.deform(deformation, given, given.groups[0])
 
     for number in range(WARM_UP):
         frame(number)

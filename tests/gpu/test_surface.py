@@ -19,9 +19,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.topology import topology
 from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.surface import (
     StudioLight,
     SurfaceMaterial,
@@ -29,8 +28,10 @@ from dq_compensation.viewport.surface import (
     draw_solid,
     draw_wire,
     drawing_state,
+    placements_texture,
 )
 from human_model import load_human_arrays
+from tests.gpu.one_instance import deform_in
 
 SIZE = 96
 LAMP = StudioLight(direction=(0.0, 0.0, 1.0), diffuse=(1.0, 1.0, 1.0))
@@ -59,6 +60,7 @@ class Canvas:
     ) -> NDArray[np.float32]:
         """Shape (SIZE, SIZE, 4), rows from the bottom up, linear; alpha 0 where nothing is."""
         matrix = np.eye(4) if object_matrix is None else object_matrix
+        placements = placements_texture([matrix])
         view = ViewUniforms()
         view.update(self.view_matrix, self.projection, lights, ambient, highlights=highlights)
         offscreen: Any = gpu.types.GPUOffScreen(SIZE, SIZE, format="RGBA32F")
@@ -67,9 +69,9 @@ class Canvas:
             frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
             with drawing_state():
                 if wire:
-                    draw_wire(deformed, view, matrix, (0.25, 0.5, 0.75, 1.0))
+                    draw_wire(deformed, view, placements, (0.25, 0.5, 0.75, 1.0))
                 else:
-                    draw_solid(deformed, view, matrix, materials)
+                    draw_solid(deformed, view, placements, materials)
             pixels = frame.read_color(0, 0, SIZE, SIZE, 4, 0, "FLOAT")
         offscreen.free()
         pixels.dimensions = SIZE * SIZE * 4
@@ -115,13 +117,12 @@ def test_the_silhouette_is_that_of_the_deformed_human(
     humans: dict[str, Any], make_pose: Callable[..., Pose], projection: NDArray[np.float64]
 ) -> None:
     human = humans["cmu_mb"]
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = PosePalette(human.skeleton)
-    palette.update(make_pose(human.skeleton, 2, 0.5))
-    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
+    mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
+    deformed, pose = DeformedMesh(mesh, human.skeleton), make_pose(human.skeleton, 2, 0.5)
+    found = deform_in(deformed, Deformation("DUAL_QUATERNION", human.influences), pose)
     picture = Canvas(FRONT, projection).draw(deformed)
     drawn = picture[:, :, 3] > 0.0
-    points = np.column_stack((deformed.read_positions(), np.ones(len(human.rest))))
+    points = np.column_stack((found, np.ones(len(human.rest))))
     clip = points.astype(np.float64) @ (projection @ FRONT).T
     pixels = (clip[:, :2] / clip[:, 3:] + 1.0) * 0.5 * SIZE
     expected = _inside_triangles(pixels, human.topology.triangles)
@@ -142,11 +143,9 @@ def _static(mesh: bpy.types.Mesh) -> DeformedMesh:
     bpy.data.meshes.remove(mesh)
     count = len(rest)
     influences = Influences(np.zeros((count, 1), np.int32), np.zeros((count, 1), np.float32))
-    deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface))
     skeleton = Skeleton(("bone",), np.array([-1], np.int32), np.eye(4)[None], np.ones((1, 3)))
-    palette = PosePalette(skeleton)
-    palette.update(Pose.rest(skeleton))
-    deformed.deform(Deformation("LINEAR", influences), palette)
+    deformed = DeformedMesh(GpuMesh(rest, influences, topology=surface), skeleton)
+    deform_in(deformed, Deformation("LINEAR", influences), Pose.rest(skeleton))
     return deformed
 
 
@@ -244,8 +243,8 @@ def test_wire_lies_in_front_of_its_own_surface(two_squares: DeformedMesh) -> Non
         frame = gpu.state.active_framebuffer_get()
         frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
         with drawing_state():
-            draw_solid(two_squares, view, np.eye(4), [WHITE])
-            draw_wire(two_squares, view, np.eye(4), (0.0, 0.0, 5.0, 1.0))
+            draw_solid(two_squares, view, placements_texture([np.eye(4)]), [WHITE])
+            draw_wire(two_squares, view, placements_texture([np.eye(4)]), (0.0, 0.0, 5.0, 1.0))
         pixels = frame.read_color(0, 0, SIZE, SIZE, 4, 0, "FLOAT")
     offscreen.free()
     pixels.dimensions = SIZE * SIZE * 4
@@ -289,10 +288,9 @@ def test_it_looks_like_solid_shading(
 ) -> None:
     """Against Blender's own engine for Solid mode: within 2 of 255 on almost every pixel."""
     human = humans["cmu_mb"]
-    deformed = DeformedMesh(GpuMesh(human.rest, human.influences, topology=human.topology))
-    palette = PosePalette(human.skeleton)
-    palette.update(make_pose(human.skeleton, 2, 0.5))
-    deformed.deform(Deformation("DUAL_QUATERNION", human.influences), palette)
+    on_gpu = GpuMesh(human.rest, human.influences, topology=human.topology)
+    deformed, pose = DeformedMesh(on_gpu, human.skeleton), make_pose(human.skeleton, 2, 0.5)
+    posed = deform_in(deformed, Deformation("DUAL_QUATERNION", human.influences), pose)
     preferences = bpy.context.preferences.system
     lamps = [
         StudioLight(
@@ -312,7 +310,7 @@ def test_it_looks_like_solid_shading(
     scene = bpy.context.scene
     mesh = bpy.data.meshes.new("Posed")
     faces = load_human_arrays("cmu_mb").faces
-    mesh.from_pydata(deformed.read_positions().tolist(), [], faces.tolist())
+    mesh.from_pydata(posed.tolist(), [], faces.tolist())
     mesh.polygons.foreach_set("use_smooth", np.ones(len(mesh.polygons), np.bool_))
     scene.collection.objects.link(bpy.data.objects.new("Posed", mesh))
     camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))

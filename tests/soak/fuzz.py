@@ -17,8 +17,9 @@ from dq_compensation.scene.own_objects import is_hidden
 from dq_compensation.scene.setup import find_rig
 from dq_compensation.session.crowd_figures import figures_of_crowd
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.playing import playing_of, pose_at, scene_time
+from dq_compensation.viewport.playing import playing_of, scene_time
 from tests.blender.enabled_scenes import check, select
+from tests.played_poses import pose_at
 from tests.soak.damage import DAMAGES, build
 from tests.soak.invariants import Seen, faults
 from tests.soak.soak import errors_of_the_addon

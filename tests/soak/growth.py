@@ -24,9 +24,10 @@ from dq_compensation.scene.object_settings import settings_of
 from dq_compensation.scene.setup import rig_of
 from dq_compensation.session.crowd_figures import figures_of_crowd
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.playing import playing_of, pose_at, scene_time
+from dq_compensation.viewport.playing import playing_of, scene_time
 from tests.blender.crowd_scenes import LENGTH, add_crowd, playing_limb
 from tests.blender.enabled_scenes import check
+from tests.played_poses import pose_at
 from tests.soak.invariants import handlers
 
 # Allocators keep pages; one array of 100 bytes for each of 10,000 frames would be beyond these.

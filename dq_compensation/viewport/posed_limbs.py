@@ -12,14 +12,14 @@ from ..core.compensation import Compensation, PublishedCompensation
 from ..core.limb_joints import LimbJoints
 from ..core.measured_joints import MeasuredJoints
 from ..core.skeleton import Skeleton
-from . import instance_shaders
+from . import shaders
 from .gpu_objects import set_ints
 from .instance_poses import PosedGroup
-from .kernels import JOINTS_LAYOUT
+from .kernels import JOINT_STRIDE
 from .textures import dispatch, empty_texture, texture_from_array
 
 
-class InstancedLimbs:
+class PosedLimbs:
     """The joints, for MEASURED, or the limbs, for the published curves, of I instances.
 
     Args:
@@ -45,7 +45,7 @@ class InstancedLimbs:
         if isinstance(compensation, MeasuredJoints):
             limbs = compensation.limbs
             self.joint_count = len(limbs.heads)
-            size = count * self.joint_count * JOINTS_LAYOUT.stride
+            size = count * self.joint_count * JOINT_STRIDE
             self._at_rest = texture_from_array(_joint_rows(limbs), 4)
         else:
             assert isinstance(compensation, PublishedCompensation)
@@ -59,8 +59,8 @@ class InstancedLimbs:
 
     @property
     def textures(self) -> dict[str, GPUTexture]:
-        """The textures that skinning reads, by the names of its samplers."""
-        return {"limbs" if self.joint_count is None else "joints_texture": self.posed}
+        """What skinning reads, by the names of its samplers."""
+        return {"limbs" if self.joint_count is None else "joints": self.posed}
 
     @property
     def constants(self) -> dict[str, int]:
@@ -72,11 +72,11 @@ class InstancedLimbs:
         poses, listed, shader = posed.poses, posed.listed, None
         untyped: Any
         if self.joint_count is None:
-            shader = untyped = instance_shaders.pose_limbs_shader(poses.layout, listed)
+            shader = untyped = shaders.pose_limbs_shader(poses.layout, listed)
             at_rest, image, count = "limb_directions", "limbs", self._row_count
         else:
             scaled = poses.scaled
-            shader = untyped = instance_shaders.pose_joints_shader(poses.layout, scaled, listed)
+            shader = untyped = shaders.pose_joints_shader(poses.layout, scaled, listed)
             at_rest, image, count = "rest_joints", "joints", self.joint_count
         shader.bind()
         posed.bind(shader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import bpy
 import numpy as np
@@ -13,8 +14,10 @@ from dq_compensation import api
 from dq_compensation.core.deform import METHODS, Deformation, Method
 from dq_compensation.errors import BindingError, PoseError
 from dq_compensation.scene.bind import bind
-from dq_compensation.scene.binding import Binding
-from dq_compensation.viewport.characters import Characters
+from dq_compensation.session.status import status_of
+from dq_compensation.viewport import arrangement
+from dq_compensation.viewport.batches import Batches
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from human_model import build_from
 from human_poses import apply_pose, random_pose
 from tests.counted_work import instructions_of
@@ -38,6 +41,19 @@ def posed_human(addon: None) -> Scene:
 def _depsgraph() -> bpy.types.Depsgraph:
     bpy.context.view_layer.update()
     return bpy.context.evaluated_depsgraph_get()
+
+
+class Shown:
+    """One object as viewports keep it."""
+
+    def __init__(self, obj: bpy.types.Object) -> None:
+        self.batches, self.obj = Batches(), obj
+        status_of(obj).binding = bind(obj, _depsgraph())
+        self.update()
+
+    def update(self) -> NDArray[np.float32]:
+        (self.batch,) = self.batches.update([self.obj], _depsgraph())
+        return self.batch.deformed.read_positions()[0].copy()
 
 
 def _size(positions: NDArray[np.floating]) -> float:
@@ -140,11 +156,7 @@ def test_another_blend_group_or_none_is_followed(posed_human: Scene) -> None:
     settings = body.dq_compensation  # type: ignore[attr-defined]
     _blend_at_random(body)
     body.vertex_groups.new(name="Linear")
-    characters, binding = Characters(), bind(body, _depsgraph())
-
-    def shown() -> NDArray[np.float32]:
-        return characters.update(body, binding, _depsgraph()).deformed.read_positions().copy()
-
+    shown = Shown(body).update
     whole = shown()
     for group in ("Blend", "Linear", "no such group", ""):
         settings.blend_group = group
@@ -155,7 +167,8 @@ def test_another_blend_group_or_none_is_followed(posed_human: Scene) -> None:
     expected = api.evaluate(body)
     assert np.abs(shown() - expected).max() <= TOLERANCE * _size(expected)
     settings.method, settings.blend_group = "COMPENSATED", ""
-    np.testing.assert_array_equal(shown(), whole)
+    # The poses keep the matrices that blending has asked for: joints are posed by them.
+    assert np.abs(shown() - whole).max() <= 1e-6
 
 
 def test_shape_keys_reach_the_gpu_beyond_their_range(posed_human: Scene) -> None:
@@ -189,47 +202,39 @@ def test_modifiers_before_the_armature_modifier_are_followed(posed_human: Scene)
 
 def test_works_only_when_something_has_changed(posed_human: Scene) -> None:
     body, rig = posed_human
-    characters, binding = Characters(), bind(body, _depsgraph())
-    character = characters.update(body, binding, _depsgraph())
-    first = character.deformed.read_positions().copy()
-    deformations = _count_deformations(character.deformed)
-    characters.update(body, binding, _depsgraph())
-    assert deformations == []
+    shown = Shown(body)
+    first, batch = shown.update(), shown.batch
+    assert batch.revision == 1
     rig.pose.bones["head"].rotation_mode = "XYZ"
     rig.pose.bones["head"].rotation_euler.x += 0.5
-    characters.update(body, binding, _depsgraph())
-    assert len(deformations) == 1
-    assert np.abs(character.deformed.read_positions() - first).max() > 0.01
+    assert np.abs(shown.update() - first).max() > 0.01
+    assert batch.revision == 2
     body.dq_compensation.factor = 0.5  # type: ignore[attr-defined]
-    characters.update(body, binding, _depsgraph())
-    assert len(deformations) == 2
-
-
-def _count_deformations(deformed: object) -> list[str]:
-    calls: list[str] = []
-    deform = deformed.deform  # type: ignore[attr-defined]
-
-    def counted(deformation: Deformation, *args: object) -> None:
-        calls.append(deformation.method)
-        deform(deformation, *args)
-
-    deformed.deform = counted  # type: ignore[attr-defined]
-    return calls
+    shown.update()
+    assert batch.revision == 3
+    # Against its armature: joints of its own, and the same textures for them.
+    deformed = batch.deformed
+    body.location.x += 0.2
+    expected = api.evaluate(body)
+    assert np.abs(shown.update() - expected).max() <= TOLERANCE * _size(expected)
+    assert shown.batch is batch
+    assert batch.deformed is deformed
 
 
 def test_a_pose_that_is_no_number_leaves_the_last_good_picture(posed_human: Scene) -> None:
     body, rig = posed_human
-    characters, binding = Characters(), bind(body, _depsgraph())
-    good = characters.update(body, binding, _depsgraph()).deformed.read_positions().copy()
+    shown, status = Shown(body), status_of(body)
+    good = shown.update()
+    assert status.pose_problem is None
     rig.pose.bones["head"].location.x = float("nan")
+    assert np.array_equal(shown.update(), good)
+    assert status.pose_problem is not None
+    assert "keeps its last good pose" in status.pose_problem
     with pytest.raises(PoseError, match="head"):
-        characters.update(body, binding, _depsgraph())
-    last = characters.last(binding)
-    assert last is not None
-    assert np.array_equal(last.deformed.read_positions(), good)
+        api.evaluate(body, evaluator="GPU")
     rig.pose.bones["head"].location.x = 0.0
-    again = characters.update(body, binding, _depsgraph()).deformed.read_positions()
-    assert np.abs(again - good).max() < 1e-6
+    assert np.abs(shown.update() - good).max() < 1e-6
+    assert status.pose_problem is None
 
 
 def test_two_objects_share_a_mesh_and_an_armature(posed_human: Scene) -> None:
@@ -238,11 +243,12 @@ def test_two_objects_share_a_mesh_and_an_armature(posed_human: Scene) -> None:
     twin.location.x = 2.0
     bpy.context.scene.collection.objects.link(twin)
     twin.dq_compensation.method = "LINEAR"  # type: ignore[attr-defined]
-    characters = Characters()
     for obj in (body, twin):
-        binding = bind(obj, _depsgraph())
-        found = characters.update(obj, binding, _depsgraph()).deformed.read_positions()
-        assert np.abs(found - api.evaluate(obj)).max() <= TOLERANCE * 2.0
+        status_of(obj).binding = bind(obj, _depsgraph())
+    found = Batches().update([body, twin], _depsgraph())
+    for obj, batch in zip((body, twin), found, strict=True):
+        positions = batch.deformed.read_positions()[0]
+        assert np.abs(positions - api.evaluate(obj)).max() <= TOLERANCE * 2.0
 
 
 def test_a_drawing_reads_the_pose_of_an_armature_once(
@@ -251,36 +257,28 @@ def test_a_drawing_reads_the_pose_of_an_armature_once(
     body, rig = posed_human
     other = body.copy()
     bpy.context.scene.collection.objects.link(other)
-    reads: list[bpy.types.Object] = []
-    read = Binding.pose_matrices
+    other.dq_compensation.method = "LINEAR"  # type: ignore[attr-defined]
+    reads: list[object] = []
+    read = arrangement.matrices_of_poses
 
-    def counted(binding: Binding, armature: bpy.types.Object) -> NDArray[np.float64]:
-        reads.append(armature)
-        return read(binding, armature)
+    def counted(*of: Any) -> NDArray[np.float32]:
+        reads.append(of)
+        return read(*of)
 
-    monkeypatch.setattr(Binding, "pose_matrices", counted)
-    characters = Characters()
+    monkeypatch.setattr(arrangement, "matrices_of_poses", counted)
+    batches = Batches()
+    for obj in (body, other):
+        status_of(obj).binding = bind(obj, _depsgraph())
     for seed in (1, 2):
         apply_pose(rig, random_pose(np.random.default_rng(seed), "default"))
         depsgraph = _depsgraph()
         reads.clear()
-        with characters.drawing():
-            for obj in (body, other):
-                character = characters.update(obj, bind(obj, depsgraph), depsgraph)
+        found = batches.update([body, other], depsgraph)
         assert len(reads) == 1
-        expected = api.evaluate(other, evaluator="NUMPY")
-        found = character.deformed.read_positions()
-        assert np.abs(found - expected).max() < TOLERANCE * _size(expected)
-
-
-def test_objects_that_are_gone_are_freed(posed_human: Scene) -> None:
-    body, _ = posed_human
-    characters, binding = Characters(), bind(body, _depsgraph())
-    characters.update(body, binding, _depsgraph())
-    characters.keep_only({binding.object_uid})
-    assert characters.last(binding) is not None
-    characters.keep_only(set())
-    assert characters.last(binding) is None
+        for obj, batch in zip((body, other), found, strict=True):
+            expected = api.evaluate(obj)
+            positions = batch.deformed.read_positions()[0]
+            assert np.abs(positions - expected).max() < TOLERANCE * _size(expected)
 
 
 @pytest.fixture
@@ -377,17 +375,58 @@ def test_what_has_no_size_is_refused_by_name(make_strip: Callable[..., Scene]) -
 
 def test_a_bone_deleted_after_binding_is_noticed(make_strip: Callable[..., Scene]) -> None:
     body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
-    characters, binding = Characters(), bind(body, _depsgraph())
-    characters.update(body, binding, _depsgraph())
+    shown = Shown(body)
+    before = shown.update()
     bpy.context.view_layer.objects.active = rig
     bpy.ops.object.mode_set(mode="EDIT")
     rig.data.edit_bones.remove(rig.data.edit_bones["Локоть"])  # type: ignore[union-attr]
     bpy.ops.object.mode_set(mode="OBJECT")
-    with pytest.raises(BindingError, match="Press Refresh"):
-        characters.update(body, binding, _depsgraph())
-    rebound: Binding = bind(body, _depsgraph())
-    characters.update(body, rebound, _depsgraph())
+    # Its last picture stays until it is bound again.
+    np.testing.assert_array_equal(shown.update(), before)
+    assert status_of(body).failure is None
+    status_of(body).binding = rebound = bind(body, _depsgraph())
     assert rebound.skeleton.names == ("Плечо",)
+    assert np.abs(shown.update() - api.evaluate(body)).max() <= TOLERANCE
+
+
+def test_a_key_added_after_binding_leaves_the_last_picture(
+    make_strip: Callable[..., Scene],
+) -> None:
+    body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
+    body.shape_key_add(name="Basis")
+    shown = Shown(body)
+    before = shown.update()
+    body.shape_key_add(name="More")
+    rig.pose.bones["Локоть"].rotation_euler.x = 0.4
+    np.testing.assert_array_equal(shown.update(), before)
+    status_of(body).binding = bind(body, _depsgraph())
+    assert np.abs(shown.update() - api.evaluate(body)).max() <= TOLERANCE
+
+
+def test_an_object_that_fails_is_left_alone_and_the_others_are_drawn(
+    make_strip: Callable[..., Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, _ = make_strip(SQUARE, [(0, 1, 2, 3)])
+    other = body.copy()
+    other.dq_compensation.method = "LINEAR"  # type: ignore[attr-defined]
+    bpy.context.scene.collection.objects.link(other)
+    objects = [body, other]
+    for obj in objects:
+        status_of(obj).binding = bind(obj, _depsgraph())
+    deform = DeformedMesh.deform
+
+    def broken(deformed: DeformedMesh, deformation: Deformation, *of: Any) -> None:
+        if deformation.method != "LINEAR":
+            raise RuntimeError("no room")
+        deform(deformed, deformation, *of)
+
+    monkeypatch.setattr(DeformedMesh, "deform", broken)
+    (drawn,) = Batches().update(objects, _depsgraph())
+    assert drawn.members[0].original == other
+    failure = status_of(body).failure
+    assert failure is not None
+    assert "no room" in failure
+    assert status_of(other).failure is None
 
 
 def test_an_armature_in_edit_mode_shows_its_mesh_at_rest(
@@ -413,16 +452,15 @@ def test_a_frame_of_twice_the_bones_takes_the_same_python(
     work = []
     for more in (0, len(rig.data.bones)):
         _add_bones(rig, more)
-        characters, binding = Characters(), bind(body, _depsgraph())
-        character = characters.update(body, binding, _depsgraph())
+        shown = Shown(body)
 
-        def follow(of: Characters = characters, bound: Binding = binding) -> None:
+        def follow(batches: Batches = shown.batches) -> None:
             rig.pose.bones["spine03"].rotation_euler.x += 0.1
-            of.update(body, bound, _depsgraph())
+            batches.update([body], _depsgraph())
 
-        before = character.revision
+        before = shown.batch.revision
         work.append(instructions_of(follow))
-        assert character.revision == before + 2
+        assert shown.batch.revision == before + 2
     assert 0 < work[1] < work[0] + 100
 
 

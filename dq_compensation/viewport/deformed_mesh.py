@@ -1,17 +1,16 @@
 """Skins many instances of one mesh: one dispatch, whatever their number.
 
 mesh = GpuMesh(...)                                        # once, shared by all instances
-playback = Playback([Instances.of(playings)], layout)      # or GivenPoses
-crowd = InstancedMesh(mesh, skeleton, len(playings))
+poses = GivenPoses([(skeleton, count)], layout)            # or Playback
+deformed = DeformedMesh(mesh, skeleton, count)
 ...
-playback.play(frame)                                       # each frame
-crowd.deform(deformation, playback, playback.groups[0])
+poses.upload(matrices)                                     # each frame
+deformed.deform(deformation, poses, poses.groups[0])
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import gpu
 import numpy as np
@@ -21,24 +20,16 @@ from numpy.typing import NDArray
 from ..core.compensation import Compensation
 from ..core.deform import Deformation, Method
 from ..core.skeleton import Skeleton
-from . import instance_shaders
+from . import shaders
 from .gpu_mesh import GpuMesh
 from .gpu_objects import set_ints
 from .influence_packing import MAX_TEXELS
 from .instance_lists import ListPart
 from .instance_poses import InstancePoses, PosedGroup
-from .instanced_keys import InstancedKeys
-from .instanced_limbs import InstancedLimbs
-from .kernels import (
-    JOINTS_LAYOUT,
-    KERNELS,
-    SWING_SAMPLERS,
-    PosePaletteLayout,
-    kernel_of,
-    pose_palette_layout,
-    swings_of,
-)
-from .shader_building import OBJECT_SPACE_TEXELS, TEXTURE_WIDTH
+from .kernels import JOINT_STRIDE, KERNELS, SWING_SAMPLERS, kernel_of, swings_of
+from .posed_limbs import PosedLimbs
+from .shader_building import TEXTURE_WIDTH
+from .shape_keys import ShapeKeys
 from .take_tables import MAX_INSTANCES, InstanceGroup
 from .textures import (
     array_from_texture,
@@ -50,31 +41,25 @@ from .textures import (
 )
 from .vertex_textures import VertexTextures
 
+# For each instance: two matrices, and its factor.
+_SPACE_TEXELS = 7
 # What every driver allows for a texture.
 _MAX_TEXTURE_ROWS = 16_384
 
 
 def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
-    """The number of instances of a mesh that the textures hold.
+    """How many instances of a mesh the textures hold.
 
     Args:
         group_count: of its normal groups.
         bone_count: of its skeleton; joints of the mesh at most double those of the hierarchy.
     """
     rows = max(row_count(vertex_count), row_count(group_count))
-    joints = max(2 * bone_count * JOINTS_LAYOUT.stride, 1)
+    joints = max(2 * bone_count * JOINT_STRIDE, 1)
     return min(_MAX_TEXTURE_ROWS // rows, MAX_TEXELS // joints, MAX_INSTANCES)
 
 
-def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
-    """The layout of the pose palette that a deformation reads where no bone is scaled."""
-    blended = deformation.blend is not None
-    layout = replace(pose_palette_layout(kernel_of(deformation), scaled=blended), limb=False)
-    # Points are moved by dual quaternions, where there are no matrices, to pose joints.
-    return replace(layout, rotation=True)
-
-
-class InstancedMesh:
+class DeformedMesh:
     """The deformed vertices and normals of all instances of a mesh, on the GPU, in object space.
 
     Nothing is allocated per frame.
@@ -87,13 +72,13 @@ class InstancedMesh:
     Attributes:
         positions: RGBA32F texture; each instance begins `mesh_rows` rows after the one before.
         normals: RGBA16F texture, likewise with `group_rows`; None until they are computed.
-        keys: the shape keys' values of all instances; None for a mesh without.
+        keys: the shape keys of all instances; None for a mesh without.
 
     Raises:
         ValueError: there are more instances than a texture holds.
     """
 
-    def __init__(self, mesh: GpuMesh, skeleton: Skeleton, count: int) -> None:
+    def __init__(self, mesh: GpuMesh, skeleton: Skeleton, count: int = 1) -> None:
         most = most_instances(mesh.vertex_count, mesh.group_count, skeleton.bone_count)
         if count > most:
             raise ValueError(f"{count} instances of a mesh where {most} fit")
@@ -102,13 +87,13 @@ class InstancedMesh:
         self.group_rows = row_count(mesh.group_count)
         self.positions = empty_texture(count * self.mesh_rows * TEXTURE_WIDTH, "RGBA32F")
         self.normals: GPUTexture | None = None
-        self.keys = InstancedKeys(mesh.key_count, count) if mesh.key_count else None
+        self.keys = ShapeKeys(mesh, count) if mesh.key_count else None
         # Of each method that is in use.
         self._of_vertices: dict[Method, VertexTextures] = {}
         self._spaces_of: tuple[bytes, bytes] | None = None
-        self._shared_space = False
+        self._space_stride = 0
         self._object_space: GPUTexture | None = None
-        self._limbs: InstancedLimbs | None = None
+        self._limbs: PosedLimbs | None = None
         self._centres: GPUTexture | None = None
 
     def deform(
@@ -171,10 +156,11 @@ class InstancedMesh:
 
     def gpu_bytes(self) -> dict[str, int]:
         """The current bytes on the GPU, by name, without those of the mesh."""
-        owners = [self, *self._of_vertices.values(), self.keys, self._limbs]
+        moving = None if self.keys is None else self.keys.moving
+        owners = [self, *self._of_vertices.values(), self.keys, moving, self._limbs]
         found: Counter[str] = Counter()
         for name, value in (each for owner in owners if owner for each in vars(owner).items()):
-            if isinstance(value, GPUTexture):
+            if isinstance(value, GPUTexture) and value is not self.mesh.rest:
                 found[name.lstrip("_")] += texture_bytes(value)
         return dict(found)
 
@@ -196,9 +182,9 @@ class InstancedMesh:
             inverse = np.full((4, 4), np.nan)
         if not np.isfinite(inverse).all():
             raise ValueError("The object or its armature is scaled to nothing")
-        self._shared_space = matrices.ndim == 2 and not factors.ndim
-        count = 1 if self._shared_space else self.count
-        rows = np.zeros((count, OBJECT_SPACE_TEXELS, 4), np.float32)
+        shared = matrices.ndim == 2 and not factors.ndim
+        self._space_stride = 0 if shared else _SPACE_TEXELS
+        rows = np.zeros((1 if shared else self.count, _SPACE_TEXELS, 4), np.float32)
         rows[:, 0:3], rows[:, 3:6] = matrices[..., :3, :], inverse[..., :3, :]
         rows[:, 6, 0] = factors
         self._object_space = texture_from_array(rows.reshape(-1, 4), 4)
@@ -217,23 +203,23 @@ class InstancedMesh:
         if "centres" in traits.samplers:
             self._find_centres(posed)
         swung = swings_of(deformation) is not None
-        options = {"shape_keys": self.keys is not None, "swings": swung}
+        moving = None if self.keys is None else self.keys.moving
+        options = {"shape_keys": moving is not None, "swings": swung}
         names = (*of_vertices.names, *(name for name, there in options.items() if there))
         scaled = poses.scaled or of_vertices.blend is not None
-        shader = instance_shaders.instanced_skinning_shader(
-            kernel,
-            poses.layout,
-            scaled,
-            names,
-            shared_space=self._shared_space,
-            listed=posed.listed,
-        )
+        shader = shaders.skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
         shader.bind()
         posed.bind(shader)
-        shader.uniform_sampler("rest", mesh.rest)
-        shader.uniform_sampler("influences", mesh.influences)
-        textures = {"object_space": self._object_space}
-        constants = {"mesh_rows": self.mesh_rows}
+        textures = {
+            "rest": mesh.rest if self.keys is None else self.keys.rest,
+            "influences": mesh.influences,
+            "object_space": self._object_space,
+        }
+        constants = {
+            "mesh_rows": self.mesh_rows,
+            "rest_rows": 0 if self.keys is None else self.keys.rest_rows,
+            "space_stride": self._space_stride,
+        }
         if "amounts" in traits.samplers:
             textures["amounts"] = of_vertices.amounts
         if limbs is not None:
@@ -242,10 +228,9 @@ class InstancedMesh:
         elif kernel == "SPHERICAL_JOINT":
             textures |= {"joint_of_vertex": mesh.joint_of_vertex, "centres": self._centres}
             constants["set_count"] = mesh.set_count
-        if self.keys is not None:
-            textures |= {"key_starts": mesh.key_starts, "key_offsets": mesh.key_offsets}
-            textures["key_values"] = self.keys.values
-            constants["key_count"] = mesh.key_count
+        if moving is not None:
+            textures |= moving.textures
+            constants |= moving.constants
         textures |= {name: getattr(of_vertices, name) for name in of_vertices.names}
         if swung:
             textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
@@ -255,11 +240,11 @@ class InstancedMesh:
         shader.image("positions", self.positions)
         dispatch(shader, mesh.vertex_count, posed.count(self.count))
 
-    def _limbs_of(self, compensation: Compensation, group: InstanceGroup) -> InstancedLimbs:
+    def _limbs_of(self, compensation: Compensation, group: InstanceGroup) -> PosedLimbs:
         limbs = self._limbs
         if limbs is None or limbs.compensation is not compensation:
             rows = group.row_count
-            limbs = self._limbs = InstancedLimbs(compensation, self.skeleton, self.count, rows)
+            limbs = self._limbs = PosedLimbs(compensation, self.skeleton, self.count, rows)
         return limbs
 
     def _find_centres(self, posed: PosedGroup) -> None:
@@ -268,9 +253,7 @@ class InstancedMesh:
             self._centres = empty_texture(self.count * mesh.set_count, "RGBA32F")
         if not mesh.set_count:
             return
-        shader: GPUShader = instance_shaders.instanced_centres_shader(
-            posed.poses.layout, posed.listed
-        )
+        shader: GPUShader = shaders.joint_centres_shader(posed.poses.layout, posed.listed)
         shader.bind()
         posed.bind(shader)
         shader.uniform_sampler("joint_sets", mesh.joint_sets)
@@ -283,7 +266,7 @@ class InstancedMesh:
         mesh = self.mesh
         if self.normals is None:
             self.normals = empty_texture(self.count * self.group_rows * TEXTURE_WIDTH, "RGBA16F")
-        shader = instance_shaders.instanced_normals_shader(chosen is not None)
+        shader = shaders.normals_shader(chosen is not None)
         shader.bind()
         if chosen is not None:
             chosen.bind(shader)

@@ -11,21 +11,22 @@ import pytest
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
 from dq_compensation.viewport.instance_poses import Playback
-from dq_compensation.viewport.instanced_mesh import InstancedMesh, wanted_layout
-from dq_compensation.viewport.instanced_surface import draw_instances, placements_texture
+from dq_compensation.viewport.kernels import wanted_layout
 from dq_compensation.viewport.played_takes import Instances
-from dq_compensation.viewport.pose_palette import PosePalette
-from dq_compensation.viewport.skinning import DeformedMesh
 from dq_compensation.viewport.surface import (
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
     drawing_state,
+    placements_texture,
 )
-from tests.gpu.test_playback import expected_matrices, instances_of, make_take
+from tests.gpu.one_instance import deform_in
+from tests.gpu.test_playback import instances_of, make_take
 from tests.gpu.test_surface import FRONT, LAMP, _orthographic
+from tests.played_poses import pose_at
 
 SIZE = 128
 
@@ -57,7 +58,7 @@ def test_instances_look_like_single_objects(humans: dict[str, Any], slots: int) 
     instances, linear = instances_of(*takes)[:3], Deformation("LINEAR", human.influences)
     playback = Playback([Instances.of(instances)], wanted_layout(linear))
     playback.play(11.5)
-    crowd = InstancedMesh(mesh, human.skeleton, 3)
+    crowd = DeformedMesh(mesh, human.skeleton, 3)
     crowd.deform(linear, playback, playback.groups[0])
     matrices = np.tile(np.eye(4), (3, 1, 1))
     matrices[:, 0, 3] = (-0.7, 0.0, 0.7)
@@ -66,18 +67,15 @@ def test_instances_look_like_single_objects(humans: dict[str, Any], slots: int) 
     materials = [SurfaceMaterial((0.9, 0.2, 0.1, 1.0)), SurfaceMaterial((0.1, 0.8, 0.3, 1.0), 0.5)]
 
     def one_by_one(view: ViewUniforms, first: int) -> None:
-        palette = PosePalette(human.skeleton)
         for playing, matrix in list(zip(instances, matrices, strict=True))[first:]:
-            palette.update(Pose.from_matrices(expected_matrices(playing, 11.5), human.skeleton))
-            alone = DeformedMesh(mesh)
-            alone.deform(linear, palette)
-            draw_solid(alone, view, matrix, materials)
+            alone = DeformedMesh(mesh, human.skeleton)
+            pose = Pose.from_matrices(pose_at(playing, 11.5), human.skeleton)
+            deform_in(alone, linear, pose)
+            draw_solid(alone, view, placements_texture([matrix]), materials)
 
     for first in (0, 1):
         found = _picture(
-            lambda view, first=first: draw_instances(
-                crowd, view, placements, materials, first=first
-            )
+            lambda view, first=first: draw_solid(crowd, view, placements, materials, first=first)
         )
         expected = _picture(lambda view, first=first: one_by_one(view, first))
         assert 0.05 < (expected[..., 3] > 0).mean() < 0.6
