@@ -23,7 +23,7 @@ NEWEST_ONLY = (
     "tests/gpu/test_example_poses.py::test_equals_numpy_in_and_between*False*",
     "tests/gpu/test_crowds.py::test_figures_equal_core?Wave*",
     "tests/gpu/test_crowds.py::test_nothing_that_shows_is_culled*",
-    "tests/gpu/test_characters.py::test_blend_weights_equal_numpy*FITTED*",
+    "tests/gpu/test_single_objects.py::test_blend_weights_equal_numpy*FITTED*",
     # Files of chunks, which Blender has no part in.
     "tests/blender/test_frame_chunks.py::test_chunks_that_do_not_fit*",
     "tests/blender/test_frame_chunks.py::test_chunks_are_joined*",
@@ -98,7 +98,7 @@ NEWEST_ONLY = (
     "tests/gpu/test_playback.py::test_takes_that_cannot*",
     "tests/gpu/test_batches.py::test_a_batch_looks_like*SOLID-False*",
     "tests/gpu/test_batches.py::test_copies_follow_their_example*",
-    "tests/gpu/test_instanced_surface.py*1*",
+    "tests/gpu/test_drawn_instances.py*1*",
     # Bakes of crowds: other characters and settings of what the first test shows.
     "tests/blender/test_crowd_baking.py::test_figures_are_where*0.01*",
     "tests/blender/test_crowd_baking.py::test_characters_of_all_kinds*two meshes*",
