@@ -35,6 +35,7 @@ from dq_compensation.core.supports import support
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
+from dq_compensation.viewport import textures
 from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
 from dq_compensation.viewport.instance_poses import GivenPoses
@@ -50,7 +51,7 @@ from dq_compensation.viewport.surface import (
 
 BONES, INFLUENCES, SIDE = 80, 4, 256
 # What all methods read of a pose.
-LAYOUT = PosePaletteLayout(rotation=True, matrix=True)
+LAYOUT = PosePaletteLayout(rotation=True, dual=True, matrix=True)
 TARGETS = {"LINEAR": 1.0, "DUAL_QUATERNION": 1.2, "COMPENSATED": 1.3, "SPHERICAL_JOINT": 1.5}
 # With four example poses of every bone, whose shares change in every pass.
 BY_EXAMPLE: tuple[Method, ...] = ("SPHERICAL_JOINT", "COMPENSATED")
@@ -175,7 +176,8 @@ def alpha_seconds(armature: bpy.types.Object, skeleton: Skeleton) -> float:
 def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, float]:
     """Seconds of Python per frame for one character, part by part; its mesh has four vertices.
 
-    Those of this thread's processor: neither other load nor an emulated GPU changes them.
+    Those of this thread's processor, without the passes: neither other load nor an emulated GPU
+    changes them.
     """
     order = pose_order(armature, skeleton)
     rest, surface = grid_surface(2)
@@ -207,9 +209,11 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
             "poses, skinning, normals": skin,
             "draw": draw,
         }
+        run_compute, textures.run_compute = textures.run_compute, lambda *_: None
         times = {
             name: median_seconds(action, 300, time.thread_time) for name, action in parts.items()
         }
+        textures.run_compute = run_compute
     offscreen.free()
     return times
 
@@ -252,6 +256,7 @@ def main() -> None:
     print(f"{'4 examples of 79 bones':28}{alphas:8.3f}{'':8}{ALPHAS_TARGET:8.2f}")
     record("4 examples of 79 bones", alphas, ALPHAS_TARGET, "ms")
 
+    deformed = DeformedMesh(deformed.mesh, skeleton)
     deformed.deform(replace(deformation, blend=blend), poses, poses.groups[0])
     deformed.mesh.material_batches  # noqa: B018 - builds what drawing needs
     deformed.mesh.edge_batch  # noqa: B018

@@ -21,6 +21,7 @@ from ..core.compensation import Compensation
 from ..core.deform import Deformation, Method
 from ..core.skeleton import Skeleton
 from . import shaders
+from .gpu_keys import GpuKeys
 from .gpu_mesh import GpuMesh
 from .gpu_objects import set_ints
 from .influence_packing import MAX_TEXELS
@@ -29,7 +30,6 @@ from .instance_poses import InstancePoses, PosedGroup
 from .kernels import JOINT_STRIDE, KERNELS, SWING_SAMPLERS, kernel_of, swings_of
 from .posed_limbs import PosedLimbs
 from .shader_building import TEXTURE_WIDTH
-from .shape_keys import ShapeKeys
 from .take_tables import MAX_INSTANCES, InstanceGroup
 from .textures import (
     array_from_texture,
@@ -87,7 +87,7 @@ class DeformedMesh:
         self.group_rows = row_count(mesh.group_count)
         self.positions = empty_texture(count * self.mesh_rows * TEXTURE_WIDTH, "RGBA32F")
         self.normals: GPUTexture | None = None
-        self.keys = ShapeKeys(mesh, count) if mesh.key_count else None
+        self.keys = GpuKeys(mesh, count) if mesh.key_count else None
         # Of each method that is in use.
         self._of_vertices: dict[Method, VertexTextures] = {}
         self._spaces_of: tuple[bytes, bytes] | None = None

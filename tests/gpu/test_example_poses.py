@@ -9,7 +9,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.bind import bind
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import deformed_mesh, gpu_mesh, posed_limbs, shape_keys
+from dq_compensation.viewport import deformed_mesh, gpu_keys, gpu_mesh, posed_limbs
 from dq_compensation.viewport.batches import Batches
 from human_model import build_from
 from tests.blender.conftest import Human
@@ -71,7 +71,7 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     frame(30.0)
     on_gpu, deformed = batch.deformed.gpu_bytes(), batch.deformed
     uploads: list[str] = []
-    for module in (gpu_mesh, deformed_mesh, shape_keys, posed_limbs):
+    for module in (gpu_mesh, deformed_mesh, gpu_keys, posed_limbs):
         for name in ("texture_from_array", "empty_texture"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda *_, name=name: uploads.append(name))

@@ -40,9 +40,9 @@ from dq_compensation.scene.object_settings import Settings
 from dq_compensation.scene.stored_examples import Examples
 from dq_compensation.viewport import (
     deformed_mesh,
+    gpu_keys,
     instance_poses,
     posed_limbs,
-    shape_keys,
     vertex_textures,
 )
 from dq_compensation.viewport.deformed_mesh import DeformedMesh
@@ -219,7 +219,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
             for module in (
                 instance_poses,
                 deformed_mesh,
-                shape_keys,
+                gpu_keys,
                 posed_limbs,
                 vertex_textures,
             ):

@@ -20,7 +20,7 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
-from dq_compensation.viewport import shape_keys
+from dq_compensation.viewport import gpu_keys
 from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.gpu_mesh import GpuMesh
 from dq_compensation.viewport.instance_poses import GivenPoses
@@ -121,10 +121,8 @@ def test_shape_keys_come_before_skinning_and_only_when_they_change(
     keys = deformed.keys
     assert keys is not None
     dispatches: list[int] = []
-    dispatch = shape_keys.dispatch
-    monkeypatch.setattr(
-        shape_keys, "dispatch", lambda *each: (dispatches.append(1), dispatch(*each))
-    )
+    dispatch = gpu_keys.dispatch
+    monkeypatch.setattr(gpu_keys, "dispatch", lambda *each: (dispatches.append(1), dispatch(*each)))
     pose = make_pose(human.skeleton, 1, 0.6)
     linear = Deformation("LINEAR", human.influences)
     for values, changes in (

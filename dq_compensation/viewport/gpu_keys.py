@@ -27,7 +27,7 @@ from .textures import dispatch, empty_texture, row_count, texture_from_array
 _OF_TAKE, _OF_EXAMPLE = 1.0, 2.0
 
 
-class ShapeKeys:
+class GpuKeys:
     """The K shape keys of I instances, on the GPU.
 
     Attributes:
