@@ -49,7 +49,9 @@ def only_posed(update: Update, changes: Changes) -> bool:
     """Whether nothing has happened to a data-block but a pose that needs no other look at it."""
     changed = update.data
     if isinstance(changed, bpy.types.Armature):
-        return _keeps_rest(changed, with_bones=update.geometry)
+        # One with drivers comes in each frame; a renamed bone comes as an edit of its own, too.
+        plays = changes.is_frame and changes.is_playing and not update.geometry
+        return plays or _keeps_rest(changed, with_bones=update.geometry)
     if not (update.geometry and isinstance(changed, bpy.types.Object)):
         return False
     if changed.type == "ARMATURE":
