@@ -101,19 +101,19 @@ def follow_frame(changes: Changes) -> None:
 
 def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bool) -> None:
     global _is_following
-    if _is_following or not (concerned or concerned.trees):
+    if _is_following:
         return
     if concerned.used:
-        _note_followed(concerned.used)
+        _note_followed(concerned.used, changes)
     if concerned.trees:
         _mark_edited_trees()
     named = concerned.named
     objects = [
         obj
-        for obj in enabled_objects()
+        for obj in changes.enabled
         if concerned.everything
         or (not patient and status_of(obj).waits)
-        or not named.isdisjoint(_uids(obj))
+        or (named and not named.isdisjoint(_uids(obj)))
     ]
     _is_following = True
     try:
@@ -281,9 +281,9 @@ def _reconcile(
     return written, bool(waiting)
 
 
-def _note_followed(edited: set[int]) -> None:
+def _note_followed(edited: set[int], changes: Changes) -> None:
     """Note the meshes behind followed modifiers that use something which was edited."""
-    for obj in enabled_objects():
+    for obj in changes.enabled:
         if obj.data is not None and not edited.isdisjoint(
             used.session_uid for used in used_data(obj)
         ):

@@ -99,8 +99,13 @@ class Changes:
         uids = map(attrgetter("session_uid"), data)
         columns = (each.tolist() for each in flags)
         found = tuple(map(Update._make, zip(data, uids, *columns, strict=True)))
-        moved = bpy.types.Object if self.is_frame else ()
-        return tuple(each for each in found if not (each.geometry and isinstance(each.data, moved)))
+        if not self.is_frame:
+            return found
+        return tuple(
+            each
+            for each in found
+            if not (each.geometry and isinstance(each.data, bpy.types.Object))
+        )
 
     @cached_property
     def uids(self) -> frozenset[int]:
