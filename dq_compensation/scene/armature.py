@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from itertools import compress
 from typing import cast
 
@@ -113,10 +113,7 @@ def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArra
         BindingError: the number of bones is not the one at binding.
     """
     bones = armature.pose.bones if armature.pose is not None else ()
-    if len(bones) != len(order):
-        raise BindingError(
-            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
-        )
+    _require_count(armature, bones, order)
     if is_in_edit_mode(armature):
         # Blender keeps the matrices of the last pose there but deforms nothing by them.
         return np.tile(np.eye(4), (len(order), 1, 1))
@@ -137,16 +134,22 @@ def matrices_of_poses(
     """
     columns = np.empty((len(armatures), 16 * len(order)), np.float32)
     for row, armature in zip(columns, armatures, strict=True):
+        if armature.pose is not None:
+            # Blender fills the beginning of an array that is too long.
+            _require_count(armature, armature.pose.bones, order)
         if armature.pose is None or is_in_edit_mode(armature):
             row.reshape(-1, 16)[:] = np.eye(4, dtype=np.float32).ravel()
-            continue
-        try:
+        else:
             armature.pose.bones.foreach_get("matrix_channel", row)
-        except (RuntimeError, TypeError) as error:
-            raise BindingError(
-                f"The bones of {armature.name} have changed since it was bound. Press Refresh."
-            ) from error
     return columns.reshape(-1, len(order), 4, 4)[:, order].transpose(0, 1, 3, 2)
+
+
+def _require_count(armature: bpy.types.Object, bones: Sized, order: NDArray[np.intp]) -> None:
+    """Raise where an armature has another number of bones than at binding."""
+    if len(bones) != len(order):
+        raise BindingError(
+            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
+        )
 
 
 def world_matrix(obj: bpy.types.Object) -> Matrix:

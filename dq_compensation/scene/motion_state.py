@@ -5,7 +5,7 @@ Nothing is evaluated. What an animation changes from frame to frame is left out:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import bpy
@@ -51,23 +51,20 @@ _IK_SWITCHES = (
 _INHERITS = ("use_inherit_rotation", "use_local_location", "use_relative_parent")
 
 
-def motion_digests(
-    armature: bpy.types.Object, objects: Iterable[bpy.types.Object] | None = None
-) -> Digests:
+def motion_digests(armature: bpy.types.Object) -> Digests:
     """The digests of what moves an armature and the shape keys of its meshes, by names for riggers.
+
+    Meshes outside of the view layer count: a character that plays a take may be excluded.
 
     Args:
         armature: the original armature object.
-        objects: mesh objects whose shape keys count. By default those of the armature, outside of
-            the view layer, too: a character that plays a take may be excluded.
     """
     animated = frozenset(animated_paths(armature))
-    if objects is None:
-        objects = (
-            obj
-            for obj in bpy.data.objects
-            if obj.type == "MESH" and not is_palette(obj) and find_rig(obj) == armature
-        )
+    objects = (
+        obj
+        for obj in bpy.data.objects
+        if obj.type == "MESH" and not is_palette(obj) and find_rig(obj) == armature
+    )
     meshes = {mesh_of(obj).name: mesh_of(obj) for obj in objects}
     keys = [key for _, mesh in sorted(meshes.items()) if (key := mesh.shape_keys) is not None]
     return {

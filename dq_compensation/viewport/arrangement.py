@@ -118,8 +118,6 @@ def _read_poses(members: Sequence[Member]) -> NDArray[np.floating]:
         BindingError: an armature has other bones than the bindings.
     """
     binding, armatures = members[0].binding, [each.armature for each in members]
-    count = len(binding.pose_order)
-    as_bound = all(each.pose is None or len(each.pose.bones) == count for each in armatures)
-    if as_bound and binding.skeleton.bendy is None:
+    if binding.skeleton.bendy is None:
         return matrices_of_poses(armatures, binding.pose_order)
     return np.stack([binding.pose_matrices(each) for each in armatures])
