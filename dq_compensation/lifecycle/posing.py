@@ -7,7 +7,8 @@ moves comes with more, or with no flag at all. So does a palette, together with 
 An armature comes with every flag in each pose, and its object with changed geometry. Its place,
 and what can be edited of its bones outside of Edit Mode, are compared with those of the last
 evaluation; what leaving Edit Mode changes comes with the scene. Without any flag comes an armature
-that has drivers, as Rigify's have, or whose bones were renamed: their names are compared.
+that has drivers, as Rigify's have, or whose bones were renamed: their names are compared. In a
+frame only where meshes were evaluated, too: a renamed bone evaluates those that it deforms.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ def only_posed(update: Update, changes: Changes) -> bool:
     """Whether nothing has happened to a data-block but a pose that needs no other look at it."""
     changed = update.data
     if isinstance(changed, bpy.types.Armature):
-        # One with drivers comes in each frame; a renamed bone comes as an edit of its own, too.
-        plays = changes.is_frame and changes.is_playing and not update.geometry
-        return plays or _keeps_rest(changed, with_bones=update.geometry)
+        with_bones = update.geometry
+        driven = changes.is_frame and not with_bones and not _may_be_renamed(changes)
+        return driven or _keeps_rest(changed, with_bones=with_bones)
     if not (update.geometry and isinstance(changed, bpy.types.Object)):
         return False
     if changed.type == "ARMATURE":
@@ -66,6 +67,12 @@ def only_posed(update: Update, changes: Changes) -> bool:
     chosen = settings_of(changed)
     fits = not (chosen.native.passing or surplus_vertices(changed, changes.depsgraph))
     return chosen.is_enabled and fits
+
+
+def _may_be_renamed(changes: Changes) -> bool:
+    """Whether bones may have been renamed before a frame, not only moved by drivers."""
+    # While it plays, a renamed bone comes as an edit of its own, too.
+    return not changes.is_playing and changes.depsgraph.id_type_updated("MESH")
 
 
 def _keeps_place(rig: bpy.types.Object) -> bool:

@@ -98,6 +98,24 @@ def test_a_renamed_bone_keeps_weights_joints_and_the_palette(
         assert_as_bound_anew(obj)
 
 
+@pytest.mark.parametrize("with_driver", [False, True])
+def test_a_bone_renamed_before_a_frame_is_noticed_in_it(
+    limb: tuple[Object, Object], calls: Counter[str], *, with_driver: bool
+) -> None:
+    """An armature with drivers, as Rigify's have, looks in every frame as if it were renamed."""
+    obj, rig = limb
+    if with_driver:
+        rig.data.bones["Upper"].driver_add("bbone_easein")
+    scene = bpy.context.scene
+    for frame in (2, 3):
+        scene.frame_set(frame)
+    calls.clear()
+    rig.data.bones["Lower"].name = "Forearm"
+    scene.frame_set(4)
+    assert calls["bones read"] == 1
+    assert_as_bound_anew(obj)
+
+
 def test_a_name_of_one_side_finds_joints_anew(
     limb: tuple[Object, Object], calls: Counter[str]
 ) -> None:
