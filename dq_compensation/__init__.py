@@ -40,6 +40,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".session.changes",
     ".session.crowd_figures",
     ".viewport.draw_handler",
+    ".viewport.crowd_display",
     ".lifecycle.app_handlers",
     ".examples.posed_copy_handlers",
     ".examples.live_values",

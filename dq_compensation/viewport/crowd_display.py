@@ -9,12 +9,18 @@ import numpy as np
 
 from ..errors import BindingError
 from ..scene.crowd_settings import crowd_of
-from ..session.crowd_failures import fail_crowd, failure_of
+from ..session.crowd_failures import fail_crowd, failure_of, forget_failures
 from ..session.crowd_figures import CrowdState, figures_of_crowd
+from ..session.known_crowds import crowds_of_layer
+from ..session.known_objects import enabled_objects
 from ..session.status import check_soon
+from .capability import drawing_refusal
 from .crowd_sight import ShownCrowd
 from .crowd_stage import CrowdStage, FigureMesh
-from .surface import ViewUniforms
+from .draw_handler import ALSO_DRAWN, is_visible
+from .object_drawing import draw_as_shown, has_wire
+from .studio_light import surface_materials, wire_colour
+from .surface import DrawnFigures, ViewUniforms, draw_solid, draw_wire
 
 # How many view layers are kept: windows may show different ones.
 _KEPT = 2
@@ -27,6 +33,24 @@ class Crowds:
 
     def __init__(self) -> None:
         self._stages: dict[tuple[int, str], CrowdStage] = {}
+
+    def has_any(self, context: bpy.types.Context) -> bool:
+        """Whether a view layer has crowds; else what it had of them is freed."""
+        found = bool(crowds_of_layer(context.view_layer))
+        if not found:
+            self._stages.pop((context.scene.session_uid, context.view_layer.name), None)
+        return found
+
+    def draw(
+        self, view: ViewUniforms, context: bpy.types.Context, depsgraph: bpy.types.Depsgraph
+    ) -> None:
+        """Draw the figures of the crowds that the current region shows."""
+        if drawing_refusal() is not None:
+            return
+        crowds = crowds_of_layer(context.view_layer)
+        shown = [(crowd, is_visible(crowd, context)) for crowd in crowds]
+        for figures in self.update(shown, enabled_objects(), view, depsgraph):
+            _draw_figures(figures, view, context)
 
     def update(
         self,
@@ -77,13 +101,33 @@ class Crowds:
             del self._stages[next(iter(self._stages))]
         return found
 
-    def drop(self, scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
-        """Free what belongs to a view layer."""
-        self._stages.pop((scene.session_uid, layer.name), None)
-
-    def clear(self) -> None:
-        """Free everything."""
+    def free(self) -> None:
+        """Free everything, and try again what has failed."""
         self._stages.clear()
+        forget_failures()
+
+
+def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Context) -> None:
+    """Draw a mesh of all figures at once. Seen through, a figure hides those behind it."""
+    obj, shading = figures.obj, context.space_data.shading
+    parts = [
+        (part, DrawnFigures(chosen, figures.to_character))
+        for part, chosen in figures.parts
+        if chosen.count
+    ]
+
+    def surface(alpha: float) -> None:
+        look = surface_materials(obj, shading, alpha)
+        for part, drawn in parts:
+            draw_solid(part, view, figures.placements, look, figures=drawn)
+
+    def wire() -> None:
+        if has_wire(obj, context):
+            colour = (*wire_colour(obj, shading, active=False, selected=False), 1.0)
+            for part, drawn in parts:
+                draw_wire(part, view, figures.placements, colour, figures=drawn)
+
+    draw_as_shown(surface, wire, context)
 
 
 def _without_broken(
@@ -114,3 +158,17 @@ def _shown(crowd: bpy.types.Object, visible: bool, depsgraph: bpy.types.Depsgrap
     settings = crowd_of(crowd)
     matrix = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)
     return ShownCrowd(matrix, visible, settings.far_distance, settings.far_figures)
+
+
+_crowds = Crowds()
+
+
+def register() -> None:
+    """Start drawing crowds."""
+    ALSO_DRAWN.append(_crowds)
+
+
+def unregister() -> None:
+    """Stop drawing them and free the GPU."""
+    ALSO_DRAWN.remove(_crowds)
+    _crowds.free()

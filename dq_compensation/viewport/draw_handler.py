@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import bpy
 import gpu
@@ -14,16 +14,13 @@ from ..scene.addon_preferences import ColourMap, overlay_colours
 from ..scene.example_capture import support_of, support_weights
 from ..scene.object_settings import Settings, settings_of
 from ..scene.units import world_millimetres
-from ..session.crowd_failures import forget_failures
-from ..session.known_crowds import crowds_of_layer
 from ..session.known_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .batches import Batches, leave_alone
 from .camera_rays import follows_viewports
 from .capability import drawing_refusal
-from .crowd_display import Crowds
 from .legend import Legend, draw_legends
-from .object_drawing import draw_batch, draw_figures
+from .object_drawing import draw_batch
 from .overlay import ColouredObject, colour_block, reference_settings
 from .see_through import surface_alpha
 from .shaders import free_shaders
@@ -31,12 +28,32 @@ from .studio_light import studio_lights
 from .surface import ViewUniforms
 
 
+class Drawing(Protocol):
+    """Something else that is drawn into viewports: it stands in `ALSO_DRAWN`."""
+
+    def has_any(self, context: bpy.types.Context) -> bool:
+        """Whether the view layer of a region has any of it; what other ones need is freed."""
+        ...
+
+    def draw(
+        self, view: ViewUniforms, context: bpy.types.Context, depsgraph: bpy.types.Depsgraph
+    ) -> None:
+        """Draw what the current region shows of it; called before the objects are drawn."""
+        ...
+
+    def free(self) -> None:
+        """Free its data on the GPU."""
+        ...
+
+
+ALSO_DRAWN: list[Drawing] = []
+
+
 @dataclass
 class _Session:
     """The data on the GPU, from the first drawing until the add-on is unregistered."""
 
     batches: Batches
-    crowds: Crowds
     view: ViewUniforms
     colour_blocks: dict[ColourMap, GPUUniformBuf] = field(default_factory=dict)
     coloured: dict[int, ColouredObject] = field(default_factory=dict)
@@ -65,17 +82,16 @@ def draw() -> None:
         _keep_only_drawn(_session, enabled)
     objects = [obj for obj in enabled if _is_shown(obj, context)]
     coloured = [obj for obj in enabled if _is_shown_coloured(obj, context)]
-    crowds = crowds_of_layer(context.view_layer)
-    if _session is not None and not crowds:
-        _session.crowds.drop(context.scene, context.view_layer)
-    if not objects and not coloured and not crowds:
+    others = [drawing for drawing in ALSO_DRAWN if drawing.has_any(context)]
+    if not objects and not coloured and not others:
         return
     if not all(map(follows_viewports, objects)):
         check_soon()
     depsgraph = context.evaluated_depsgraph_get()
     session = _get_session()
     _update_view(session, context.space_data)
-    _draw_crowds(session, crowds, enabled, depsgraph, context)
+    for drawing in others:
+        drawing.draw(session.view, context, depsgraph)
     for batch in session.batches.update(objects, depsgraph):
         try:
             draw_batch(batch, session.view, context)
@@ -87,21 +103,6 @@ def draw() -> None:
         except Exception as error:  # noqa: BLE001
             fail_overlay(obj, error)
             check_soon()
-
-
-def _draw_crowds(
-    session: _Session,
-    crowds: list[bpy.types.Object],
-    enabled: list[bpy.types.Object],
-    depsgraph: bpy.types.Depsgraph,
-    context: bpy.types.Context,
-) -> None:
-    """Draw the figures of crowds."""
-    if not crowds or drawing_refusal() is not None:
-        return
-    shown = [(crowd, _is_visible(crowd, context)) for crowd in crowds]
-    for figures in session.crowds.update(shown, enabled, session.view, depsgraph):
-        draw_figures(figures, session.view, context)
 
 
 def draw_over() -> None:
@@ -130,16 +131,16 @@ def free() -> None:
     """Free the objects' data on the GPU. The next drawing uploads it again."""
     if _session is not None:
         _session.batches.clear()
-        _session.crowds.clear()
-        forget_failures()
         _session.coloured.clear()
         _session.legends.clear()
+    for drawing in ALSO_DRAWN:
+        drawing.free()
 
 
 def _get_session() -> _Session:
     global _session
     if _session is None:
-        _session = _Session(Batches(), Crowds(), ViewUniforms())
+        _session = _Session(Batches(), ViewUniforms())
     return _session
 
 
@@ -154,7 +155,7 @@ def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None
 
 def _is_shown(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
     """Whether we draw an object in the region."""
-    return settings_of(obj).native.hidden and is_drawn(obj) and _is_visible(obj, context)
+    return settings_of(obj).native.hidden and is_drawn(obj) and is_visible(obj, context)
 
 
 def _is_shown_coloured(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
@@ -165,11 +166,12 @@ def _is_shown_coloured(obj: bpy.types.Object, context: bpy.types.Context) -> boo
         and space.overlay.show_overlays
         and space.shading.type != "WIREFRAME"
         and drawing_refusal() is None
-        and _is_visible(obj, context)
+        and is_visible(obj, context)
     )
 
 
-def _is_visible(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+def is_visible(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+    """Whether the current region shows an object."""
     return (
         context.view_layer.objects.get(obj.name) == obj
         and obj.visible_get(view_layer=context.view_layer, viewport=context.space_data)

@@ -10,10 +10,9 @@ import bpy
 from gpu.types import GPUTexture
 
 from .batch import Batch
-from .crowd_stage import FigureMesh
 from .see_through import surface_alpha
 from .studio_light import Rgb, surface_materials, wire_colour
-from .surface import DrawnFigures, ViewUniforms, draw_solid, draw_wire, drawing_state
+from .surface import ViewUniforms, draw_solid, draw_wire, drawing_state
 
 Look = TypeVar("Look")
 
@@ -33,57 +32,7 @@ def draw_batch(batch: Batch, view: ViewUniforms, context: bpy.types.Context) -> 
         draw_part(place, 1)
 
 
-def draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Context) -> None:
-    """Draw a mesh of all figures at once. Seen through, a figure hides those behind it."""
-    obj, shading = figures.obj, _shading(context)
-    parts = [
-        (part, DrawnFigures(chosen, figures.to_character))
-        for part, chosen in figures.parts
-        if chosen.count
-    ]
-
-    def surface(alpha: float) -> None:
-        look = surface_materials(obj, shading, alpha)
-        for part, drawn in parts:
-            draw_solid(part, view, figures.placements, look, figures=drawn)
-
-    def wire() -> None:
-        if _has_wire(obj, context):
-            colour = (*wire_colour(obj, shading, active=False, selected=False), 1.0)
-            for part, drawn in parts:
-                draw_wire(part, view, figures.placements, colour, figures=drawn)
-
-    _draw(surface, wire, context)
-
-
-def _draw_part(
-    batch: Batch,
-    placements: GPUTexture,
-    part: tuple[int, int],
-    view: ViewUniforms,
-    context: bpy.types.Context,
-) -> None:
-    """Draw some of the objects of a batch: `part` is the first and their number."""
-    deformed, shading = batch.deformed, _shading(context)
-    start, number = part
-    objects = [member.obj for member in batch.members[start : start + number]]
-
-    def surface(alpha: float) -> None:
-        looks = (tuple(surface_materials(obj, shading, alpha)) for obj in objects)
-        for look, first, count in _runs(looks, start):
-            draw_solid(deformed, view, placements, look, first=first, count=count)
-
-    def wire() -> None:
-        colours = (_wire_colour(o, context) if _has_wire(o, context) else None for o in objects)
-        for colour, first, count in _runs(colours, start):
-            if colour is not None:
-                drawn = (*colour, 1.0)
-                draw_wire(deformed, view, placements, drawn, first=first, count=count)
-
-    _draw(surface, wire, context)
-
-
-def _draw(
+def draw_as_shown(
     surface: Callable[[float], None], wire: Callable[[], None], context: bpy.types.Context
 ) -> None:
     """Draw surfaces of an opacity, and wires, as the viewport shows them."""
@@ -106,6 +55,40 @@ def _draw(
         wire()
 
 
+def has_wire(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+    """Whether the region shows the edges of an object."""
+    overlay = context.space_data.overlay
+    edges = overlay.show_overlays and overlay.show_wireframes
+    return edges or obj.show_wire or _shading(context).type == "WIREFRAME"
+
+
+def _draw_part(
+    batch: Batch,
+    placements: GPUTexture,
+    part: tuple[int, int],
+    view: ViewUniforms,
+    context: bpy.types.Context,
+) -> None:
+    """Draw some of the objects of a batch: `part` is the first and their number."""
+    deformed, shading = batch.deformed, _shading(context)
+    start, number = part
+    objects = [member.obj for member in batch.members[start : start + number]]
+
+    def surface(alpha: float) -> None:
+        looks = (tuple(surface_materials(obj, shading, alpha)) for obj in objects)
+        for look, first, count in _runs(looks, start):
+            draw_solid(deformed, view, placements, look, first=first, count=count)
+
+    def wire() -> None:
+        colours = (_wire_colour(o, context) if has_wire(o, context) else None for o in objects)
+        for colour, first, count in _runs(colours, start):
+            if colour is not None:
+                drawn = (*colour, 1.0)
+                draw_wire(deformed, view, placements, drawn, first=first, count=count)
+
+    draw_as_shown(surface, wire, context)
+
+
 def _runs(looks: Iterable[Look], first: int) -> Iterator[tuple[Look, int, int]]:
     """Equal neighbours: what they have in common, the place of the first and their number.
 
@@ -116,12 +99,6 @@ def _runs(looks: Iterable[Look], first: int) -> Iterator[tuple[Look, int, int]]:
         count = sum(1 for _ in equal)
         yield look, first, count
         first += count
-
-
-def _has_wire(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
-    overlay = context.space_data.overlay
-    edges = overlay.show_overlays and overlay.show_wireframes
-    return edges or obj.show_wire or _shading(context).type == "WIREFRAME"
 
 
 def _wire_colour(obj: bpy.types.Object, context: bpy.types.Context) -> Rgb:

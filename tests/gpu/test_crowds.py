@@ -33,6 +33,7 @@ from dq_compensation.session.crowd_figures import CrowdState, figures_of_crowd
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import (
+    crowd_display,
     crowd_mesh,
     crowd_sight,
     crowd_stage,
@@ -565,8 +566,9 @@ def viewport(monkeypatch: pytest.MonkeyPatch, shading: str, *, xray: bool) -> An
     monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
     monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: False)
     monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
-    monkeypatch.setattr(draw_handler, "_is_visible", lambda *_: True)
-    monkeypatch.setattr(draw_handler, "drawing_refusal", lambda: None)
+    monkeypatch.setattr(draw_handler, "ALSO_DRAWN", [Crowds()])
+    monkeypatch.setattr(crowd_display, "is_visible", lambda *_: True)
+    monkeypatch.setattr(crowd_display, "drawing_refusal", lambda: None)
     enabled.forget()
     known_crowds.forget_crowds()
     bpy.context.scene.frame_set(5)

@@ -374,7 +374,7 @@ def view_layer_context(
     )
     monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
     # Without a window no object is in a viewport.
-    monkeypatch.setattr(draw_handler, "_is_visible", lambda *_: True)
+    monkeypatch.setattr(draw_handler, "is_visible", lambda *_: True)
     monkeypatch.setattr(draw_handler, "drawing_refusal", lambda: None)
     return bent_human, context
 
