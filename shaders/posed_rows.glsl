@@ -1,4 +1,4 @@
-// What the rows of a pose do to points, and how straight limbs are (dq_compensation/core/bendy_bones.py:
+// What the rows of a pose do to points, and how straight limbs are (dq_compensation/core/limb_straightness.py:
 // limb_straightness).
 // bone_limbs: two texels for each bone at rest: (head, row of the pose that moves it), (tail, row).
 

@@ -11,10 +11,10 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .bendy_bones import limb_straightness
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
+from .limb_straightness import limb_straightness
 from .pose import Pose
 from .skeleton import Ancestry, LimbAxis, Skeleton
 from .swing_joints import SwingJoints

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .bendy_bones import limb_straightness
+from .limb_straightness import limb_straightness
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton
 from .vectors import dots, extent, smooth_step, unit_or

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.bendy_bones import CURVED, STRAIGHT
+from ..core.limb_straightness import CURVED, STRAIGHT
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
 from .attribute_names import (
     BONE,
@@ -164,7 +164,7 @@ def with_rigid_parts(
 
 
 def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
-    """Bones with the field `straight`: `core.bendy_bones.limb_straightness`; 1 where not bendy.
+    """Bones with the field `straight`: `core.limb_straightness`; 1 where not bendy.
 
     Args:
         palette: as its Armature modifier leaves it.

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ..analysis.mesh_joints import mesh_parents
 from ..analysis.skin_limbs import Limbs
-from ..core.bendy_bones import segment_influences
 from ..core.compensation import Curve, PublishedCompensation
 from ..core.deform import RULES, Deformation
 from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints
+from ..core.segment_influences import segment_influences
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.spherical_joint import JointSets, joint_sets
 from ..core.topology import MeshArrays, Topology, topology

@@ -11,10 +11,10 @@ from typing import Any
 
 from gpu.types import GPUShader, GPUShaderCreateInfo, GPUStageInterfaceInfo
 
-from ..core.bendy_bones import CURVED, STRAIGHT
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import FACING_TOLERANCE
 from ..core.limb_joints import SHORTEST_RAY
+from ..core.limb_straightness import CURVED, STRAIGHT
 from ..core.local_poses import ALIKE
 from ..core.pose import NO_LENGTH, NOT_ORTHONORMAL
 from ..core.spherical_joint import CENTRE_DAMPING
