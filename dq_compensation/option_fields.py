@@ -3,7 +3,7 @@
 The options of a task are a frozen dataclass. A field that is an option says its label, its tooltip,
 its default, and which values it can have:
 
-    helpers: int = option("Helpers", "Helper bones for each joint", 0, minimum=0, maximum=4)
+    helpers: int = option("Helper bones for each joint", 0, minimum=0, maximum=4)
 
 This module is plain Python.
 """
@@ -27,9 +27,9 @@ class Option:
     """An option of a task.
 
     Attributes:
-        label: in the dialog, with the unit.
         text: the tooltip; Blender adds the full stop.
         look: more arguments of the operator's property, such as `soft_max`.
+        label: in the dialog, where it is not the name.
         unit: of numbers, ``mm`` or ``°``; empty: none.
         minimum, maximum: of numbers.
         choices: those of the dialog. Scripts can have more of them: what the type of the field is.
@@ -38,9 +38,9 @@ class Option:
         name, type, default: those of the field.
     """
 
-    label: str
     text: str
     look: dict[str, Any]
+    label: str = ""
     unit: str = ""
     minimum: float = -inf
     maximum: float = inf
@@ -50,6 +50,12 @@ class Option:
     name: str = ""
     type: Any = None
     default: Any = None
+
+    @property
+    def title(self) -> str:
+        """The label in the dialog, with the unit."""
+        label = self.label or self.name.replace("_", " ").title()
+        return f"{label} ({self.unit})" if self.unit else label
 
     @property
     def sentence(self) -> str:
@@ -77,15 +83,14 @@ def identifiers_of(choices: Any) -> tuple[str, ...]:
     return tuple(each for part in get_args(choices) for each in get_args(part) or (part,))
 
 
-def option(label: str, text: str, default: _Value, **more: Any) -> _Value:
+def option(text: str, default: _Value, **more: Any) -> _Value:
     """A field of a dataclass that is an option.
 
     Args:
         more: attributes of `Option`, or of its `look`.
     """
     own = {name: more.pop(name) for name in Option.__annotations__ if name in more}
-    label = f"{label} ({own['unit']})" if "unit" in own else label
-    return field(default=default, metadata={"option": Option(label, text, more, **own)})
+    return field(default=default, metadata={"option": Option(text, more, **own)})
 
 
 @cache
@@ -104,4 +109,4 @@ def options_of(task: Any) -> tuple[Option, ...]:
 def tolerance_option(text: str, default: float, minimum: float = 0.0, **look: Any) -> float:
     """An option that is a distance of vertices, in millimetres."""
     look = {"soft_max": 10.0, "precision": 3} | look
-    return option("Tolerance", text, default, unit="mm", minimum=minimum, **look)
+    return option(text, default, unit="mm", minimum=minimum, **look)

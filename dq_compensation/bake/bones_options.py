@@ -15,7 +15,6 @@ class BonesOptions(JointOptions):
     """The options of a bake to helper bones, in the order of the dialog."""
 
     helpers: int = option(
-        "Helpers",
         "Helper bones for each joint. 0: as few as the tolerance needs",
         0,
         minimum=0,
@@ -23,7 +22,6 @@ class BonesOptions(JointOptions):
         noun="number of helpers",
     )
     influences: int = option(
-        "Influences",
         "The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
         4,
         minimum=0,
@@ -36,7 +34,6 @@ class BonesOptions(JointOptions):
         minimum=0.001,
     )
     poses: PoseSource = option(
-        "Poses",
         "The poses in which the result has to fit",
         "RANGE",
         choices=(
@@ -50,10 +47,9 @@ class BonesOptions(JointOptions):
         ),
     )
     bend: float = option(
-        "Bend", "How far the joints bend, in degrees", 90.0, unit="°", minimum=1.0, maximum=170.0
+        "How far the joints bend, in degrees", 90.0, unit="°", minimum=1.0, maximum=170.0
     )
     twist: float = option(
-        "Twist",
         "How far the bones twist to either side, in degrees",
         60.0,
         unit="°",
@@ -61,7 +57,6 @@ class BonesOptions(JointOptions):
         maximum=170.0,
     )
     onto: BakeOnto = option(
-        "Onto",
         "What gets the bones and weights",
         "THIS",
         choices=(
@@ -79,29 +74,25 @@ class BonesOptions(JointOptions):
         ),
     )
     bone_limit: int = option(
-        "Bone Limit",
-        "The most deforming bones that the engine allows. 0: no limit",
-        0,
-        minimum=0,
-        soft_max=1024,
+        "The most deforming bones that the engine allows. 0: no limit", 0, minimum=0, soft_max=1024
     )
     overwrite: bool = option(
-        "Replace Earlier Bake",
         "First remove the helper bones of an earlier bake and give the mesh its former weights "
         "back",
         True,
+        label="Replace Earlier Bake",
     )
     with_correctives: bool = option(
-        "With Correctives",
-        "Add shape keys with drivers for the error that the helper bones leave",
-        False,
+        "Add shape keys with drivers for the error that the helper bones leave", False
     )
     keys: bool = option(
-        "Key Helpers",
         "Write the motion of the helper bones into the armature's action, for exporters that do "
         "not sample constraints",
         False,
+        label="Key Helpers",
     )
     key_every_frame: bool = option(
-        "All Frames", "Key every frame. Off: key only the frames that the tolerance needs", True
+        "Key every frame. Off: key only the frames that the tolerance needs",
+        True,
+        label="All Frames",
     )

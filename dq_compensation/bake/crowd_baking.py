@@ -63,12 +63,10 @@ class CrowdBakeOptions:
         precision=2,
     )
     motion_blur: bool = option(
-        "Motion Blur", "Give the posed meshes velocities, so that Cycles blurs what moves", True
+        "Give the posed meshes velocities, so that Cycles blurs what moves", True
     )
     modifiers: bool = option(
-        "Modifiers",
-        "Give the posed meshes the modifiers that come after the Armature modifier",
-        True,
+        "Give the posed meshes the modifiers that come after the Armature modifier", True
     )
 
 

@@ -12,12 +12,8 @@ from ..option_fields import option
 class JointOptions:
     """The joints of a bake."""
 
-    bones: Iterable[str] = option(
-        "Bones",
-        "The bones below the joints. None of them: all joints",
-        (),
-    )
+    bones: Iterable[str] = option("The bones below the joints. None of them: all joints", ())
     _: KW_ONLY
     mirror: bool = option(
-        "Left and Right", "Include the other side's bones, found by their names", True
+        "Include the other side's bones, found by their names", True, label="Left and Right"
     )

@@ -19,10 +19,10 @@ class MemoryOptions:
     """Whether a bake may take much memory."""
 
     much_memory: bool = option(
-        "Allow over 1 GB of Memory",
         "Bake even if it takes more than 1 GB. Otherwise the bake stops and says how much it needs",
         False,
         options={"SKIP_SAVE"},
+        label="Allow over 1 GB of Memory",
     )
 
 
@@ -31,7 +31,6 @@ class TargetOptions:
     """What gets the keys, and what deforms it then."""
 
     target: Target = option(
-        "Deformed By",
         "What deforms the mesh in the program that uses the keys",
         "LINEAR",
         choices=(
@@ -46,9 +45,9 @@ class TargetOptions:
                 "For Blender: the Armature modifier with Preserve Volume. The keys are smaller",
             ),
         ),
+        label="Deformed By",
     )
     onto: BakeOnto = option(
-        "Onto",
         "The object that gets the keys",
         "THIS",
         choices=(
@@ -67,13 +66,9 @@ class TargetOptions:
 class PoseOptions(TargetOptions):
     """The options of a bake of the current pose."""
 
-    name: str = option(
-        "Name", "The name of the shape key", "Pose", property_name="key_name", maxlen=63
-    )
+    name: str = option("The name of the shape key", "Pose", property_name="key_name", maxlen=63)
     _: KW_ONLY
-    overwrite: bool = option(
-        "Overwrite", "Give a key of this name the new shape. Off: add another key", False
-    )
+    overwrite: bool = option("Give a key of this name the new shape. Off: add another key", False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,17 +79,17 @@ class KeyOptions(TargetOptions, MemoryOptions):
         "Leave out keys that move no vertex by more than this, in millimetres", 0.1
     )
     pattern: str = option(
-        "Key Names",
         "The names of the shape keys. {bone} stands for the name of the bone, {angle} for the "
         "angle or the pose",
         "{bone} {angle}",
         property_name="name_pattern",
         maxlen=63,
+        label="Key Names",
     )
     overwrite: bool = option(
-        "Replace Earlier Bake",
         "First remove the correctives of these bones from an earlier bake",
         True,
+        label="Replace Earlier Bake",
     )
 
 
@@ -106,10 +101,7 @@ class RangeOptions(KeyOptions):
     last: int
     _: KW_ONLY
     step: int = option(
-        "Step",
-        "1 bakes every frame, 2 every second frame. The last frame always gets a key",
-        1,
-        minimum=1,
+        "1 bakes every frame, 2 every second frame. The last frame always gets a key", 1, minimum=1
     )
     tolerance: float = tolerance_option(
         "Leave out a frame if the keys around it give the same shape within this distance, in "
@@ -117,17 +109,17 @@ class RangeOptions(KeyOptions):
         0.0,
     )
     pattern: str = option(
-        "Key Names",
         "The names of the shape keys. {frame} stands for the frame number, {frame:04d} for the "
         "number with four digits",
         "Frame {frame:04d}",
         property_name="name_pattern",
         maxlen=63,
+        label="Key Names",
     )
     overwrite: bool = option(
-        "Replace Earlier Bake",
         "First remove the shape keys that have such names, with their animation",
         True,
+        label="Replace Earlier Bake",
     )
 
     @property
@@ -149,7 +141,6 @@ class CorrectiveOptions(KeyOptions, JointOptions):
     """
 
     directions: Directions | Literal["ACTION", "EXAMPLES"] = option(
-        "Bend",
         "The axes that the bones bend about",
         "LIMBS",
         choices=(
@@ -174,21 +165,18 @@ class CorrectiveOptions(KeyOptions, JointOptions):
                 "Each keyed frame of the armature's action is a pose",
             ),
         ),
+        label="Bend",
     )
     angles: Iterable[float] = option(
-        "Angles",
-        "The angles of the bends, in degrees. Each becomes a shape key",
-        (45.0, 90.0),
-        unit="°",
+        "The angles of the bends, in degrees. Each becomes a shape key", (45.0, 90.0), unit="°"
     )
     twists: Iterable[float] = option(
-        "Twist Angles",
         "The angles of the twists, in degrees. Each becomes two shape keys, one for each direction",
         (),
         unit="°",
+        label="Twist Angles",
     )
     both_ways: bool = option(
-        "Both Ways",
         "Bend hinges backwards, too. A limb that is bent at rest becomes straight and goes no "
         "further",
         True,

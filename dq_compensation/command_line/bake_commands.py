@@ -78,19 +78,20 @@ def _add_frames_options(parser: ArgumentParser) -> None:
 
 def _bake_frames(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
     first, last, step = frames_of_scene(run.arguments)
-    options = chosen(run.arguments, RangeOptions)
-    return [
-        api.bake_frames(
-            obj, first, last, step=step, **options, progress=run.part(number, len(objects))
-        )
-        for number, obj in enumerate(objects)
-    ]
+    bake = partial(api.bake_frames, first=first, last=last, step=step)
+    return _bake_each(run, objects, bake, RangeOptions)
 
 
 def _bake_correctives(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
-    options = chosen(run.arguments, CorrectiveOptions)
+    return _bake_each(run, objects, api.bake_correctives, CorrectiveOptions)
+
+
+def _bake_each(
+    run: Run, objects: list[bpy.types.Object], bake: Callable[..., Any], task: type
+) -> Sequence[Any]:
+    options = chosen(run.arguments, task)
     return [
-        api.bake_correctives(obj, **options, progress=run.part(number, len(objects)))
+        bake(obj, **options, progress=run.part(number, len(objects)))
         for number, obj in enumerate(objects)
     ]
 

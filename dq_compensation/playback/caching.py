@@ -58,7 +58,6 @@ class TakeOptions:
     """The options of a take that is cached; without `first` and `last` the scene's frames."""
 
     name: str = option(
-        "Name",
         "The name of the take. A take with this name is replaced. Empty: the name of the action",
         "",
         property_name="take_name",
@@ -72,7 +71,7 @@ class TakeOptions:
         "How far the skin may be off between keys, in millimetres. 0 keeps every frame", 0.5
     )
     interpolation: Interpolation = option(
-        "Between Keys", "How bones move from one key to the next", "SLERP"
+        "How bones move from one key to the next", "SLERP", label="Between Keys"
     )
 
 

@@ -52,7 +52,7 @@ def _name(option: Option) -> str:
 
 def _property(option: Option) -> Any:
     """The definition of a property for Blender."""
-    described: dict[str, Any] = {"name": option.label, "description": option.text, **option.look}
+    described: dict[str, Any] = {"name": option.title, "description": option.text, **option.look}
     if option.choices:
         return EnumProperty(items=option.choices, default=option.default, **described)
     bounds = {"min": option.minimum, "max": option.maximum}

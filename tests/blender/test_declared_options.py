@@ -83,7 +83,7 @@ def test_the_dialog_has_each_option(bake: Bake) -> None:
     assert set(asked) | set(bake.own) <= set(properties)
     for name, each in asked.items():
         found = properties[name]
-        assert (found.name, found.description) == (each.label, each.text)
+        assert (found.name, found.description) == (each.title, each.text)
         assert found.default == pytest.approx(each.default)
         if found.type == "ENUM":
             # Scripts may have more of them.
@@ -179,7 +179,7 @@ def test_a_wrong_value_is_refused_before_a_file_is_opened(
 
 
 def test_the_manual_names_options_as_the_dialogs_do() -> None:
-    labels = {each.label for bake in BAKES for each in options_of(bake.task)}
+    labels = {each.title for bake in BAKES for each in options_of(bake.task)}
     page = (PROJECT / "docs" / "baking.md").read_text(encoding="utf-8")
     tables = re.findall(r"^\| option \|.*\n\|.*\n((?:\|.*\n)+)", page, re.MULTILINE)
     assert len(tables) == 3
