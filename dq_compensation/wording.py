@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 
 def counted(count: int, noun: str) -> str:
@@ -25,3 +26,8 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """The first names, and how many more there are: ``a, b, c and 4 more``."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def bounded(least: float, most: float) -> str:
+    """The bounds of a number: ``from 0 to 1``, ``of at least 1``."""
+    return f"from {least:g} to {most:g}" if isfinite(most) else f"of at least {least:g}"

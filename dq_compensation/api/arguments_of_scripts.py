@@ -7,12 +7,14 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import bpy
 
 from ..errors import BindingError, UserError
+from ..option_fields import identifiers_of
 from ..scene.setup import REFUSAL_NOT_A_MESH
+from ..wording import bounded
 
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
 """One object or several."""
@@ -60,9 +62,9 @@ def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
     return list(dict.fromkeys(mesh_object(obj) for obj in found))
 
 
-def bone_names(bones: str | Iterable[str]) -> tuple[str, ...]:
-    """The names of bones, given as one name or several."""
-    return (bones,) if isinstance(bones, str) else tuple(bones)
+def several(values: Any) -> tuple[Any, ...]:
+    """Values such as the names of bones, given as one text or as several values."""
+    return (values,) if isinstance(values, str) else tuple(values)
 
 
 def file_path(path: AnyPath) -> Path:
@@ -83,7 +85,7 @@ def require_choice(name: str, value: str, choices: Any) -> None:
     Raises:
         UserError: it is another one.
     """
-    known = [choice for part in get_args(choices) for choice in (get_args(part) or (part,))]
+    known = identifiers_of(choices)
     if value not in known:
         raise UserError(f"{value!r} is no {name}. Choose one of {', '.join(known)}.")
 
@@ -95,7 +97,7 @@ def require_number(name: str, value: float, least: float, most: float = float("i
         UserError: it is not, or it is not finite.
     """
     if not (isfinite(value) and least <= value <= most):
-        bounds = f"from {least:g} to {most:g}" if isfinite(most) else f"of at least {least:g}"
+        bounds = bounded(least, most)
         raise UserError(f"The {name} {value} cannot be used. Give a number {bounds}.")
 
 

@@ -24,7 +24,7 @@ from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import rig_of
 from ..scene.units import object_millimetres
 from ..wording import listed
-from .arguments_of_scripts import bone_names, mesh_object, require_number
+from .arguments_of_scripts import mesh_object, require_number, several
 from .steps_of_scripts import OnProgress, interrupts_wait
 
 
@@ -85,7 +85,7 @@ def _wanted(bones: str | Iterable[str], binding: Binding) -> frozenset[str]:
     Raises:
         UserError: the armature has none of such a name.
     """
-    wanted = frozenset(bone_names(bones))
+    wanted = frozenset(several(bones))
     unknown = sorted(wanted - set(binding.skeleton.names))
     if unknown:
         raise UserError(f"{binding.armature_name} has no bone {listed(unknown)}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import bpy
 
 from ..bake.crowd_baking import CrowdBakeOptions
@@ -9,7 +11,8 @@ from ..bake.crowd_baking import bake_crowd as crowd_steps
 from ..errors import UserError
 from ..scene.crowd_settings import is_crowd
 from ..session.known_crowds import baked_crowd
-from .arguments_of_scripts import original, require_number, selection_kept
+from .arguments_of_scripts import original, selection_kept
+from .options_of_scripts import takes_options
 from .steps_of_scripts import OnProgress, run_steps
 
 
@@ -23,23 +26,20 @@ def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
     return sorted((obj for obj in found if is_crowd(obj)), key=lambda obj: obj.name)
 
 
-def bake_crowd(
-    crowd: bpy.types.Object,
-    *,
-    tolerance: float = 10.0,
-    motion_blur: bool = True,
-    modifiers: bool = True,
-    progress: OnProgress | None = None,
-) -> bpy.types.Object:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(CrowdBakeOptions):
+    progress: OnProgress | None = None
+
+
+@takes_options(_Arguments)
+def bake_crowd(crowd: bpy.types.Object, options: _Arguments) -> bpy.types.Object:
     """Make posed meshes of a crowd, and an object that picks from them in every frame.
 
     An earlier bake of the crowd is replaced.
 
     Args:
         crowd: the Empty.
-        tolerance: the largest distance of a vertex from where the crowd is drawn, millimetres.
-        motion_blur: whether the posed meshes have velocities.
-        modifiers: whether they have the modifiers that come after the Armature modifier.
+        {options}
         progress: called after each step.
 
     Returns:
@@ -51,10 +51,8 @@ def bake_crowd(
     crowd = original(crowd)
     if not is_crowd(crowd):
         raise UserError(f"{crowd.name} is not a crowd. Make one with Add Crowd.")
-    require_number("tolerance", tolerance, 0.01)
-    options = CrowdBakeOptions(tolerance, motion_blur, modifiers)
     with selection_kept():
-        run_steps(crowd_steps(crowd, options), progress)
+        run_steps(crowd_steps(crowd, options), options.progress)
     baked = baked_crowd(crowd)
     assert baked is not None
     return baked

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import bpy
 
 from ..bake.cache_baking import SUFFIXES, CacheReport, FileFormat
 from ..bake.cache_baking import bake_cache as cache_steps
-from ..core.local_poses import Interpolation
 from ..errors import UserError
-from ..playback.caching import TakeOptions, TakeReport, default_name
+from ..playback.caching import TakeOptions, TakeReport
 from ..playback.caching import cache_take as take_steps
 from .arguments_of_scripts import (
     AnyPath,
@@ -20,6 +21,7 @@ from .arguments_of_scripts import (
     require_number,
     selection_kept,
 )
+from .options_of_scripts import takes_options
 from .steps_of_scripts import OnProgress, run_steps
 
 
@@ -66,24 +68,19 @@ def bake_cache(
         return run_steps(cache_steps(found, file, format, (first, last, step)), progress)
 
 
-def cache_take(
-    armature: bpy.types.Object,
-    name: str = "",
-    first: int | None = None,
-    last: int | None = None,
-    *,
-    tolerance: float = 0.5,
-    interpolation: Interpolation = "SLERP",
-    progress: OnProgress | None = None,
-) -> TakeReport:
+@dataclass(frozen=True, kw_only=True)
+class _TakeArguments(TakeOptions):
+    progress: OnProgress | None = None
+
+
+@takes_options(_TakeArguments)
+def cache_take(armature: bpy.types.Object, options: _TakeArguments) -> TakeReport:
     """Keep the motion of an armature over a range of frames as a take, which plays without it.
 
     Args:
         armature: an armature object.
-        name: of the take; one of this name is replaced. Empty: the action's name.
         first, last: frames; by default the scene's.
-        tolerance: millimetres by which the skin may be off between keys.
-        interpolation: between keys: 'SLERP' or 'DUAL_QUATERNION'.
+        {options}
         progress: called after each step.
 
     Raises:
@@ -92,15 +89,5 @@ def cache_take(
     armature = original(armature)
     if armature.type != "ARMATURE":
         raise UserError(f"{armature.name} is not an armature. Takes belong to an armature.")
-    require_choice("interpolation", interpolation, Interpolation)
-    require_number("tolerance", tolerance, 0.0)
-    scene = bpy.context.scene
-    options = TakeOptions(
-        name or default_name(armature),
-        scene.frame_start if first is None else first,
-        scene.frame_end if last is None else last,
-        tolerance,
-        interpolation,
-    )
     with selection_kept():
-        return run_steps(take_steps(armature, options, bpy.context), progress)[0]
+        return run_steps(take_steps(armature, options, bpy.context), options.progress)[0]

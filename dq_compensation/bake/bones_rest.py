@@ -14,8 +14,9 @@ from .bake_reports import remember
 from .bones_options import BonesOptions
 from .bones_report import BonesReport
 from .bones_source import RigSource
-from .corrective_baking import CorrectiveOptions, bake_correctives_of, require_correctives
+from .corrective_baking import bake_correctives_of, require_correctives
 from .helper_source import HelperSource
+from .key_options import CorrectiveOptions
 from .shape_key_bake import Progress
 from .source import Source
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import bpy
 import numpy as np
 
 from ..analysis.corrective_joints import CorrectiveJoint
-from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.key_writing import keys_refusal
 from ..scene.object_settings import Settings
 from ..wording import listed, sized
 from .action_poses import action_joints
 from .bake_reports import CorrectiveReport
-from .bake_targets import BakeOnto
 from .corrective_poses import (
-    Directions,
     chosen_joints,
     deforming_names,
     joints_that_matter,
@@ -30,6 +26,7 @@ from .correctives import GatheredJoint, correctives_refusal, gather, verify, wri
 from .example_joints import example_joints
 from .frame_baking import MUCH_MEMORY
 from .frames import needed_bytes
+from .key_options import CorrectiveOptions
 from .shape_key_bake import CharacterBake, Progress, bake_characters
 from .source import Source
 
@@ -50,39 +47,6 @@ REFUSAL_MEMORY = (
     "{count} shape keys need about {size} of memory. Choose fewer bones or angles, or turn "
     "on Allow over 1 GB of Memory."
 )
-
-
-@dataclass(frozen=True)
-class CorrectiveOptions:
-    """The options of a bake of correctives.
-
-    Attributes:
-        bones: names; none of them: all joints that matter.
-        directions: about which axes the bones are bent, or ACTION: as the armature's action has it,
-            or EXAMPLES: the example poses of the object, whatever the other choices of poses are.
-        angles: of the bends, degrees above 0; not for ACTION.
-        twists: angles of twist, degrees above 0, both ways; not for ACTION.
-        both_ways: whether bones that bend about one axis are bent backwards as well.
-        mirror: whether the other side's bones get keys as well.
-        target: what deforms the baked object.
-        pattern: of the keys' names, with {bone} and {angle}.
-        tolerance: millimetres; poses in which no vertex needs a longer offset get no key.
-        overwrite: whether the correctives that the bones have are replaced.
-        much_memory: whether to go on where it takes more than `MUCH_MEMORY` bytes.
-    """
-
-    bones: tuple[str, ...] = ()
-    directions: Directions | Literal["ACTION", "EXAMPLES"] = "LIMBS"
-    angles: tuple[float, ...] = (45.0, 90.0)
-    twists: tuple[float, ...] = ()
-    both_ways: bool = False
-    mirror: bool = False
-    target: Target = "LINEAR"
-    pattern: str = "{bone} {angle}"
-    tolerance: float = 0.1
-    onto: BakeOnto = "THIS"
-    overwrite: bool = True
-    much_memory: bool = False
 
 
 def bake_correctives(
@@ -165,8 +129,8 @@ def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]
         source.binding,
         names,
         directions=options.directions,
-        angles=options.angles,
-        twists=options.twists,
+        angles=tuple(options.angles),
+        twists=tuple(options.twists),
         both_ways=options.both_ways,
     )
 

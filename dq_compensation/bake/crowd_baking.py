@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..analysis.pose_choice import ChosenPoses, choose_poses
 from ..core.crowds import Figures
 from ..errors import UserError
+from ..option_fields import option, tolerance_option
 from ..scene.crowd_settings import crowd_of
 from ..scene.mesh import mesh_of
 from ..scene.moving_objects import is_moving, is_reshaped
@@ -48,19 +49,25 @@ _VECTOR, _MADE_VERTEX = 12, 90
 _AROUND = 1.0 / 8.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CrowdBakeOptions:
-    """The options of a bake of a crowd.
+    """The options of a bake of a crowd."""
 
-    Attributes:
-        tolerance: the largest distance of a vertex from where it is drawn, mm.
-        motion_blur: whether posed meshes have velocities.
-        modifiers: whether they have the modifiers after the Armature modifier.
-    """
-
-    tolerance: float = 10.0
-    motion_blur: bool = True
-    modifiers: bool = True
+    tolerance: float = tolerance_option(
+        "The largest distance of a vertex from where the crowd is drawn, in millimetres. A smaller "
+        "tolerance makes more meshes",
+        10.0,
+        minimum=0.01,
+        soft_min=0.5,
+        soft_max=100.0,
+        precision=2,
+    )
+    motion_blur: bool = option(
+        "Give the posed meshes velocities, so that Cycles blurs what moves", True
+    )
+    modifiers: bool = option(
+        "Give the posed meshes the modifiers that come after the Armature modifier", True
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,12 @@ the reports. Closed before they have begun to write, they leave everything as it
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import bpy
 import numpy as np
 
-from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.key_animation import action_refusal, driven_refusal, separate_action
 from ..scene.key_writing import keys_refusal
@@ -21,9 +20,10 @@ from ..scene.mesh import mesh_of
 from ..wording import sized
 from .acting_keys import acting_keys_refusal
 from .bake_reports import PoseReport, RangeReport, remember
-from .bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
-from .frames import Gathered, frames_of_range, gather, needed_bytes, verify, write
+from .bake_targets import bake_targets, let_armature_deform, show_copy
+from .frames import Gathered, gather, needed_bytes, verify, write
 from .key_names import frame_names, keys_of_pattern
+from .key_options import PoseOptions, RangeOptions
 from .pose_key import bake_pose, pose_key_refusal
 from .shape_key_bake import CharacterBake, Progress, bake_characters
 from .source import Source
@@ -42,39 +42,6 @@ REFUSAL_MEMORY = (
     "{count} frames need about {size} of memory. Choose fewer, a larger step, or turn on Allow "
     "over 1 GB of Memory."
 )
-
-
-@dataclass(frozen=True)
-class RangeOptions:
-    """The options of a bake of a range of frames.
-
-    Attributes:
-        first, last, step: frames; the last one is always baked.
-        target: what deforms the baked object.
-        pattern: of the keys' names, with {frame}.
-        tolerance: millimetres within which a frame is left to interpolation; 0 keeps every frame.
-        overwrite: whether keys of earlier bakes with this pattern are replaced.
-        much_memory: whether to go on where it takes more than `MUCH_MEMORY` bytes.
-    """
-
-    first: int
-    last: int
-    step: int = 1
-    target: Target = "LINEAR"
-    pattern: str = "Frame {frame:04d}"
-    tolerance: float = 0.0
-    onto: BakeOnto = "THIS"
-    overwrite: bool = True
-    much_memory: bool = False
-
-    @property
-    def frames(self) -> tuple[int, ...]:
-        """The frames, rising.
-
-        Raises:
-            UserError: the range is empty.
-        """
-        return frames_of_range(self.first, self.last, self.step)
 
 
 def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int:
@@ -146,20 +113,11 @@ def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered
     )
 
 
-def bake_current_pose(
-    objects: list[bpy.types.Object],
-    name: str,
-    target: Target = "LINEAR",
-    *,
-    onto: BakeOnto = "THIS",
-    overwrite: bool = False,
-) -> list[PoseReport]:
+def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> list[PoseReport]:
     """Bake the current pose of several characters to one shape key each.
 
     Args:
         objects: mesh objects, enabled or not. They stay as they are but for the key, at 0.
-        target: what the Armature modifier does where the key is used; a copy is set to it.
-        overwrite: whether a key of that name is replaced.
 
     Returns:
         a report for each of them.
@@ -167,9 +125,10 @@ def bake_current_pose(
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
     """
+    name, target, onto = options.name, options.target, options.onto
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for obj in objects:
-        reason = pose_key_refusal(obj, name, onto, overwrite=overwrite)
+        reason = pose_key_refusal(obj, name, onto, overwrite=options.overwrite)
         reason = reason or acting_keys_refusal(obj, [bpy.context.scene.frame_current_final])
         if reason is not None:
             raise UserError(reason)
@@ -177,7 +136,7 @@ def bake_current_pose(
     reports: list[PoseReport] = []
     with bake_targets(objects, onto) as copies:
         for obj, copy in zip(objects, copies, strict=True):
-            report = bake_pose(obj, copy, name, target, overwrite=overwrite)
+            report = bake_pose(obj, copy, name, target, overwrite=options.overwrite)
             reports.append(report)
             remember(copy, report.sentence(), report.key_names)
     if onto == "COPY":

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import bpy
 
 from .. import api
-from .bake_options import BONES, CORRECTIVES, KEYS, MANY_KEYS, Described, add_bake_options, chosen
-from .command import Command, ObjectFacts, Run, each_saved_file, report_facts
+from ..bake.bones_options import BonesOptions
+from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from .bake_options import add_bake_options, chosen
+from .command import Command, ObjectFacts, Run, each_saved_file, said_facts
 from .options import (
     add_blend_output_options,
     add_frames_option,
     add_input_options,
     add_setting_options,
+    frames_of_scene,
     setting_values,
 )
 
@@ -43,26 +47,16 @@ def _command(
             if values := setting_values(run.arguments):
                 for obj in objects:
                     api.change_settings(obj, **values)
-            reports = bake(run, objects)
-            for report in reports:
-                run.console.say(report.sentence())
-            return [facts for report in reports for facts in report_facts(report)]
+            return said_facts(run, bake(run, objects))
 
         each_saved_file(run, change)
 
     return Command(f"bake {kind}", summary, examples, add_all_options, run_it)
 
 
-def _options(
-    function: Callable[..., object], described: dict[str, Described]
-) -> Callable[[ArgumentParser], None]:
-    return lambda parser: add_bake_options(parser, function, described)
-
-
 def _add_pose_options(parser: ArgumentParser) -> None:
     parser.add_argument("--frame", type=int, help="of the pose; without it the current one")
-    parser.add_argument("--name", default="Pose", help="of the shape key (default: Pose)")
-    add_bake_options(parser, api.bake_pose, KEYS)
+    add_bake_options(parser, PoseOptions)
 
 
 def _bake_pose(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
@@ -70,37 +64,41 @@ def _bake_pose(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
     before, subframe = scene.frame_current, scene.frame_subframe
     if arguments.frame is not None:
         scene.frame_set(arguments.frame)
-    options = chosen(arguments, KEYS)
-    reports = [api.bake_pose(obj, arguments.name, **options) for obj in objects]
+    options = chosen(arguments, PoseOptions)
+    reports = [api.bake_pose(obj, **options) for obj in objects]
     scene.frame_set(before, subframe=subframe)
     return reports
 
 
 def _add_frames_options(parser: ArgumentParser) -> None:
     add_frames_option(parser, "the scene's range")
-    add_bake_options(parser, api.bake_frames, MANY_KEYS)
+    # It is a part of --frames.
+    add_bake_options(parser, RangeOptions, without=("step",))
 
 
 def _bake_frames(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
-    scene, arguments = bpy.context.scene, run.arguments
-    first, last, step = arguments.frames or (scene.frame_start, scene.frame_end, 1)
-    options: dict[str, Any] = {**chosen(arguments, MANY_KEYS), "step": step}
-    return [
-        api.bake_frames(obj, first, last, **options, progress=run.part(number, len(objects)))
-        for number, obj in enumerate(objects)
-    ]
+    first, last, step = frames_of_scene(run.arguments)
+    bake = partial(api.bake_frames, first=first, last=last, step=step)
+    return _bake_each(run, objects, bake, RangeOptions)
 
 
 def _bake_correctives(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
-    options = chosen(run.arguments, CORRECTIVES)
+    return _bake_each(run, objects, api.bake_correctives, CorrectiveOptions)
+
+
+def _bake_each(
+    run: Run, objects: list[bpy.types.Object], bake: Callable[..., Any], task: type
+) -> Sequence[Any]:
+    options = chosen(run.arguments, task)
     return [
-        api.bake_correctives(obj, **options, progress=run.part(number, len(objects)))
+        bake(obj, **options, progress=run.part(number, len(objects)))
         for number, obj in enumerate(objects)
     ]
 
 
 def _bake_bones(run: Run, objects: list[bpy.types.Object]) -> Sequence[Any]:
-    return api.bake_bones(objects, **chosen(run.arguments, BONES), progress=run.progress)
+    options = chosen(run.arguments, BonesOptions)
+    return api.bake_bones(objects, **options, progress=run.progress)
 
 
 COMMANDS = (
@@ -123,13 +121,13 @@ COMMANDS = (
         "make corrective shape keys that follow the bones",
         ("bake correctives --file hero.blend --angles 45 90 --output engine/",),
         _bake_correctives,
-        _options(api.bake_correctives, CORRECTIVES),
+        partial(add_bake_options, task=CorrectiveOptions),
     ),
     _command(
         "bones",
         "add helper bones and new weights for plain linear skinning",
         ("bake bones --file hero.blend --helpers 2 --influences 4 --output engine/",),
         _bake_bones,
-        _options(api.bake_bones, BONES),
+        partial(add_bake_options, task=BonesOptions),
     ),
 )

@@ -9,29 +9,24 @@ import bpy
 
 from .. import api
 from ..bake.cache_baking import SUFFIXES
-from .command import Command, ObjectFacts, Run, each_exported_file, report_facts
-from .options import add_file_output_options, add_frames_option, add_input_options
+from .command import Command, ObjectFacts, Run, each_exported_file, said_facts
+from .options import add_export_options, frames_of_scene
 
 _SUFFIXES = tuple(SUFFIXES.values())
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_input_options(parser)
-    add_frames_option(parser, "the scene's range")
     meaning = "a file that ends with .pc2, .mdd or .abc, or a folder"
-    add_file_output_options(parser, meaning, _SUFFIXES)
+    add_export_options(parser, "the scene's range", meaning, _SUFFIXES)
 
 
 def _run(run: Run) -> None:
     def work(objects: list[bpy.types.Object], target: Path) -> list[ObjectFacts]:
-        scene = bpy.context.scene
-        first, last, step = run.arguments.frames or (scene.frame_start, scene.frame_end, 1)
+        first, last, step = frames_of_scene(run.arguments)
         reports = api.bake_cache(
             objects, target.resolve(), first, last, step=step, progress=run.progress
         )
-        for report in reports:
-            run.console.say(report.sentence())
-        return [facts for report in reports for facts in report_facts(report)]
+        return said_facts(run, reports)
 
     each_exported_file(run, _SUFFIXES, work)
 

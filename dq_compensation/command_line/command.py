@@ -121,11 +121,15 @@ class OpenFile:
         return chosen_objects(self.path, run.arguments.objects, kind)
 
 
-def report_facts(report: Any) -> list[ObjectFacts]:
-    """For JSON, a report of `api` for each object that it is about."""
-    facts = asdict(report)
-    names = getattr(report, "object_names", None) or (report.object_name,)
-    return [{"name": name, "report": {**facts, "sentence": report.sentence()}} for name in names]
+def said_facts(run: Run, reports: Sequence[Any]) -> list[ObjectFacts]:
+    """Print reports of `api`; returns them for JSON, for each object that they are about."""
+    found: list[ObjectFacts] = []
+    for report in reports:
+        run.console.say(report.sentence())
+        facts = {**asdict(report), "sentence": report.sentence()}
+        names = getattr(report, "object_names", None) or (report.object_name,)
+        found += [{"name": name, "report": facts} for name in names]
+    return found
 
 
 def each_file(
@@ -167,9 +171,7 @@ def _work_on(
 
 
 def each_saved_file(
-    run: Run,
-    work: Callable[[list[bpy.types.Object]], list[ObjectFacts]],
-    kind: Kind = SKINNED,
+    run: Run, work: Callable[[list[bpy.types.Object]], list[ObjectFacts]], kind: Kind = SKINNED
 ) -> None:
     """Open each file, change its characters or crowds, and save it where the options say.
 

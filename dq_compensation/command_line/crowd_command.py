@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction
+from argparse import ArgumentParser
 
 import bpy
 
 from .. import api
-from .bake_options import Described, add_bake_options, chosen
+from ..bake.crowd_baking import CrowdBakeOptions
+from .bake_options import add_bake_options, chosen
 from .choosing import CROWDS
 from .command import Command, ObjectFacts, Run, each_saved_file
-from .options import add_blend_output_options, add_input_options, tolerance
-
-_OPTIONS: dict[str, Described] = {
-    "tolerance": {
-        "type": tolerance,
-        "metavar": "MM",
-        "help": "the largest distance of a vertex from where the crowd is drawn, millimetres",
-    },
-    "motion_blur": {"action": BooleanOptionalAction, "help": "give the meshes velocities"},
-    "modifiers": {
-        "action": BooleanOptionalAction,
-        "help": "give them the modifiers after the Armature modifier",
-    },
-}
+from .options import add_blend_output_options, add_input_options
 
 
 def _add_options(parser: ArgumentParser) -> None:
     add_input_options(parser, objects="crowds", otherwise="all crowds")
-    add_bake_options(parser, api.bake_crowd, _OPTIONS)
+    add_bake_options(parser, CrowdBakeOptions)
     add_blend_output_options(parser)
 
 
 def _run(run: Run) -> None:
     def bake(crowds: list[bpy.types.Object]) -> list[ObjectFacts]:
-        facts = []
+        facts, options = [], chosen(run.arguments, CrowdBakeOptions)
         for number, crowd in enumerate(crowds):
             progress = run.part(number, len(crowds))
-            baked = api.bake_crowd(crowd, **chosen(run.arguments, _OPTIONS), progress=progress)
+            baked = api.bake_crowd(crowd, **options, progress=progress)
             run.console.say(f"Baked {crowd.name} to {baked.name}")
             facts.append({"name": crowd.name, "baked": baked.name})
         return facts

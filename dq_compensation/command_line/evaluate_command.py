@@ -16,22 +16,15 @@ from ..errors import UserError
 from ..scene.animation_curves import animated_paths
 from ..wording import counted
 from .command import Command, ObjectFacts, Run, each_exported_file
-from .options import (
-    add_deformation_options,
-    add_file_output_options,
-    add_frames_option,
-    add_input_options,
-)
+from .options import add_deformation_options, add_export_options
 
 _SUFFIXES = (".npy", ".pc2", ".mdd")
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_input_options(parser)
-    add_frames_option(parser, "the current frame alone")
-    add_deformation_options(parser)
     meaning = "the .npy file to write, .pc2 or .mdd for a point cache, or a folder"
-    add_file_output_options(parser, meaning, _SUFFIXES)
+    add_export_options(parser, "the current frame alone", meaning, _SUFFIXES)
+    add_deformation_options(parser)
 
 
 def _run(run: Run) -> None:
@@ -71,11 +64,7 @@ def _evaluate(run: Run, obj: bpy.types.Object, target: Path) -> ObjectFacts:
     chosen = run.arguments.frames
     frames = frames_of_range(*chosen) if chosen else (bpy.context.scene.frame_current_final,)
     positions = api.evaluate_frames(
-        obj,
-        frames,
-        method=run.arguments.method,
-        factor=run.arguments.factor,
-        progress=run.progress,
+        obj, frames, method=run.arguments.method, factor=run.arguments.factor, progress=run.progress
     )
     with written_whole(target) as file:
         np.save(file, positions)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
+from math import inf, isfinite, nan
 from typing import Any, NoReturn, cast
+
+import bpy
 
 from .. import api
 from ..core.deform import METHODS as ALL_METHODS
+from ..wording import bounded
 from .exit_codes import UsageError
 
-METHODS = (
-    *ALL_METHODS,
-    "SPHERICAL_JOINT_BY_EXAMPLE",
-)
+METHODS = (*ALL_METHODS, "SPHERICAL_JOINT_BY_EXAMPLE")
 
 _FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")
 
@@ -92,8 +92,18 @@ def add_output_options(parser: ArgumentParser, meaning: str, *, required: bool =
     )
 
 
-def add_file_output_options(parser: ArgumentParser, meaning: str, suffixes: Sequence[str]) -> None:
-    """Add where files of other formats than .blend are written; the first is that in folders."""
+def add_export_options(
+    parser: ArgumentParser, otherwise: str, meaning: str, suffixes: Sequence[str]
+) -> None:
+    """Add what is written to files of other formats than .blend, and where.
+
+    Args:
+        otherwise: the frames without the option.
+        meaning: of the output.
+        suffixes: the first is that of files in folders.
+    """
+    add_input_options(parser)
+    add_frames_option(parser, otherwise)
     add_output_options(parser, meaning, required=True)
     formats = [suffix[1:] for suffix in suffixes]
     parser.add_argument(
@@ -112,6 +122,12 @@ def add_frames_option(parser: ArgumentParser, otherwise: str) -> None:
         metavar="1-250",
         help=f"the frames, 1-250x5 for every fifth; without it {otherwise}",
     )
+
+
+def frames_of_scene(arguments: argparse.Namespace) -> tuple[int, int, int]:
+    """First frame, last frame and step of the option; without it the scene's range."""
+    scene = bpy.context.scene
+    return arguments.frames or (scene.frame_start, scene.frame_end, 1)
 
 
 def add_deformation_options(parser: ArgumentParser) -> None:
@@ -161,20 +177,20 @@ def json_file(text: str) -> str:
     return text
 
 
-def number_between(least: float, most: float, meaning: str) -> Callable[[str], float]:
-    """The type of an option that is a number from `least` to `most`; the meaning names it."""
+def number_between(least: float, most: float = inf, kind: type = float) -> Callable[[str], float]:
+    """The type of an option that is a number from `least` to `most`."""
 
     def read(text: str) -> float:
         try:
-            value = float(text)
+            value = kind(text)
         except ValueError:
-            value = float("nan")
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"'{text}' is not {meaning}")
+            value = nan
+        if not (isfinite(value) and least <= value <= most):
+            number = "whole number" if kind is int else "number"
+            raise argparse.ArgumentTypeError(f"'{text}' is not a {number} {bounded(least, most)}")
         return value
 
     return read
 
 
-factor = number_between(0.0, 1.0, "a number from 0 to 1")
-tolerance = number_between(0.0, sys.float_info.max, "a distance in millimetres")
+factor = number_between(0.0, 1.0)

@@ -26,7 +26,7 @@ def _add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--bend",
-        type=number_between(1.0, 180.0, "a number from 1 to 180"),
+        type=number_between(1.0, 180.0),
         default=90.0,
         metavar="DEGREES",
         help="by how much each joint is bent (default: 90)",

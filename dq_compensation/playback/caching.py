@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import bpy
 import numpy as np
@@ -18,6 +18,7 @@ from ..core.local_poses import Interpolation
 from ..core.take_fitting import scales_of_keys
 from ..core.takes import Take, TakeValues
 from ..errors import UserError
+from ..option_fields import option, tolerance_option
 from ..scene.animation_curves import bone_curves, bone_drivers, played_actions
 from ..scene.armature import armature_of, is_in_edit_mode
 from ..scene.linked import linked_refusal
@@ -54,18 +55,24 @@ _FOR_BONES = 0.75
 
 @dataclass(frozen=True)
 class TakeOptions:
-    """The options of a take that is cached.
+    """The options of a take that is cached; without `first` and `last` the scene's frames."""
 
-    Attributes:
-        name: of the take; one of that name is replaced.
-        tolerance: how far the skin may be off between keys, in millimetres.
-    """
-
-    name: str
-    first: int
-    last: int
-    tolerance: float = 0.5
-    interpolation: Interpolation = "SLERP"
+    name: str = option(
+        "The name of the take. A take with this name is replaced. Empty: the name of the action",
+        "",
+        property_name="take_name",
+        maxlen=63,
+        options={"SKIP_SAVE"},
+    )
+    first: int | None = None
+    last: int | None = None
+    _: KW_ONLY
+    tolerance: float = tolerance_option(
+        "How far the skin may be off between keys, in millimetres. 0 keeps every frame", 0.5
+    )
+    interpolation: Interpolation = option(
+        "How bones move from one key to the next", "SLERP", label="Between Keys"
+    )
 
 
 @dataclass(frozen=True)
@@ -159,13 +166,15 @@ def cache_take(
     """
     if reason := take_refusal(armature, context.view_layer):
         raise UserError(reason)
-    frames = frames_of_range(options.first, options.last, 1)
+    scene = context.scene
+    first = scene.frame_start if options.first is None else options.first
+    last = scene.frame_end if options.last is None else options.last
+    frames = frames_of_range(first, last, 1)
     if len(frames) > MOST_FRAMES:
         raise UserError(f"A take has at most {MOST_FRAMES:,} frames. Cache a part of the range.")
     if reason := motion_refusal(armature):
         raise UserError(reason)
-    if not options.name:
-        raise UserError("The take has no name. Type one.")
+    options = replace(options, name=options.name or default_name(armature))
     former = find_take(armature, options.name)
     if former is not None and former.stored is not None and former.stored.library is not None:
         raise UserError(
@@ -173,19 +182,17 @@ def cache_take(
                 take=options.name, armature=armature.name, instead="Choose another name."
             )
         )
-    scene, meshes = context.scene, deformed_meshes(armature, context.view_layer)
+    meshes = deformed_meshes(armature, context.view_layer)
     source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
     sampled = yield from with_progress(
         sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
     )
     unit = object_millimetres(armature, scene)
     rate = scene.render.fps / scene.render.fps_base
-    steps = make_take(source, sampled, options, options.tolerance / unit, rate)
+    steps = make_take(source, sampled, frames, options, options.tolerance / unit, rate)
     take, error = yield from with_progress(steps, f"Reducing keys of {options.name}", 0.5, 0.5)
     if len(frames) > 1 and _is_still(take):
-        raise UserError(
-            REFUSAL_STILL.format(armature=armature.name, first=options.first, last=options.last)
-        )
+        raise UserError(REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
     item = keep_take(armature, take, options, error * unit)
     item.made_from = json.dumps(motion_digests(armature))
     note_changed(item, ())
@@ -196,6 +203,7 @@ def cache_take(
 def make_take(
     source: MotionSource,
     sampled: SampledMotion,
+    frames: tuple[int, ...],
     options: TakeOptions,
     tolerance: float,
     fps: float,
@@ -203,6 +211,7 @@ def make_take(
     """Make a take of what was sampled; yields the part that is done.
 
     Args:
+        frames: those that were sampled.
         tolerance: in armature units; a quarter of it is for shape keys, where some move.
         fps: of the scene.
 
@@ -220,8 +229,8 @@ def make_take(
         source.names,
         poses.parents,
         source.rest,
-        options.first,
-        options.last,
+        frames[0],
+        frames[-1],
         fps,
         poses.keys,
         poses.poses.locations.astype(np.float32),

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, ClassVar, Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.props import IntProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.frame_baking import (
-    MUCH_MEMORY,
-    RangeOptions,
-    bake_current_pose,
-    bake_range,
-    memory_needed,
-)
+from ..bake.frame_baking import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 from ..bake.key_names import frame_names
+from ..bake.key_options import PoseOptions, RangeOptions, TargetOptions
 from ..bake.shape_key_bake import Progress
 from ..bake.source import source_refusal
 from ..errors import UserError
@@ -24,34 +19,11 @@ from ..scene.object_settings import settings_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from ..wording import sized
 from .bake_progress import RunsInSteps, Steps
+from .option_properties import offers, options_from
 from .reporting import OperatorResult, Refusing, reports_errors
-from .sentences import broken_lines, draw_lines
+from .sentences import draw_in_dialog
 
-# The width of dialogs in pixels at interface scale 1, and the part of it that is not text.
-DIALOG_WIDTH = 400
-_DIALOG_MARGIN = 60
-
-_TARGETS = (
-    (
-        "LINEAR",
-        "Armature, Plain",
-        "For game engines, glTF and FBX: the Armature modifier without Preserve Volume",
-    ),
-    (
-        "DUAL_QUATERNION",
-        "Armature, Preserve Volume",
-        "For Blender: the Armature modifier with Preserve Volume. The keys are smaller",
-    ),
-)
-_ONTO = (
-    ("THIS", "This Object", "The character itself gets the keys"),
-    (
-        "COPY",
-        "A Copy",
-        "A copy gets the keys, with a mesh of its own and a plain Armature modifier. The character "
-        "keeps its settings and is hidden in the viewport",
-    ),
-)
+OUTCOME_COPY = "After the bake, the character is hidden, and the copy stands at its place."
 
 
 def selected_characters(context: Context) -> list[Object]:
@@ -76,68 +48,23 @@ class Bakes(Refusing, Operator):
         return " ".join(reasons[:3]) or NOTHING_SELECTED
 
 
-class MayNeedMuchMemory:
-    """The option of operators that ask before they take much memory."""
+class BakesKeys:
+    """The dialogs of the operators that bake shape keys."""
 
-    much_memory: BoolProperty(
-        name="Allow over 1 GB of Memory",
-        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
-        "much it needs",
-        default=False,
-        options={"SKIP_SAVE"},
-    )
-
-
-class BakesKeys(MayNeedMuchMemory):
-    """The options of the operators that bake shape keys, in their dialogs.
-
-    `KEY_OPTIONS` are the names of the properties here, in the order of the dialogs.
-    """
-
+    # The properties of `KeyOptions`, in the order of the dialogs.
     KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
 
-    target: EnumProperty(
-        name="Deformed By",
-        description="What deforms the mesh in the program that uses the keys",
-        items=_TARGETS,
-    )
-    onto: EnumProperty(name="Onto", description="The object that gets the keys", items=_ONTO)
-    tolerance: FloatProperty(
-        name="Tolerance (mm)",
-        description="Leave out keys that move no vertex by more than this, in millimetres",
-        default=0.1,
-        min=0.0,
-        soft_max=10.0,
-        precision=3,
-    )
-    name_pattern: StringProperty(
-        name="Key Names",
-        description="The names of the shape keys. {bone} stands for the name of the bone, {angle} "
-        "for the angle or the pose",
-        default="{bone} {angle}",
-        maxlen=63,
-    )
-    overwrite: BoolProperty(
-        name="Replace Earlier Bake",
-        description="First remove the correctives of these bones from an earlier bake",
-        default=True,
-    )
-
-    def key_options(self) -> dict[str, Any]:
-        """The values for `RangeOptions` and `CorrectiveOptions`."""
-        names = {"name_pattern": "pattern"}
-        return {names.get(name, name): getattr(self, name) for name in self.KEY_OPTIONS}
-
     def draw_outcome(self, layout: bpy.types.UILayout) -> None:
-        """Says in a dialog of `DIALOG_WIDTH` what happens to the character."""
-        state = "on" if self.target == "DUAL_QUATERNION" else "off"
+        """Says in the dialog what happens to the character."""
+        chosen = options_from(cast("Operator", self), TargetOptions)
+        state = "on" if chosen.target == "DUAL_QUATERNION" else "off"
         text = (
-            "After the bake, the character is hidden, and the copy stands at its place."
-            if self.onto == "COPY"
+            OUTCOME_COPY
+            if chosen.onto == "COPY"
             else "After the bake, DQ Compensation is disabled on the character, and Preserve "
             f"Volume of its Armature modifier is turned {state}."
         )
-        draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), "INFO")
+        draw_in_dialog(layout, text, "INFO")
 
 
 class BakesFrames:
@@ -162,22 +89,14 @@ class BakesFrames:
         return first, last
 
 
-class DQC_OT_bake_pose(BakesKeys, Bakes):
+@offers(PoseOptions)
+class DQC_OT_bake_pose(Bakes):
     """Make the current pose a shape key. With the key at 1, the Armature modifier shows this pose \
 as DQ Compensation does"""
 
     bl_idname = "dqc.bake_pose"
     bl_label = "Bake Pose"
     bl_options = {"REGISTER", "UNDO"}
-
-    key_name: StringProperty(
-        name="Name", description="The name of the shape key", default="Pose", maxlen=63
-    )
-    overwrite: BoolProperty(
-        name="Overwrite",
-        description="Give a key of this name the new shape. Off: add another key",
-        default=False,
-    )
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
@@ -187,17 +106,13 @@ as DQ Compensation does"""
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        reports = bake_current_pose(
-            selected_characters(context),
-            self.key_name,
-            self.target,
-            onto=self.onto,
-            overwrite=self.overwrite,
-        )
+        options = options_from(self, PoseOptions)
+        reports = bake_current_pose(selected_characters(context), options)
         self.report({"INFO"}, " ".join(report.sentence() for report in reports))
         return {"FINISHED"}
 
 
+@offers(RangeOptions)
 class DQC_OT_bake_range(RunsInSteps, BakesFrames, BakesKeys, Bakes):
     """Make each frame of a range a shape key, with keyframes: the timeline then plays the \
 deformation without DQ Compensation. Esc stops"""
@@ -206,40 +121,9 @@ deformation without DQ Compensation. Esc stops"""
     bl_label = "Bake Frames"
     bl_options = {"REGISTER", "UNDO"}
 
-    step: IntProperty(
-        name="Step",
-        description="1 bakes every frame, 2 every second frame. The last frame always gets a key",
-        default=1,
-        min=1,
-    )
-    tolerance: FloatProperty(
-        name="Tolerance (mm)",
-        description="Leave out a frame if the keys around it give the same shape within this "
-        "distance, in millimetres. 0 keeps all frames",
-        default=0.0,
-        min=0.0,
-        soft_max=10.0,
-        precision=3,
-    )
-    name_pattern: StringProperty(
-        name="Key Names",
-        description="The names of the shape keys. {frame} stands for the frame number, {frame:04d} "
-        "for the number with four digits",
-        default="Frame {frame:04d}",
-        maxlen=63,
-    )
-    overwrite: BoolProperty(
-        name="Replace Earlier Bake",
-        description="First remove the shape keys that have such names, with their animation",
-        default=True,
-    )
-
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
         self.first, self.last = self.range(context)
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text="Bake"
-        )
+        return self.ask(context)
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("first", "last", "step", *self.KEY_OPTIONS))
@@ -249,7 +133,7 @@ deformation without DQ Compensation. Esc stops"""
             size, count = memory_needed(targets, options), len(options.frames)
             names = frame_names(options.pattern, options.frames)
         except UserError as error:
-            draw_lines(column, broken_lines(str(error), DIALOG_WIDTH - _DIALOG_MARGIN), "ERROR")
+            draw_in_dialog(column, str(error), "ERROR")
             return
         column.label(text=f"Keys from {names[0]} to {names[-1]}", icon="SHAPEKEY_DATA")
         column.label(text=f"{count} frames need about {sized(size)} of memory", icon="INFO")
@@ -267,9 +151,8 @@ deformation without DQ Compensation. Esc stops"""
         return "The check was stopped. The frames are baked"
 
     def _options(self, context: Context) -> RangeOptions:
-        return RangeOptions(
-            *self.range(context), self.step, much_memory=self.much_memory, **self.key_options()
-        )
+        first, last = self.range(context)
+        return options_from(self, RangeOptions, first=first, last=last)
 
 
 class _Report(Protocol):

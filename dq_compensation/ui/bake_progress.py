@@ -13,6 +13,7 @@ from ..bake.shape_key_bake import Progress
 from ..errors import UserError
 from ..session.status import tag_redraw
 from .reporting import OperatorResult
+from .sentences import DIALOG_WIDTH
 
 # Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took
 # to draw the last frame, so that drawing a heavy scene takes half of the time at most.
@@ -56,6 +57,13 @@ class RunsInSteps(Operator):
     def stopped(self) -> str:
         """The message when the user stops it after it has begun to write."""
         raise NotImplementedError
+
+    def ask(self, context: Context, confirm: str = "Bake") -> OperatorResult:
+        """Open the dialog; it then runs modally."""
+        self._interactive = True
+        return context.window_manager.invoke_props_dialog(
+            self, width=DIALOG_WIDTH, confirm_text=confirm
+        )
 
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""

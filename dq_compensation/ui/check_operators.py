@@ -18,7 +18,7 @@ from ..setup_check import findings, fixing
 from ..setup_check.issue import Fix, FixError, Issue
 from ..setup_check.selecting import select_bones, select_vertices
 from .reporting import OperatorResult, Refusing
-from .sentences import broken_lines, draw_lines
+from .sentences import DIALOG_WIDTH, draw_in_dialog
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import ObjectModeItems
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _NO_LONGER_THERE = "This problem is no longer there"
-
-# The width of the dialog in pixels at interface scale 1, and the part of it that is not text.
-_DIALOG_WIDTH = 400
-_DIALOG_MARGIN = 60
 
 
 def counted(issues: list[Issue]) -> str:
@@ -105,13 +101,12 @@ class DQC_OT_fix(_OfIssue, Operator):
         self._question = fix.question
         # Blender's own dialog for a yes or no has one line, and cuts off what is longer.
         return context.window_manager.invoke_props_dialog(
-            self, width=_DIALOG_WIDTH, title=fix.label, confirm_text=fix.label
+            self, width=DIALOG_WIDTH, title=fix.label, confirm_text=fix.label
         )
 
     def draw(self, context: Context) -> None:
         if self.layout is not None and self._question:
-            lines = broken_lines(self._question, _DIALOG_WIDTH - _DIALOG_MARGIN)
-            draw_lines(self.layout, lines, "QUESTION")
+            draw_in_dialog(self.layout, self._question, "QUESTION")
 
     def execute(self, context: Context) -> OperatorResult:
         self._question = ""

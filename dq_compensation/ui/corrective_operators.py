@@ -5,41 +5,16 @@ from __future__ import annotations
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy.types import Context
 
-from ..bake.corrective_baking import CorrectiveOptions, bake_correctives
+from ..bake.corrective_baking import bake_correctives
 from ..bake.corrective_poses import read_angles
-from .bake_operators import (
-    Bakes,
-    BakesKeys,
-    draw_properties,
-    report_sentences,
-    selected_characters,
-)
+from ..bake.key_options import CorrectiveOptions
+from .bake_operators import Bakes, BakesKeys, draw_properties, report_sentences, selected_characters
 from .joint_choice import BONES, ChoosesJoints
+from .option_properties import offers, options_from
 from .reporting import OperatorResult, reports_errors
 
-DIRECTIONS = (
-    (
-        "LIMBS",
-        "As the Limb Bends",
-        "For hinges, like elbows and knees. The limb goes on bending as it is bent at rest. A "
-        "straight limb bends about the X axis of the bone",
-    ),
-    ("X", "X Axis", "For hinges that bend about the bone's X axis"),
-    ("Z", "Z Axis", "For hinges that bend about the bone's Z axis"),
-    ("FOUR", "4 Directions", "For ball joints: about the bone's X and Z axis, both ways"),
-    (
-        "EIGHT",
-        "8 Directions",
-        "For ball joints, like shoulders and hips: about X, Z and the axes in between, both ways",
-    ),
-    (
-        "ACTION",
-        "Poses of the Action",
-        "Each keyed frame of the armature's action is a pose",
-    ),
-)
 
-
+@offers(CorrectiveOptions)
 class DQC_OT_bake_correctives(ChoosesJoints, BakesKeys, Bakes):
     """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
 like DQ Compensation in any pose, without the add-on. Esc stops"""
@@ -49,19 +24,10 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
     bl_options = {"REGISTER", "UNDO"}
 
     bones: EnumProperty(name="Bones", description="Which bones get correctives", items=BONES)
-    directions: EnumProperty(
-        name="Bend", description="The axes that the bones bend about", items=DIRECTIONS
-    )
     angles: StringProperty(
         name="Angles (°)",
         description="The angles in degrees, separated by commas. Each becomes a shape key",
         default="45, 90",
-    )
-    both_ways: BoolProperty(
-        name="Both Ways",
-        description="Bend hinges backwards, too. A limb that is bent at rest becomes straight and "
-        "goes no further",
-        default=True,
     )
     twist: BoolProperty(
         name="Twist", description="Twist the bones about themselves, too", default=False
@@ -75,9 +41,10 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("bones", "directions"))
-        if self.directions != "ACTION":
+        directions = options_from(self, CorrectiveOptions).directions
+        if directions != "ACTION":
             column.prop(self, "angles")
-            if self.directions in {"LIMBS", "X", "Z"}:
+            if directions in {"LIMBS", "X", "Z"}:
                 column.prop(self, "both_ways")
             row = column.row(heading="Twist")
             row.prop(self, "twist", text="")
@@ -103,15 +70,12 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         Raises:
             UserError: it cannot be read, or no bone is selected.
         """
-        return CorrectiveOptions(
+        return options_from(
+            self,
+            CorrectiveOptions,
             bones=self.chosen_bones(context),
-            directions=self.directions,
             angles=read_angles(self.angles),
             twists=read_angles(self.twist_angles) if self.twist else (),
-            both_ways=self.both_ways,
-            mirror=self.mirror,
-            much_memory=self.much_memory,
-            **self.key_options(),
         )
 
 

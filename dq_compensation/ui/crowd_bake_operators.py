@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from bpy.props import BoolProperty, FloatProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ..bake.crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_crowd
 from ..bake.crowd_writing import remove_baked
 from ..bake.frame_baking import MUCH_MEMORY
+from ..bake.key_options import MemoryOptions
 from ..errors import UserError
 from ..scene.crowd_settings import is_crowd, roles_of
 from ..session.known_crowds import baked_crowd, forget_bakes, is_baked_crowd
 from ..wording import counted, sized
-from .bake_operators import DIALOG_WIDTH, MayNeedMuchMemory, draw_properties
+from .bake_operators import draw_properties
 from .bake_progress import RunsInSteps
 from .crowd_operators import REFUSAL_MODE, REFUSAL_NO_CROWD, linked_crowd_refusal
+from .option_properties import offers, options_from, property_names
 from .reporting import OperatorResult, Refusing, reports_errors
-from .sentences import broken_lines, draw_lines
+from .sentences import draw_in_dialog
 
 REFUSAL_NO_ROLE = "{crowd} has no role. Add one"
 REFUSAL_NOT_BAKED = "{crowd} is not baked"
@@ -48,34 +49,14 @@ class _OfCrowd(Refusing, Operator):
         raise NotImplementedError
 
 
-class DQC_OT_bake_crowd(RunsInSteps, MayNeedMuchMemory, _OfCrowd):
+@offers(CrowdBakeOptions, MemoryOptions)
+class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
     """Make the crowd real geometry, for renders and for files without this add-on: posed \
 meshes, and an object that shows them in the right frames. An earlier bake is replaced. Esc stops"""
 
     bl_idname = "dqc.bake_crowd"
     bl_label = "Bake Crowd"
     bl_options = {"REGISTER", "UNDO"}
-
-    tolerance: FloatProperty(
-        name="Tolerance (mm)",
-        description="The largest distance of a vertex from where the crowd is drawn, in "
-        "millimetres. A smaller tolerance makes more meshes",
-        default=10.0,
-        min=0.01,
-        soft_min=0.5,
-        soft_max=100.0,
-        precision=2,
-    )
-    motion_blur: BoolProperty(
-        name="Motion Blur",
-        description="Give the posed meshes velocities, so that Cycles blurs what moves",
-        default=True,
-    )
-    modifiers: BoolProperty(
-        name="Modifiers",
-        description="Give the posed meshes the modifiers that come after the Armature modifier",
-        default=True,
-    )
 
     # Read once for a dialog: the crowd cannot change while it is open.
     _source: CrowdSource | None = None
@@ -85,7 +66,6 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         return None if roles_of(crowd) else REFUSAL_NO_ROLE.format(crowd=crowd.name)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
         crowd = active_crowd(context)
         assert crowd is not None
         try:
@@ -93,17 +73,15 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         except UserError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text="Bake"
-        )
+        return self.ask(context)
 
     def draw(self, context: Context) -> None:
-        column = draw_properties(self, ("tolerance", "motion_blur", "modifiers"))
-        source, options = self._source, self._options()
+        column = draw_properties(self, property_names(CrowdBakeOptions))
+        source, options = self._source, options_from(self, CrowdBakeOptions)
         if source is None:
             return
         if reason := source.refusal(options):
-            draw_lines(column, broken_lines(reason, DIALOG_WIDTH - 60), "ERROR")
+            draw_in_dialog(column, reason, "ERROR")
             return
         poses = source.poses_at_most(options.tolerance)
         size, meshes = source.memory(poses, options), source.mesh_count(poses)
@@ -114,11 +92,15 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        crowd, options = active_crowd(context), self._options()
+        crowd, options = active_crowd(context), options_from(self, CrowdBakeOptions)
         assert crowd is not None
         source = self._source or read_crowd(crowd, context.evaluated_depsgraph_get())
         size = source.memory(source.poses_at_most(options.tolerance), options)
-        if size > MUCH_MEMORY and not self.much_memory and source.refusal(options) is None:
+        if (
+            size > MUCH_MEMORY
+            and not options_from(self, MemoryOptions).much_memory
+            and source.refusal(options) is None
+        ):
             raise UserError(
                 f"The posed meshes of {crowd.name} need about {sized(size)} of memory. Choose a "
                 "larger tolerance, or turn on Allow over 1 GB of Memory."
@@ -127,9 +109,6 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
 
     def stopped(self) -> str:
         return "Stopped. The crowd is baked"
-
-    def _options(self) -> CrowdBakeOptions:
-        return CrowdBakeOptions(self.tolerance, self.motion_blur, self.modifiers)
 
 
 class DQC_OT_crowd_bake_remove(_OfCrowd):

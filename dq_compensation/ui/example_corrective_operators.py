@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..bake.corrective_baking import CorrectiveOptions, bake_correctives
+from ..bake.corrective_baking import bake_correctives
+from ..bake.key_options import CorrectiveOptions, KeyOptions
 from ..errors import UserError
 from ..examples.corrective_keys import TakenOver, examples_from_correctives
 from ..examples.driver_reading import driven_keys
@@ -16,15 +19,9 @@ from ..scene.setup import deformation_refusal
 from ..scene.targets import NOTHING_SELECTED
 from ..scene.units import object_millimetres
 from ..wording import listed
-from .bake_operators import (
-    DIALOG_WIDTH,
-    Bakes,
-    BakesKeys,
-    draw_properties,
-    report_sentences,
-    selected_characters,
-)
+from .bake_operators import Bakes, BakesKeys, draw_properties, report_sentences, selected_characters
 from .bake_progress import RunsInSteps
+from .option_properties import offers, options_from
 from .reporting import OperatorResult, Refusing, reports_errors
 
 DRIVERS = (
@@ -83,6 +80,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
         return {"FINISHED"}
 
 
+@offers(KeyOptions)
 class DQC_OT_examples_to_correctives(RunsInSteps, BakesKeys, Bakes):
     """Make driven shape keys of the example poses: the Armature modifier then shows them without \
 the add-on. Esc stops"""
@@ -92,10 +90,7 @@ the add-on. Esc stops"""
     bl_options = {"REGISTER", "UNDO"}
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text="Bake"
-        )
+        return self.ask(context)
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, (*self.KEY_OPTIONS, "much_memory"))
@@ -106,9 +101,8 @@ the add-on. Esc stops"""
         targets = [obj for obj in selected_characters(context) if len(settings_of(obj).examples)]
         if not targets:
             raise UserError("None of the selected characters has example poses. Add some first.")
-        options = CorrectiveOptions(
-            directions="EXAMPLES", much_memory=self.much_memory, **self.key_options()
-        )
+        chosen = asdict(options_from(self, KeyOptions))
+        options = CorrectiveOptions(directions="EXAMPLES", **chosen)
         return self.run(context, report_sentences(bake_correctives(targets, options)))
 
     def stopped(self) -> str:

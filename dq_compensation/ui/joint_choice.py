@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bpy.props import BoolProperty, StringProperty
+from bpy.props import StringProperty
 from bpy.types import Context, Event, UILayout
 
 from ..errors import UserError
-from .bake_operators import DIALOG_WIDTH
 from .bake_progress import RunsInSteps
 from .reporting import OperatorResult
 
@@ -31,19 +30,11 @@ class ChoosesJoints(RunsInSteps):
         description="For scripts: bone names separated by commas, instead of the selected bones",
         options={"SKIP_SAVE"},
     )
-    mirror: BoolProperty(
-        name="Left and Right",
-        description="Include the other side's bones, found by their names",
-        default=True,
-    )
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
         if not selected_bones(context):
             self.bones = "ALL"
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text="Bake"
-        )
+        return self.ask(context)
 
     def draw_bone_count(self, context: Context, layout: UILayout) -> None:
         """Draw the number of selected bones, where these are chosen."""

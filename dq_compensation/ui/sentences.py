@@ -20,6 +20,9 @@ _POINTS = 11.0
 _NO_SIDEBAR, _NARROWEST = 240.0, 80.0
 # What a text does not get of the sidebar: its icon and the tabs.
 _MARGIN = 84
+# The width of dialogs in pixels at interface scale 1, and the part of it that is not text.
+DIALOG_WIDTH = 400
+_DIALOG_MARGIN = 60
 
 
 def draw_sentence(
@@ -33,7 +36,7 @@ def draw_sentence(
         margin: the pixels of the sidebar, at interface scale 1, that the text does not get: the
             icon's, the tabs' and those of the boxes around it.
     """
-    draw_lines(layout, broken_lines(text, _sidebar_width(context, margin)), icon)
+    _draw_lines(layout, broken_lines(text, _sidebar_width(context, margin)), icon)
 
 
 def shortened(context: Context, name: str, before: str = "") -> str:
@@ -60,7 +63,12 @@ def _sidebar_width(context: Context, margin: int) -> float:
     return max(width - margin, _NARROWEST)
 
 
-def draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
+def draw_in_dialog(layout: UILayout, text: str, icon: IconItems) -> None:
+    """Draw sentences in lines that fit into a dialog of `DIALOG_WIDTH`."""
+    _draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), icon)
+
+
+def _draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
     """Lines close to each other, an icon before the first."""
     column = layout.column(align=True)
     column.scale_y = 0.8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bpy.props import EnumProperty, FloatProperty, StringProperty
+from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ..errors import UserError
@@ -19,8 +19,9 @@ from ..playback.take_copying import copy_takes
 from ..scene.setup import find_rig
 from ..scene.take_settings import TakeItem, active_take, find_take, takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
-from .bake_operators import DIALOG_WIDTH, BakesFrames, draw_properties, report_sentences
+from .bake_operators import BakesFrames, draw_properties, report_sentences
 from .bake_progress import RunsInSteps
+from .option_properties import offers, options_from
 from .reporting import OperatorResult, Refusing, reports_errors
 from .take_properties import INTERPOLATIONS
 
@@ -56,6 +57,7 @@ class _ChangesTakes(Refusing, Operator):
         return armature
 
 
+@offers(TakeOptions)
 class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
     """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
 and shape keys. The take plays without the armature. Esc stops"""
@@ -64,21 +66,6 @@ and shape keys. The take plays without the armature. Esc stops"""
     bl_label = "Cache Take"
     bl_options = {"REGISTER", "UNDO"}
 
-    take_name: StringProperty(
-        name="Name",
-        description="The name of the take. A take with this name is replaced. Empty: the name of "
-        "the action",
-        maxlen=63,
-        options={"SKIP_SAVE"},
-    )
-    tolerance: FloatProperty(
-        name="Tolerance (mm)",
-        description="How far the skin may be off between keys, in millimetres. 0 keeps every frame",
-        default=0.5,
-        min=0.0,
-        soft_max=10.0,
-        precision=3,
-    )
     interpolation: EnumProperty(
         name="Between Keys",
         description="How bones move from one key to the next",
@@ -90,12 +77,9 @@ and shape keys. The take plays without the armature. Esc stops"""
         return take_refusal(armature, context.view_layer)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
         self.first, self.last = self.range(context)
         self.take_name = self.take_name or default_name(self.armature(context))
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text="Cache"
-        )
+        return self.ask(context, "Cache")
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("take_name", "first", "last", "tolerance", "interpolation"))
@@ -106,8 +90,8 @@ and shape keys. The take plays without the armature. Esc stops"""
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         armature = self.armature(context)
-        name = self.take_name or default_name(armature)
-        options = TakeOptions(name, *self.range(context), self.tolerance, self.interpolation)
+        first, last = self.range(context)
+        options = options_from(self, TakeOptions, first=first, last=last)
         return self.run(context, report_sentences(cache_take(armature, options, context)))
 
 
@@ -205,7 +189,11 @@ def other_armatures(armature: Object, context: Context) -> list[Object]:
 
 def _options_of(item: TakeItem) -> TakeOptions:
     return TakeOptions(
-        item.name, item.frame_start, item.frame_end, item.tolerance, item.interpolation
+        item.name,
+        item.frame_start,
+        item.frame_end,
+        tolerance=item.tolerance,
+        interpolation=item.interpolation,
     )
 
 

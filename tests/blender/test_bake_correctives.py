@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.corrective_baking import CorrectiveOptions, bake_correctives
+from dq_compensation.bake.corrective_baking import bake_correctives
 from dq_compensation.bake.corrective_poses import limb_bend, with_mirrored
+from dq_compensation.bake.key_options import CorrectiveOptions
 from dq_compensation.scene.armature import read_skeleton
 from human_model import Rig
 from human_poses import apply_pose, rotation
@@ -346,7 +347,8 @@ def test_stopping_while_it_gathers_changes_nothing(body: Human) -> None:
 
 
 def test_stopping_the_check_keeps_the_keys_and_leaves_no_copies(body: Human) -> None:
-    steps = bake_correctives([body.mesh_object], CorrectiveOptions(bones=(ELBOW,)))
+    options = CorrectiveOptions(bones=(ELBOW,), both_ways=False, mirror=False)
+    steps = bake_correctives([body.mesh_object], options)
     progress = next(step for step in steps if not step.stoppable)
     assert progress.share > 0.5
     steps.close()

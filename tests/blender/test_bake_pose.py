@@ -12,6 +12,7 @@ from mathutils import Euler, Matrix, Vector
 
 from dq_compensation import api
 from dq_compensation.bake.frame_baking import bake_current_pose
+from dq_compensation.bake.key_options import PoseOptions
 from dq_compensation.bake.pose_key import bake_pose
 from dq_compensation.errors import UserError
 from dq_compensation.scene.setup import armature_modifier
@@ -173,7 +174,7 @@ def test_a_copy_gets_the_key_and_the_character_stays(addon: None, human: Human) 
     select(obj)
     before = description(obj)
     wanted = native(obj)
-    bake_current_pose([obj], "Pose", onto="COPY")
+    bake_current_pose([obj], PoseOptions("Pose", onto="COPY"))
     copy = bpy.data.objects["Human Baked"]
     after = description(obj)
     for kind in datablocks():
@@ -210,9 +211,9 @@ def test_a_failed_bake_leaves_no_copy_behind(addon: None) -> None:
     obj.shape_key_add(name="Basis", from_mix=False)
     before = datablocks()
     with pytest.raises(UserError, match="basis"):
-        bake_current_pose([obj], "Basis", onto="COPY", overwrite=True)
+        bake_current_pose([obj], PoseOptions("Basis", onto="COPY", overwrite=True))
     with pytest.raises(UserError, match="name"):
-        bake_current_pose([obj], "  ", onto="COPY")
+        bake_current_pose([obj], PoseOptions("  ", onto="COPY"))
     assert datablocks() == before
 
 
@@ -222,9 +223,9 @@ def test_a_shared_mesh_is_refused_and_a_copy_of_it_is_not(addon: None) -> None:
     bpy.context.scene.collection.objects.link(twin)
     pose_at_random(armature)
     with pytest.raises(UserError, match="2 objects share the mesh of Body"):
-        bake_current_pose([obj], "Pose")
+        bake_current_pose([obj], PoseOptions("Pose"))
     assert obj.data.shape_keys is None
-    bake_current_pose([obj], "Pose", onto="COPY")
+    bake_current_pose([obj], PoseOptions("Pose", onto="COPY"))
     assert obj.data.shape_keys is None
     assert bpy.data.objects["Body Baked"].data.shape_keys is not None
 
@@ -241,9 +242,9 @@ def test_a_linked_character_is_refused_and_a_copy_of_it_is_not(addon: None, tmp_
     bpy.context.scene.collection.objects.link(obj)
     bpy.context.view_layer.update()
     with pytest.raises(UserError, match="linked from another file"):
-        bake_current_pose([obj], "Pose")
+        bake_current_pose([obj], PoseOptions("Pose"))
     shown = api.evaluate(obj)
-    bake_current_pose([obj], "Pose", onto="COPY")
+    bake_current_pose([obj], PoseOptions("Pose", onto="COPY"))
     copy = bpy.data.objects[("Body Baked", None)]
     copy.data.shape_keys.key_blocks["Pose"].value = 1.0
     assert distance(native(copy), shown) <= TOLERANCE
@@ -254,20 +255,20 @@ def test_what_stands_in_the_way_is_named(addon: None) -> None:
     modifier = obj.modifiers.new("Lattice first", "LATTICE")
     obj.modifiers.move(1, 0)
     with pytest.raises(UserError, match="Lattice first"):
-        bake_current_pose([obj], "Pose")
+        bake_current_pose([obj], PoseOptions("Pose"))
     modifier.show_viewport = False
-    bake_current_pose([obj], "Pose")
+    bake_current_pose([obj], PoseOptions("Pose"))
     obj.show_only_shape_key = True
     with pytest.raises(UserError, match="Solo Active Shape Key"):
-        bake_current_pose([obj], "Other")
+        bake_current_pose([obj], PoseOptions("Other"))
     obj.show_only_shape_key = False
     armature.data.pose_position = "REST"
     with pytest.raises(UserError, match="Rig is in Rest Position"):
-        bake_current_pose([obj], "Other")
+        bake_current_pose([obj], PoseOptions("Other"))
     armature.data.pose_position = "POSE"
     obj.hide_set(True)
     with pytest.raises(UserError, match="hidden"):
-        bake_current_pose([obj], "Other")
+        bake_current_pose([obj], PoseOptions("Other"))
 
 
 def test_without_a_character_the_operator_says_what_to_select(addon: None) -> None:

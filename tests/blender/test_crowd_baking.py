@@ -102,7 +102,7 @@ def test_a_first_take_of_one_frame_shows_before_the_start_and_never_again(
 
 def test_the_report_names_what_moves_but_not_in_the_bake(crowd: bpy.types.Object) -> None:
     def report() -> str:
-        steps = crowd_baking.bake_crowd(crowd, crowd_baking.CrowdBakeOptions(200.0))
+        steps = crowd_baking.bake_crowd(crowd, crowd_baking.CrowdBakeOptions(tolerance=200.0))
         while True:
             try:
                 next(steps)

@@ -1,0 +1,183 @@
+"""Keeps the options of the bakes to shape keys: of a pose, of frames, of correctives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+from ..core.rest_offsets import Target
+from ..option_fields import option, tolerance_option
+from .bake_targets import BakeOnto
+from .corrective_poses import Directions
+from .frames import frames_of_range
+from .joint_options import JointOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryOptions:
+    """Whether a bake may take much memory."""
+
+    much_memory: bool = option(
+        "Bake even if it takes more than 1 GB. Otherwise the bake stops and says how much it needs",
+        False,
+        options={"SKIP_SAVE"},
+        label="Allow over 1 GB of Memory",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """What gets the keys, and what deforms it then."""
+
+    target: Target = option(
+        "What deforms the mesh in the program that uses the keys",
+        "LINEAR",
+        choices=(
+            (
+                "LINEAR",
+                "Armature, Plain",
+                "For game engines, glTF and FBX: the Armature modifier without Preserve Volume",
+            ),
+            (
+                "DUAL_QUATERNION",
+                "Armature, Preserve Volume",
+                "For Blender: the Armature modifier with Preserve Volume. The keys are smaller",
+            ),
+        ),
+        label="Deformed By",
+    )
+    onto: BakeOnto = option(
+        "The object that gets the keys",
+        "THIS",
+        choices=(
+            ("THIS", "This Object", "The character itself gets the keys"),
+            (
+                "COPY",
+                "A Copy",
+                "A copy gets the keys, with a mesh of its own and a plain Armature modifier. The "
+                "character keeps its settings and is hidden in the viewport",
+            ),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class PoseOptions(TargetOptions):
+    """The options of a bake of the current pose."""
+
+    name: str = option("The name of the shape key", "Pose", property_name="key_name", maxlen=63)
+    _: KW_ONLY
+    overwrite: bool = option("Give a key of this name the new shape. Off: add another key", False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyOptions(TargetOptions, MemoryOptions):
+    """The options of a bake to many keys; those of correctives, where bakes differ."""
+
+    tolerance: float = tolerance_option(
+        "Leave out keys that move no vertex by more than this, in millimetres", 0.1
+    )
+    pattern: str = option(
+        "The names of the shape keys. {bone} stands for the name of the bone, {angle} for the "
+        "angle or the pose",
+        "{bone} {angle}",
+        property_name="name_pattern",
+        maxlen=63,
+        label="Key Names",
+    )
+    overwrite: bool = option(
+        "First remove the correctives of these bones from an earlier bake",
+        True,
+        label="Replace Earlier Bake",
+    )
+
+
+@dataclass(frozen=True)
+class RangeOptions(KeyOptions):
+    """The options of a bake of a range of frames, from `first` to `last`, which is always baked."""
+
+    first: int
+    last: int
+    _: KW_ONLY
+    step: int = option(
+        "1 bakes every frame, 2 every second frame. The last frame always gets a key", 1, minimum=1
+    )
+    tolerance: float = tolerance_option(
+        "Leave out a frame if the keys around it give the same shape within this distance, in "
+        "millimetres. 0 keeps all frames",
+        0.0,
+    )
+    pattern: str = option(
+        "The names of the shape keys. {frame} stands for the frame number, {frame:04d} for the "
+        "number with four digits",
+        "Frame {frame:04d}",
+        property_name="name_pattern",
+        maxlen=63,
+        label="Key Names",
+    )
+    overwrite: bool = option(
+        "First remove the shape keys that have such names, with their animation",
+        True,
+        label="Replace Earlier Bake",
+    )
+
+    @property
+    def frames(self) -> tuple[int, ...]:
+        """The frames, rising.
+
+        Raises:
+            UserError: the range is empty.
+        """
+        return frames_of_range(self.first, self.last, self.step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectiveOptions(KeyOptions, JointOptions):
+    """The options of a bake of correctives.
+
+    The angles, in degrees above 0, are not for the poses of an action or of examples; `bones` and
+    `mirror` are not for those of examples.
+    """
+
+    directions: Directions | Literal["ACTION", "EXAMPLES"] = option(
+        "The axes that the bones bend about",
+        "LIMBS",
+        choices=(
+            (
+                "LIMBS",
+                "As the Limb Bends",
+                "For hinges, like elbows and knees. The limb goes on bending as it is bent at "
+                "rest. A straight limb bends about the X axis of the bone",
+            ),
+            ("X", "X Axis", "For hinges that bend about the bone's X axis"),
+            ("Z", "Z Axis", "For hinges that bend about the bone's Z axis"),
+            ("FOUR", "4 Directions", "For ball joints: about the bone's X and Z axis, both ways"),
+            (
+                "EIGHT",
+                "8 Directions",
+                "For ball joints, like shoulders and hips: about X, Z and the axes in between, "
+                "both ways",
+            ),
+            (
+                "ACTION",
+                "Poses of the Action",
+                "Each keyed frame of the armature's action is a pose",
+            ),
+        ),
+        label="Bend",
+    )
+    angles: Iterable[float] = option(
+        "The angles of the bends, in degrees. Each becomes a shape key", (45.0, 90.0), unit="°"
+    )
+    twists: Iterable[float] = option(
+        "The angles of the twists, in degrees. Each becomes two shape keys, one for each direction",
+        (),
+        unit="°",
+        label="Twist Angles",
+    )
+    both_ways: bool = option(
+        "Bend hinges backwards, too. A limb that is bent at rest becomes straight and goes no "
+        "further",
+        True,
+    )

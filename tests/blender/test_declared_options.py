@@ -1,0 +1,187 @@
+"""Each option of a bake is declared once; dialogs, scripts and the command line have it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import getdoc, signature
+from math import isfinite
+from typing import Any
+
+import bpy
+import pytest
+
+from dq_compensation import api
+from dq_compensation.bake.bones_options import BonesOptions
+from dq_compensation.bake.crowd_baking import CrowdBakeOptions
+from dq_compensation.bake.key_options import (
+    CorrectiveOptions,
+    KeyOptions,
+    MemoryOptions,
+    PoseOptions,
+    RangeOptions,
+)
+from dq_compensation.option_fields import Option, options_of
+from dq_compensation.playback.caching import TakeOptions
+from environments import PROJECT
+from tests.blender.command_runs import CommandLine
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+@dataclass(frozen=True)
+class Bake:
+    """Where the options of a dataclass are offered.
+
+    Attributes:
+        command: after `bake`; empty: there is none, as for takes.
+        own: properties of the dialog for options that it asks for in a way of its own.
+        by_frames: options that the command line reads from `--frames`.
+    """
+
+    task: type
+    operator: str
+    script: Callable[..., Any]
+    command: str
+    own: tuple[str, ...] = ()
+    by_frames: tuple[str, ...] = ()
+
+
+BAKES = (
+    Bake(PoseOptions, "bake_pose", api.bake_pose, "pose"),
+    Bake(RangeOptions, "bake_range", api.bake_frames, "frames", by_frames=("step",)),
+    Bake(
+        CorrectiveOptions,
+        "bake_correctives",
+        api.bake_correctives,
+        "correctives",
+        own=("bones", "bone_names", "angles", "twist", "twist_angles"),
+    ),
+    Bake(BonesOptions, "bake_bones", api.bake_bones, "bones", own=("bones", "bone_names")),
+    Bake(CrowdBakeOptions, "bake_crowd", api.bake_crowd, "crowd"),
+    Bake(TakeOptions, "take_cache", api.cache_take, ""),
+)
+every_bake = pytest.mark.parametrize("bake", BAKES, ids=lambda bake: bake.operator)
+
+
+def properties_of(operator: str) -> dict[str, Any]:
+    rna = getattr(bpy.ops.dqc, operator).get_rna_type()
+    return {name: prop for name, prop in rna.properties.items() if name != "rna_type"}
+
+
+def required(bake: Bake) -> tuple[Any, ...]:
+    """An object that cannot be baked, and what a script has to say besides."""
+    return (None, 1, 5) if bake.task is RangeOptions else (None,)
+
+
+@every_bake
+def test_the_dialog_has_each_option(bake: Bake) -> None:
+    properties = properties_of(bake.operator)
+    offered = {each.property_name or each.name: each for each in options_of(bake.task)}
+    asked = {name: each for name, each in offered.items() if not each.several}
+    assert set(asked) | set(bake.own) <= set(properties)
+    for name, each in asked.items():
+        found = properties[name]
+        assert (found.name, found.description) == (each.title, each.text)
+        assert found.default == pytest.approx(each.default)
+        if found.type == "ENUM":
+            # Scripts may have more of them.
+            assert set(found.enum_items.keys()) <= set(each.allowed)
+        if isfinite(each.minimum):
+            assert found.hard_min == pytest.approx(each.minimum)
+        if isfinite(each.maximum):
+            assert found.hard_max == pytest.approx(each.maximum)
+    for name in properties:
+        others = {"first", "last", *bake.own, *(each.name for each in options_of(MemoryOptions))}
+        assert name in asked or name in others, f"{name} is not declared"
+
+
+def test_examples_are_baked_with_the_options_of_keys() -> None:
+    names = {each.property_name or each.name for each in options_of(KeyOptions)}
+    assert set(properties_of("examples_to_correctives")) == names
+
+
+@every_bake
+def test_a_script_has_each_option(bake: Bake) -> None:
+    parameters = signature(bake.script).parameters
+    text = " ".join((getdoc(bake.script) or "").split())
+    for each in options_of(bake.task):
+        assert parameters[each.name].default == each.default
+        assert f" {each.name}: {each.sentence}" in text
+        for choice in each.allowed:
+            assert repr(choice) in text
+    assert "{options}" not in text
+
+
+def wrong_values(option: Option) -> list[Any]:
+    if option.allowed:
+        return ["WAX"]
+    if option.several or option.value_type not in {int, float}:
+        return []
+    beyond = [option.minimum - 1] if isfinite(option.minimum) else []
+    beyond += [option.maximum + 1] if isfinite(option.maximum) else []
+    return [*beyond, float("nan")]
+
+
+@every_bake
+def test_a_script_is_told_of_values_that_cannot_be(bake: Bake) -> None:
+    for each in options_of(bake.task):
+        for value in wrong_values(each):
+            with pytest.raises(api.UserError, match=each.noun or each.name.replace("_", " ")):
+                bake.script(*required(bake), **{each.name: value})
+
+
+@every_bake
+def test_a_script_is_told_of_names_that_are_none(bake: Bake) -> None:
+    message = rf"^{bake.script.__name__}\(\) got an unexpected keyword argument 'wax'"
+    with pytest.raises(TypeError, match=message):
+        bake.script(*required(bake), wax=1)
+
+
+def test_the_object_can_be_named_as_well() -> None:
+    with pytest.raises(api.UserError, match="None is not an object"):
+        api.bake_bones(objects=None, helpers=1)
+
+
+@pytest.mark.parametrize("bake", BAKES[:-1], ids=lambda bake: bake.operator)
+def test_the_command_line_has_each_option(
+    bake: Bake, command: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    text = " ".join(command("bake", bake.command, "--help").output.split())
+    for each in options_of(bake.task):
+        option = f"--{each.name.replace('_', '-')}"
+        if each.name in bake.by_frames:
+            assert option not in text
+            continue
+        assert re.search(rf" {option}[ ,].*? {re.escape(each.sentence)}", text), option
+        if each.allowed:
+            assert f"{option} {{{','.join(each.allowed)}}}" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--helpers", 9, "'9' is not a whole number from 0 to 4"),
+        ("--helpers", 1.5, "'1.5' is not a whole number from 0 to 4"),
+        ("--tolerance", 0, "'0' is not a number of at least 0.001"),
+        ("--bend", "inf", "'inf' is not a number from 1 to 170"),
+        ("--poses", "WAX", "invalid choice: 'WAX'"),
+    ],
+)
+def test_a_wrong_value_is_refused_before_a_file_is_opened(
+    command: CommandLine, option: str, value: object, message: str
+) -> None:
+    outcome = command("bake", "bones", "--file", "missing.blend", "--in-place", option, value)
+    assert outcome.code == 2
+    assert message in outcome.error
+
+
+def test_the_manual_names_options_as_the_dialogs_do() -> None:
+    labels = {each.title for bake in BAKES for each in options_of(bake.task)}
+    page = (PROJECT / "docs" / "baking.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| option \|.*\n\|.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert len(tables) == 3
+    rows = [row.split("|")[1].strip() for table in tables for row in table.splitlines()]
+    assert [label for row in rows for label in row.split(", ") if label not in labels] == []
