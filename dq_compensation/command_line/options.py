@@ -6,17 +6,12 @@ import argparse
 import re
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
 
-from .. import api
-from ..core.deform import METHODS as ALL_METHODS
+from ..scene.object_settings import CHARACTER_CHOICES, CharacterChoices
+from ..scene.settings.declaration import BoolProperty, EnumProperty, FloatProperty, properties_of
 from .exit_codes import UsageError
-
-METHODS = (
-    *ALL_METHODS,
-    "SPHERICAL_JOINT_BY_EXAMPLE",
-)
 
 _FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")
 
@@ -116,31 +111,44 @@ def add_frames_option(parser: ArgumentParser, otherwise: str) -> None:
 
 def add_deformation_options(parser: ArgumentParser) -> None:
     """Add how objects are deformed, for commands that change no setting."""
-    parser.add_argument(
-        "--method", type=str.upper, choices=METHODS, help="without it the object's own"
-    )
-    parser.add_argument("--factor", type=factor, metavar="0..1", help="without it the object's own")
+    for name in ("method", "factor"):
+        _add_setting(parser, name, default=None, help="without it the object's own")
 
 
-def add_setting_options(parser: ArgumentParser) -> Any:
-    """Add the settings that the objects get."""
+def add_setting_options(
+    parser: ArgumentParser, names: Iterable[str] = ("method", "factor")
+) -> None:
+    """Add settings that the objects get."""
     group = parser.add_argument_group("settings of the objects; without an option they stay")
-    group.add_argument("--method", type=str.upper, choices=METHODS, default=argparse.SUPPRESS)
-    group.add_argument(
-        "--factor",
-        type=factor,
-        metavar="0..1",
-        default=argparse.SUPPRESS,
-        help="how much is compensated",
-    )
-    return group
+    for name in names:
+        _add_setting(group, name)
 
 
-def setting_values(arguments: argparse.Namespace) -> api.SettingValues:
+def _add_setting(parser: Any, name: str, **changes: Any) -> None:
+    """Add the option of a setting of objects, as it is declared."""
+    described = properties_of(CharacterChoices)[name]
+    words = described.keywords
+    options: dict[str, Any] = {"metavar": "NAME"}
+    if described.function is BoolProperty:
+        options = {"action": argparse.BooleanOptionalAction}
+    elif described.function is EnumProperty:
+        choices = [identifier for identifier, *_ in words["items"]]
+        options = {"type": str.upper, "choices": choices}
+    elif described.function is FloatProperty:
+        least, most = words["min"], words["max"]
+        meaning = f"a number from {least:g} to {most:g}"
+        options = {
+            "type": number_between(least, most, meaning),
+            "metavar": f"{least:g}..{most:g}",
+        }
+    options |= {"default": argparse.SUPPRESS, "help": words["description"].replace("%", "%%")}
+    option = f"--{name.removeprefix('use_').replace('_', '-')}"
+    parser.add_argument(option, dest=name, **options | changes)
+
+
+def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that were chosen."""
-    names = api.SettingValues.__annotations__
-    values = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
-    return cast("api.SettingValues", values)
+    return {name: value for name, value in vars(arguments).items() if name in CHARACTER_CHOICES}
 
 
 def frames(text: str) -> tuple[int, int, int]:
@@ -176,5 +184,4 @@ def number_between(least: float, most: float, meaning: str) -> Callable[[str], f
     return read
 
 
-factor = number_between(0.0, 1.0, "a number from 0 to 1")
 tolerance = number_between(0.0, sys.float_info.max, "a distance in millimetres")

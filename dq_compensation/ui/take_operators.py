@@ -17,12 +17,17 @@ from ..playback.caching import (
 from ..playback.take_checks import watch_takes
 from ..playback.take_copying import copy_takes
 from ..scene.setup import find_rig
-from ..scene.take_settings import TakeItem, active_take, find_take, takes_of
+from ..scene.take_settings import (
+    INTERPOLATIONS,
+    DQCompensationTake,
+    active_take,
+    find_take,
+    takes_of,
+)
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .bake_operators import DIALOG_WIDTH, BakesFrames, draw_properties, report_sentences
 from .bake_progress import RunsInSteps
 from .reporting import OperatorResult, Refusing, reports_errors
-from .take_properties import INTERPOLATIONS
 
 
 def target_armature(context: Context) -> Object | None:
@@ -203,7 +208,7 @@ def other_armatures(armature: Object, context: Context) -> list[Object]:
     return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
 
 
-def _options_of(item: TakeItem) -> TakeOptions:
+def _options_of(item: DQCompensationTake) -> TakeOptions:
     return TakeOptions(
         item.name, item.frame_start, item.frame_end, item.tolerance, item.interpolation
     )
