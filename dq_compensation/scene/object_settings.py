@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Literal
 
 import bpy
@@ -235,6 +236,9 @@ _DEFAULTS = {
     name: described.keywords["default"] for name, described in properties_of(MethodSettings).items()
 }
 METHOD_SETTINGS = tuple(_DEFAULTS)
+_all_but_factor = attrgetter(
+    "acting_method", "by_example", *(name for name in METHOD_SETTINGS if name != "factor")
+)
 JOINT_SETTINGS = tuple(properties_of(JointSettings))
 CHARACTER_CHOICES = tuple(properties_of(CharacterChoices))
 
@@ -424,6 +428,11 @@ class Settings(MethodSettings):
         if setting == "blend_group":
             return self.acting_method in BLENDED_METHODS
         return self.compensates
+
+    @property
+    def all_but_factor(self) -> tuple[object, ...]:
+        """Equal for settings that differ in the factor alone."""
+        return _all_but_factor(self)
 
     @property
     def changed(self) -> dict[str, Any]:
