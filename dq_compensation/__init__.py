@@ -9,8 +9,8 @@ from importlib import import_module
 from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
+    ".scene.object_settings",
     ".ui.preferences",
-    ".ui.properties",
     ".ui.help",
     ".ui.operators",
     ".ui.settings_operators",
@@ -44,8 +44,10 @@ MODULE_NAMES: tuple[str, ...] = (
     ".lifecycle.app_handlers",
     ".examples.posed_copy_handlers",
     ".examples.live_values",
+    ".examples.items",
     ".setup_check.recheck_handlers",
     ".playback.take_checks",
+    ".playback.renamed_takes",
     ".command_line.blender_command",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""

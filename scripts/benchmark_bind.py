@@ -27,6 +27,7 @@ from benchmark_grid import build_chain, build_skinned_grid, write_weights
 from benchmark_targets import record
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
+from dq_compensation.scene.object_settings import Settings
 
 SIDE = 253
 BONES = 80
@@ -77,7 +78,7 @@ def bind_benchmark() -> float:
         measure("bind", lambda: last.append(bind(obj)))
         measure("topology", lambda: last[-1].topology)
         measure("joint sets", lambda: last[-1].sets)
-        measure("amounts", lambda: last[-1].compensation("AUTO", "MEASURED"))
+        measure("amounts", lambda: last[-1].compensation(Settings()))
         last.clear()
 
     medians = {name: statistics.median(values) for name, values in milliseconds.items()}

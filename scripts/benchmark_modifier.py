@@ -159,7 +159,7 @@ def show_nodes(
     method = way.removesuffix(BLENDED).removesuffix(BY_EXAMPLE)
     curve = "MEASURED" if method == "MEASURED" else "FITTED"
     method = "COMPENSATED" if method == "MEASURED" else method
-    settings = Settings(method, 1.0, curve, "AUTO", "", blend_group)
+    settings = Settings(acting_method=method, curve=curve, blend_group=blend_group)
     put_back(obj)
     for modifier in obj.modifiers:
         modifier.show_viewport = True

@@ -102,11 +102,8 @@ def _joints(
 ) -> tuple[tuple[JointQuality, ...], tuple[str, ...]]:
     """The joints that were bent, and the bones behind those that were left out unasked."""
     rest = transformed_points(binding.object_to_armature, binding.rest).astype(np.float32)
-    measured = binding.measured(
-        settings.limb_axis,
-        use_mesh_joints=settings.use_mesh_joints,
-        use_ball_joints=settings.acting_ball_joints,
-    )
+    ball_joints = settings.use_ball_joints and settings.acts("use_ball_joints")
+    measured = binding.measured(replace(settings, use_ball_joints=ball_joints))
     names, children = binding.skeleton.names, measured.limbs.children
     bends = joint_bends(rest, measured, binding.skeleton, degrees)
     left_out: tuple[str, ...] = ()

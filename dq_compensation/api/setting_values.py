@@ -4,65 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, get_type_hints
 
 import bpy
 
-from ..core.compensation import Curve
-from ..core.skeleton import LimbAxis
 from ..errors import BindingError, UserError
 from ..lifecycle import enabling
-from ..scene.object_settings import ChosenMethod, Display, ExampleBase, settings_of
+from ..scene.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
+from ..scene.settings.declaration import frozen_values
 from ..session.settings_writing import writing_settings
 from ..session.status import status_of
 from .arguments_of_scripts import mesh_object, require_number
 from .steps_of_scripts import interrupts_wait
 
-
-class SettingValues(TypedDict, total=False):
-    """The settings that `enable` and `change_settings` take."""
-
-    display: Display
-    method: ChosenMethod
-    factor: float
-    curve: Curve
-    vertex_group: str
-    blend_group: str
-    limb_axis: LimbAxis
-    use_mesh_joints: bool
-    use_ball_joints: bool
-    example_base: ExampleBase
+SettingValues: Any = TypedDict("SettingValues", get_type_hints(CharacterChoices), total=False)  # type: ignore[misc]
+"""The settings that `enable` and `change_settings` take."""
 
 
-@dataclass(frozen=True)
-class CharacterSettings:
+@frozen_values
+class CharacterSettings(CharacterChoices):
     """The settings of one object: those of the panel, by the names of `Object.dq_compensation`.
+
+    The factor is that of the current frame where it is animated.
 
     Attributes:
         enabled: whether DQ Compensation deforms the object.
-        factor: of the compensation, 0 to 1, in the current frame where it is animated.
-        vertex_group: scales the compensation per vertex; empty: none.
-        blend_group: blends from linear skinning to the method; empty: none.
-        limb_axis: the axis of the bones that points along the limb.
-        use_mesh_joints: whether compensation acts between bones that continue one another on the
-            mesh although neither is above the other.
-        use_ball_joints: whether compensation by the curve MEASURED acts at shoulders, hips and
-            feet, too.
-        example_base: the method that example poses correct.
     """
 
     enabled: bool
-    display: Display
-    method: ChosenMethod
-    factor: float
-    curve: Curve
-    vertex_group: str
-    blend_group: str
-    limb_axis: LimbAxis
-    use_mesh_joints: bool
-    use_ball_joints: bool
-    example_base: ExampleBase
 
 
 def settings(obj: bpy.types.Object) -> CharacterSettings:
@@ -72,12 +41,11 @@ def settings(obj: bpy.types.Object) -> CharacterSettings:
         BindingError: it is not a mesh.
     """
     chosen: Any = settings_of(mesh_object(obj))
-    return CharacterSettings(
-        chosen.enabled, **{name: getattr(chosen, name) for name in SettingValues.__annotations__}
-    )
+    values = {name: getattr(chosen, name) for name in CHARACTER_CHOICES}
+    return CharacterSettings(enabled=chosen.enabled, **values)
 
 
-def change_settings(obj: bpy.types.Object, **settings: Unpack[SettingValues]) -> None:
+def change_settings(obj: bpy.types.Object, **settings: Any) -> None:
     """Change settings of an object together; an enabled one follows at once.
 
     Args:
@@ -136,8 +104,8 @@ def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
     """
     chosen: Any = settings_of(obj)
     for name, value in values.items():
-        if name not in SettingValues.__annotations__:
-            names = ", ".join(SettingValues.__annotations__)
+        if name not in CHARACTER_CHOICES:
+            names = ", ".join(CHARACTER_CHOICES)
             raise UserError(f"There is no setting {name}. The settings are {names}.")
         described = chosen.bl_rna.properties[name]
         if described.type == "ENUM":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Any
 
 import bpy
 
@@ -14,7 +14,7 @@ from ..scene.own_objects import is_hidden, is_posed_copy
 from ..scene.setup import find_rig
 from ..session.status import status_of
 from .arguments_of_scripts import mesh_object
-from .setting_values import SettingValues, changed_settings
+from .setting_values import changed_settings
 from .steps_of_scripts import interrupts_wait
 
 
@@ -41,7 +41,7 @@ def skinned_meshes(scene: bpy.types.Scene | None = None) -> list[bpy.types.Objec
     )
 
 
-def enable(obj: bpy.types.Object, **settings: Unpack[SettingValues]) -> None:
+def enable(obj: bpy.types.Object, **settings: Any) -> None:
     """Deform an object from now on, as the operator *Enable* does; harmless when it is enabled.
 
     A new character gets *Ball Joints*. The preferences for new characters do not act: a script does

@@ -138,7 +138,8 @@ def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]
 def _no_joint(source: Source) -> str:
     """Why no bone is chosen where the user has chosen none."""
     obj, binding = source.obj, source.binding
-    bones = binding.measured(Settings.of(obj).limb_axis).bones_of_mesh_joints
+    settings = replace(Settings.of(obj), use_mesh_joints=True)
+    bones = binding.measured(settings).bones_of_mesh_joints
     if not len(bones):
         return REFUSAL_NO_JOINT.format(obj=obj.name)
     names = [binding.skeleton.names[bone] for bone in bones]

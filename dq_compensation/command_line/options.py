@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf, isfinite, nan
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import bpy
 
-from .. import api
-from ..core.deform import METHODS as ALL_METHODS
+from ..scene.object_settings import CHARACTER_CHOICES, CharacterChoices
+from ..scene.settings.declaration import BoolProperty, EnumProperty, FloatProperty, properties_of
 from ..wording import bounded
 from .exit_codes import UsageError
-
-METHODS = (*ALL_METHODS, "SPHERICAL_JOINT_BY_EXAMPLE")
 
 _FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")
 
@@ -132,31 +130,40 @@ def frames_of_scene(arguments: argparse.Namespace) -> tuple[int, int, int]:
 
 def add_deformation_options(parser: ArgumentParser) -> None:
     """Add how objects are deformed, for commands that change no setting."""
-    parser.add_argument(
-        "--method", type=str.upper, choices=METHODS, help="without it the object's own"
-    )
-    parser.add_argument("--factor", type=factor, metavar="0..1", help="without it the object's own")
+    for name in ("method", "factor"):
+        _add_setting(parser, name, default=None, help="without it the object's own")
 
 
-def add_setting_options(parser: ArgumentParser) -> Any:
-    """Add the settings that the objects get."""
+def add_setting_options(
+    parser: ArgumentParser, names: Iterable[str] = ("method", "factor")
+) -> None:
+    """Add settings that the objects get."""
     group = parser.add_argument_group("settings of the objects; without an option they stay")
-    group.add_argument("--method", type=str.upper, choices=METHODS, default=argparse.SUPPRESS)
-    group.add_argument(
-        "--factor",
-        type=factor,
-        metavar="0..1",
-        default=argparse.SUPPRESS,
-        help="how much is compensated",
-    )
-    return group
+    for name in names:
+        _add_setting(group, name)
 
 
-def setting_values(arguments: argparse.Namespace) -> api.SettingValues:
+def _add_setting(parser: Any, name: str, **changes: Any) -> None:
+    """Add the option of a setting of objects, as it is declared."""
+    described = properties_of(CharacterChoices)[name]
+    words = described.keywords
+    options: dict[str, Any] = {"metavar": "NAME"}
+    if described.function is BoolProperty:
+        options = {"action": argparse.BooleanOptionalAction}
+    elif described.function is EnumProperty:
+        choices = [identifier for identifier, *_ in words["items"]]
+        options = {"type": str.upper, "choices": choices}
+    elif described.function is FloatProperty:
+        least, most = words["min"], words["max"]
+        options = {"type": number_between(least, most), "metavar": f"{least:g}..{most:g}"}
+    options |= {"default": argparse.SUPPRESS, "help": words["description"].replace("%", "%%")}
+    option = f"--{name.removeprefix('use_').replace('_', '-')}"
+    parser.add_argument(option, dest=name, **options | changes)
+
+
+def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that were chosen."""
-    names = api.SettingValues.__annotations__
-    values = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
-    return cast("api.SettingValues", values)
+    return {name: value for name, value in vars(arguments).items() if name in CHARACTER_CHOICES}
 
 
 def frames(text: str) -> tuple[int, int, int]:
@@ -191,6 +198,3 @@ def number_between(least: float, most: float = inf, kind: type = float) -> Calla
         return value
 
     return read
-
-
-factor = number_between(0.0, 1.0)

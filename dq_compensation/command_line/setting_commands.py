@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction
+from argparse import ArgumentParser
 from dataclasses import asdict
-from typing import Any
 
 import bpy
 
 from .. import api
+from ..scene.object_settings import CHARACTER_CHOICES
 from .command import Command, ObjectFacts, Run, each_saved_file
 from .options import (
     add_blend_output_options,
@@ -20,28 +20,7 @@ from .options import (
 
 def _add_enable_options(parser: ArgumentParser) -> None:
     add_input_options(parser)
-    group = add_setting_options(parser)
-    described: dict[str, dict[str, Any]] = {
-        "display": {"choices": ("MODIFIER", "GPU"), "type": str.upper},
-        "curve": {
-            "choices": ("MEASURED", "FITTED", "SMOOTH", "MODELLED", "SLIDES"),
-            "type": str.upper,
-        },
-        "limb_axis": {"choices": ("AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"), "type": str.upper},
-        "use_mesh_joints": {
-            "action": BooleanOptionalAction,
-            "help": "compensate between bones that share skin but not the hierarchy, too",
-        },
-        "use_ball_joints": {
-            "action": BooleanOptionalAction,
-            "help": "compensate at shoulders, hips and feet, too",
-        },
-        "vertex_group": {"metavar": "NAME", "help": "scales the compensation"},
-        "blend_group": {"metavar": "NAME", "help": "blends from linear skinning to the method"},
-    }
-    for name, options in described.items():
-        option = f"--{name.removeprefix('use_').replace('_', '-')}"
-        group.add_argument(option, dest=name, default=SUPPRESS, **options)
+    add_setting_options(parser, CHARACTER_CHOICES)
     add_blend_output_options(parser)
 
 

@@ -21,17 +21,6 @@ from .vectors import unit_or
 Method = Literal["LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-# The settings of an object that may change what a method does.
-MethodSetting = Literal[
-    "factor",
-    "curve",
-    "limb_axis",
-    "use_mesh_joints",
-    "use_ball_joints",
-    "vertex_group",
-    "blend_group",
-]
-
 # Deformed positions and unit normals, both (n, 3); None where no normals were given.
 Surface = tuple[NDArray[np.floating], NDArray[np.floating] | None]
 
@@ -105,17 +94,17 @@ class Deformation:
 
 @dataclass(frozen=True)
 class MethodRules:
-    """One method: what it computes, what it needs and which settings change it.
+    """One method: what it computes and what it needs.
 
     Attributes:
         skin: deforms positions and normals, both (n, 3), as a `Deformation` says.
         needs: the attribute of `Deformation` that must be there; None: no other than influences.
-        acting_settings: the settings that change the result.
+        blends: whether blend weights take it back to LINEAR, vertex by vertex.
     """
 
     skin: Callable[[Deformation, NDArray[np.floating], NDArray[np.floating] | None, Pose], Surface]
     needs: Literal["compensation", "sets"] | None = None
-    acting_settings: frozenset[MethodSetting] = frozenset()
+    blends: bool = False
 
 
 def _compensated(
@@ -157,16 +146,13 @@ RULES: dict[Method, MethodRules] = {
     "LINEAR": MethodRules(lambda of, v, n, pose: linear_blend(v, n, of.skinning, pose)),
     "DUAL_QUATERNION": MethodRules(
         lambda of, v, n, pose: dual_quaternion_skinning(v, n, of.skinning, pose),
-        acting_settings=frozenset(("blend_group",)),
+        blends=True,
     ),
-    "COMPENSATED": MethodRules(
-        _compensated, "compensation", acting_settings=frozenset(get_args(MethodSetting))
-    ),
+    "COMPENSATED": MethodRules(_compensated, "compensation", blends=True),
     "SPHERICAL_JOINT": MethodRules(_spherical_joint, "sets"),
 }
 
-# The methods that blend weights take back to LINEAR, vertex by vertex.
-BLENDED_METHODS = frozenset(m for m in METHODS if "blend_group" in RULES[m].acting_settings)
+BLENDED_METHODS = frozenset(method for method in METHODS if RULES[method].blends)
 
 
 def deform(

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from ..core.example_poses import ExampleError, too_close
 from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding
-from ..scene.example_settings import ExampleBoneSettings, ExamplePose
+from ..scene.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
 from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of, other_users
 from ..scene.modifiers_before import examples_refusal
 from ..scene.object_settings import settings_of
+from ..scene.settings.events import EXAMPLE_BONE_CHOSEN
 from ..scene.stored_examples import ExampleItem, example_bone, example_items
 from ..scene.weights_writing import write_group
 from ..session.settings_writing import writing_settings
@@ -41,7 +42,7 @@ def authoring_refusal(obj: bpy.types.Object) -> str | None:
     return examples_refusal(obj)
 
 
-def bone_settings(obj: bpy.types.Object, bone: str) -> ExampleBoneSettings:
+def bone_settings(obj: bpy.types.Object, bone: str) -> DQCompensationExampleBone:
     """The shared settings of a bone's examples; new ones if it has none."""
     bones = settings_of(obj).example_bones
     for known in bones:
@@ -51,6 +52,20 @@ def bone_settings(obj: bpy.types.Object, bone: str) -> ExampleBoneSettings:
     # Files from before there was a choice have the other kind, which is the property's default.
     made.name, made.support_kind = bone, "JOINT"
     return made
+
+
+def _on_chosen_bone(item: DQCompensationExamplePose, _context: bpy.types.Context) -> None:
+    """Give a bone's settings to the newly chosen bone, for instance after a renaming."""
+    obj = item.id_data
+    if isinstance(obj, bpy.types.Object):
+        settings = settings_of(obj)
+        used = {each.bone for each in settings.examples}
+        known = {each.name for each in settings.example_bones}
+        left = next((each for each in settings.example_bones if each.name not in used), None)
+        if item.bone not in known and left is not None:
+            left.name = item.bone
+        elif item.bone not in known:
+            bone_settings(obj, item.bone)
 
 
 def write_support(obj: bpy.types.Object, bone: str, weights: NDArray[np.floating]) -> str:
@@ -106,10 +121,13 @@ def require_distance(
         )
 
 
-def store_item(target: ExamplePose, item: ExampleItem) -> None:
+def store_item(target: DQCompensationExamplePose, item: ExampleItem) -> None:
     """Write an item, which the object follows then; the bone's own settings are kept elsewhere."""
     with writing_settings():
         target.name, target.bone, target.key = item.name, item.bone, item.key
         target.direction = item.direction  # type: ignore[assignment]
         target.rotation = item.rotation  # type: ignore[assignment]
     target.factor = item.factor
+
+
+FOLLOWS = ((EXAMPLE_BONE_CHOSEN, _on_chosen_bone),)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import bpy
 
+from ..scene.settings.events import SETTING_CHANGED, SHOWN_CHANGED
 from ..session.activity import final_render_runs, set_final_render_runs
 from ..session.changes import EDIT, FRAME, LOADED, PLAYED, RESTORED, Changes
 from ..session.new_data import forget_removed
-from ..session.status import check_soon, set_check
+from ..session.status import check_soon, set_check, tag_redraw
 from ..viewport import draw_handler
 from . import following
 from .before_undo import part_from_new_data
+from .enabling import settings_changed
 
 
 def _on_edit(changes: Changes) -> None:
@@ -38,6 +40,15 @@ def _on_frame(changes: Changes) -> None:
     forget_removed()
     following.follow_frame(changes)
     _drop_removed()
+
+
+def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    if isinstance(owner.id_data, bpy.types.Object):
+        settings_changed(owner.id_data)
+
+
+def _on_shown(_owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    tag_redraw()
 
 
 def _before_load(*_args: object) -> None:
@@ -102,6 +113,8 @@ FOLLOWS = (
     (RESTORED, _on_undo),
     (LOADED, _on_load),
     (PLAYED, check_soon),
+    (SETTING_CHANGED, _on_setting),
+    (SHOWN_CHANGED, _on_shown),
 )
 
 

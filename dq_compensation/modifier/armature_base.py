@@ -13,7 +13,7 @@ import bpy
 
 from ..core.deform import Deformation
 from ..scene.animation_curves import animated_paths
-from ..scene.object_settings import NativeState, Settings, settings_of
+from ..scene.object_settings import DQCompensationNativeState, Settings, settings_of
 from ..scene.setup import armature_modifier, mixed_modifiers
 from ..wording import listed
 from .stack import our_modifier, our_modifiers
@@ -94,7 +94,7 @@ def arrange(
         _keep_preserve_volume(armature, settings)
 
 
-def is_replaced(native: NativeState, armature: bpy.types.Modifier) -> bool:
+def is_replaced(native: DQCompensationNativeState, armature: bpy.types.Modifier) -> bool:
     """Whether the settings that are remembered are those of this modifier; it may be renamed."""
     if native.replaced_modifier and native.replaced_uid:
         return native.replaced_uid == armature.persistent_uid

@@ -48,6 +48,11 @@ EDITION = "edition"
 MEASURED = "measured by"
 VERSION = "version of the add-on"
 
+_ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
+# The words of older settings in the two records; a newer one has its name.
+_MEASURED_WORDS = {"use_mesh_joints": "alone", "use_ball_joints": "ball joints"}
+_STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh"}
+
 
 def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
     """Remember the state that the modifier of an object has just been made for."""
@@ -59,11 +64,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
         mesh[CONTENT_PROPERTY] = json.dumps(content)
     record: dict[str, object] = {**_state(obj, settings, binding.structure), **attributes}
     if settings.compensates and settings.curve == "MEASURED":
-        record["joints"] = binding.measured(
-            settings.limb_axis,
-            use_mesh_joints=settings.use_mesh_joints,
-            use_ball_joints=settings.use_ball_joints,
-        ).joint_counts
+        record["joints"] = binding.measured(settings).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
 
 
@@ -165,10 +166,16 @@ def are_measured_alike(
 
 def _measuring_of(settings: Settings) -> str:
     """The settings of the measurement."""
-    # As in files of earlier versions, which did not know the joints of the mesh, where these count.
-    alone = "" if settings.use_mesh_joints else " alone"
-    ball_joints = " ball joints" if settings.acting_ball_joints else ""
-    return f"{settings.curve} {settings.limb_axis}{alone}{ball_joints}"
+    return " ".join((settings.curve, settings.limb_axis, *_options(settings, _MEASURED_WORDS)))
+
+
+def _options(settings: Settings, words: dict[str, str]) -> list[str]:
+    """The settings that a record need not have, as those of earlier versions: acting ones."""
+    return [
+        words.get(name, f"{name} {value}")
+        for name, value in settings.changed.items()
+        if name not in _ALWAYS_RECORDED
+    ]
 
 
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
@@ -191,8 +198,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
-        *(() if settings.use_mesh_joints else ("without joints of the mesh",)),
-        *(("ball joints",) if settings.acting_ball_joints else ()),
+        *_options(settings, _STATE_WORDS),
     )
     modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
     if modifier is None or rig is None or armature is None:

@@ -25,7 +25,7 @@ from ..scene.linked import linked_refusal
 from ..scene.motion_state import motion_digests
 from ..scene.object_settings import settings_of
 from ..scene.stored_takes import remove_unused_take, store_take, stored_bytes
-from ..scene.take_settings import TakeItem, find_take, takes_of
+from ..scene.take_settings import INTERPOLATIONS, DQCompensationTake, find_take, takes_of
 from ..scene.targets import deformed_meshes
 from ..scene.units import object_millimetres
 from ..session.known_crowds import note_change
@@ -71,7 +71,10 @@ class TakeOptions:
         "How far the skin may be off between keys, in millimetres. 0 keeps every frame", 0.5
     )
     interpolation: Interpolation = option(
-        "How bones move from one key to the next", "SLERP", label="Between Keys"
+        "How bones move from one key to the next",
+        "SLERP",
+        label="Between Keys",
+        choices=INTERPOLATIONS,
     )
 
 
@@ -244,7 +247,7 @@ def make_take(
 
 def keep_take(
     armature: bpy.types.Object, take: Take, options: TakeOptions, error: float
-) -> TakeItem:
+) -> DQCompensationTake:
     """Write a take into the file, in the place of the one that has its name."""
     settings = settings_of(armature)
     item = find_take(armature, options.name)
@@ -289,7 +292,7 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
     settings.active_take = max(min(settings.active_take, len(settings.takes) - 1), 0)
 
 
-def take_size(item: TakeItem) -> str:
+def take_size(item: DQCompensationTake) -> str:
     """The numbers of keys that a take has and had, and its memory in the file."""
     return _size(item.keys, item.sampled_keys, _bytes_of(item))
 
@@ -298,12 +301,12 @@ def _size(keys: int, sampled_keys: int, count: int) -> str:
     return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
 
 
-def _bytes_of(item: TakeItem) -> int:
+def _bytes_of(item: DQCompensationTake) -> int:
     return stored_bytes(item.stored) if item.stored is not None else 0
 
 
 def _report(
-    item: TakeItem, take: Take, sampled: SampledMotion, armature: bpy.types.Object
+    item: DQCompensationTake, take: Take, sampled: SampledMotion, armature: bpy.types.Object
 ) -> TakeReport:
     return TakeReport(
         armature_name=armature.name,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..analysis.mesh_joints import mesh_parents
 from ..analysis.skin_limbs import Limbs
-from ..core.compensation import Curve, PublishedCompensation
+from ..core.compensation import PublishedCompensation
 from ..core.deform import RULES, Deformation
 from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints
@@ -33,7 +33,7 @@ from .bendy_segments import with_segments
 from .bone_names import bone_side
 from .content import Digests, content_of
 from .mesh import VertexGroupWeights
-from .object_settings import Settings
+from .object_settings import JOINT_SETTINGS, Settings
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples
 
@@ -90,7 +90,7 @@ class Binding:
     mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     _compensations: dict[
-        tuple[LimbAxis, Curve, bool, bool],
+        tuple[object, ...],
         tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
     ] = field(default_factory=dict, repr=False, init=False)
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
@@ -201,13 +201,7 @@ class Binding:
 
         needs, compensation = RULES[settings.acting_method].needs, None
         if needs == "compensation":
-            compensation = self.compensation(
-                settings.limb_axis,
-                settings.curve,
-                object_to_armature,
-                use_mesh_joints=settings.use_mesh_joints,
-                use_ball_joints=settings.use_ball_joints,
-            )
+            compensation = self.compensation(settings, object_to_armature)
         return Deformation(
             settings.acting_method,
             self.influences,
@@ -259,13 +253,7 @@ class Binding:
         return segment_influences(self.influences, self.skeleton, there)
 
     def compensation(
-        self,
-        limb_axis: LimbAxis,
-        curve: Curve,
-        object_to_armature: NDArray[np.float64] | None = None,
-        *,
-        use_mesh_joints: bool = True,
-        use_ball_joints: bool = False,
+        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
     ) -> PublishedCompensation | MeasuredJoints:
         """The compensation of COMPENSATED, without painted weights and factor.
 
@@ -274,24 +262,24 @@ class Binding:
 
         Args:
             object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
-            use_mesh_joints: whether it acts between bones that continue one another on the mesh
-                alone.
-            use_ball_joints: whether MEASURED acts where limbs leave the body, too.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        ball_joints = use_ball_joints and curve == "MEASURED"
-        key = (limb_axis, curve, use_mesh_joints, ball_joints)
+        if settings.curve != "MEASURED" and settings.use_ball_joints:
+            settings = replace(settings, use_ball_joints=False)
+        key = tuple(getattr(settings, name) for name in JOINT_SETTINGS)
         known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         skeleton, parents = self.skeleton, None
-        if use_mesh_joints:
+        limb_axis, curve = settings.limb_axis, settings.curve
+        if settings.use_mesh_joints:
             limbs = Limbs.of(rest, self.influences, skeleton, limb_axis)
             parents = mesh_parents(rest, self.influences, limbs, self._bone_sides)
             skeleton = limbs.joined(parents) if limbs.by_skin.any() else skeleton
         of = (rest, self.influences, skeleton, limb_axis)
         if curve == "MEASURED":
+            ball_joints = settings.use_ball_joints
             sides = self._bone_sides if ball_joints else None
             found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints, sides=sides)
         else:
@@ -305,21 +293,10 @@ class Binding:
         return np.array([bone_side(name) for name in self.skeleton.names], np.int8)
 
     def measured(
-        self,
-        limb_axis: LimbAxis,
-        object_to_armature: NDArray[np.float64] | None = None,
-        *,
-        use_mesh_joints: bool = True,
-        use_ball_joints: bool = False,
+        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
     ) -> MeasuredJoints:
         """`compensation` by the curve MEASURED."""
-        found = self.compensation(
-            limb_axis,
-            "MEASURED",
-            object_to_armature,
-            use_mesh_joints=use_mesh_joints,
-            use_ball_joints=use_ball_joints,
-        )
+        found = self.compensation(replace(settings, curve="MEASURED"), object_to_armature)
         assert isinstance(found, MeasuredJoints)
         return found
 

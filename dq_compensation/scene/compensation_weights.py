@@ -20,7 +20,7 @@ from .armature import object_to_armature
 from .attributes import AttributeType, read_attribute
 from .bind import bind
 from .mesh import mesh_of, read_positions, read_weights
-from .object_settings import settings_of
+from .object_settings import Settings, settings_of
 from .setup import rig_of
 from .weights_writing import write_group, writing_refusal
 
@@ -261,13 +261,7 @@ def weights_from_transition(
     evaluated, armature = obj.evaluated_get(depsgraph), rig_of(obj).evaluated_get(depsgraph)
     to_armature = object_to_armature(evaluated, armature)
     pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
-    settings = settings_of(obj)
-    measured = binding.measured(
-        settings.limb_axis,
-        to_armature,
-        use_mesh_joints=settings.use_mesh_joints,
-        use_ball_joints=settings.use_ball_joints,
-    )
+    measured = binding.measured(Settings.of(obj), to_armature)
     positions = transformed_points(to_armature, binding.rest)
     start = transition_weights(positions, binding.influences, measured, pose)
     ensure_group(obj, kind)

@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
-from .crowd_settings import Layout
-
-TYPES: dict[Layout, tuple[str, ...]] = {"POINTS": ("MESH", "POINTCLOUD"), "CURVE": ("CURVE",)}
-"""The types of object that a layout can use."""
+from .crowd_settings import TYPES, Layout
 
 WRONG_TYPE = {
     "POINTS": "{obj} is not a mesh or a point cloud. Choose one as the layout's object.",

@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 
 from .mesh import mesh_of
-from .object_settings import ObjectSettings, settings_of
+from .object_settings import DQCompensationSettings, settings_of
 from .rna_properties import texts_of_inputs
 
 
@@ -51,7 +51,7 @@ def _uses(obj: bpy.types.Object) -> Iterator[tuple[str, str]]:
                 yield getattr(constraint, "subtarget", ""), user
 
 
-def _of_settings(settings: ObjectSettings) -> Iterator[tuple[str, str]]:
+def _of_settings(settings: DQCompensationSettings) -> Iterator[tuple[str, str]]:
     yield settings.vertex_group, "compensation weights"
     yield settings.blend_group, "Blend Group"
     for bone in settings.example_bones:

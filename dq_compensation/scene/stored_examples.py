@@ -24,7 +24,7 @@ from .object_settings import settings_of
 
 
 class ExampleItem(NamedTuple):
-    """One example pose as the object remembers it; see `scene.object_settings.ExamplePose`."""
+    """One example pose as the object remembers it; see `DQCompensationExamplePose`."""
 
     name: str
     bone: str

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ..core.crowds import Figures, Variation, figures_of, grid_places
 from ..errors import UserError
 from ..scene.addon_preferences import crowd_limits
-from ..scene.crowd_settings import CrowdSettings, crowd_of, roles_of
+from ..scene.crowd_settings import DQCompensationCrowd, crowd_of, roles_of
+from ..scene.settings.events import CROWD_CHANGED, ROLE_CHANGED
 from ..wording import counted, sized
 from .changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from .crowd_places import (
@@ -209,7 +210,7 @@ def _sizes(roles: Sequence[Role | None]) -> NDArray[np.int64]:
     return np.array([0 if role is None else role.bytes for role in roles], np.int64)
 
 
-def _variation(settings: CrowdSettings) -> Variation:
+def _variation(settings: DQCompensationCrowd) -> Variation:
     in_grid = settings.layout == "GRID"
     return Variation(
         settings.seed,
@@ -276,6 +277,8 @@ FOLLOWS = (
     (FRAME, _on_frame),
     (RESTORED, _on_other_state),
     (LOADED, _on_other_state),
+    (CROWD_CHANGED, crowd_changed),
+    (ROLE_CHANGED, role_changed),
 )
 
 unregister = _delayed_check.cancel

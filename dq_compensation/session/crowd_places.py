@@ -13,7 +13,7 @@ from ..core.crowds import curve_places, point_places
 from ..errors import UserError
 from ..scene.armature import is_invertible
 from ..scene.crowd_layout import Spline, layout_points, layout_refusal, layout_splines
-from ..scene.crowd_settings import CrowdSettings, crowd_of
+from ..scene.crowd_settings import DQCompensationCrowd, crowd_of
 from .changes import Changes
 from .memory import memories, memory_of
 
@@ -42,7 +42,9 @@ def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Wo
     return one, other
 
 
-def layout_signature(settings: CrowdSettings, depsgraph: bpy.types.Depsgraph) -> tuple[object, ...]:
+def layout_signature(
+    settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
+) -> tuple[object, ...]:
     """Differs where `wanted_places` gives another result, but for the object's place."""
     obj = settings.layout_object
     if settings.layout == "GRID" or obj is None:
@@ -92,7 +94,7 @@ def wanted_places(
 
 
 def _splines(
-    obj: bpy.types.Object, settings: CrowdSettings, depsgraph: bpy.types.Depsgraph
+    obj: bpy.types.Object, settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
 ) -> list[Spline]:
     read, layout = memory_of(obj, _Read).by_layout, settings.layout
     if layout not in read:

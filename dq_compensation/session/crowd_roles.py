@@ -14,7 +14,7 @@ from ..core.takes import Take, node_names
 from ..errors import UserError
 from ..scene.armature import deforming_bones, is_place_unknown
 from ..scene.binding import Binding
-from ..scene.crowd_settings import RoleItem
+from ..scene.crowd_settings import DQCompensationCrowdRole
 from ..scene.own_objects import is_palette
 from ..scene.setup import find_rig
 from ..scene.take_settings import find_take
@@ -80,7 +80,9 @@ def enabled_meshes() -> dict[int, list[bpy.types.Object]]:
     return found
 
 
-def role_signature(item: RoleItem, meshes: Mapping[int, Sequence[bpy.types.Object]]) -> Signature:
+def role_signature(
+    item: DQCompensationCrowdRole, meshes: Mapping[int, Sequence[bpy.types.Object]]
+) -> Signature:
     """Differs where `playable_role` gives another result."""
     character = item.character
     if character is None:
@@ -104,7 +106,7 @@ def role_signature(item: RoleItem, meshes: Mapping[int, Sequence[bpy.types.Objec
 
 def playable_role(
     number: int,
-    item: RoleItem,
+    item: DQCompensationCrowdRole,
     meshes: Mapping[int, Sequence[bpy.types.Object]],
     problems: list[str],
 ) -> Role | None:
@@ -118,7 +120,7 @@ def playable_role(
 
 def _role(
     number: int,
-    item: RoleItem,
+    item: DQCompensationCrowdRole,
     meshes: Mapping[int, Sequence[bpy.types.Object]],
     problems: list[str],
 ) -> Role:

@@ -9,7 +9,7 @@ import bpy
 from ..core.takes import Take
 from ..errors import UserError
 from ..scene.stored_takes import is_take, stored_take
-from ..scene.take_settings import TakeItem, find_take
+from ..scene.take_settings import DQCompensationTake, find_take
 from .memory import keep_only, memory_of
 
 NO_TAKE = "{armature} has no take {name}. Choose one in the list."
@@ -24,7 +24,7 @@ class _KnownTake:
     changed: tuple[str, ...] = ()
 
 
-def read_take(item: TakeItem) -> Take:
+def read_take(item: DQCompensationTake) -> Take:
     """The take of an item.
 
     Raises:
@@ -60,12 +60,12 @@ def take_problem(armature: bpy.types.Object, name: str) -> str | None:
     return None
 
 
-def changed_since(item: TakeItem) -> tuple[str, ...]:
+def changed_since(item: DQCompensationTake) -> tuple[str, ...]:
     """What has changed since a take was cached, by its names for riggers, as found last."""
     return memory_of(item.stored, _KnownTake).changed if item.stored is not None else ()
 
 
-def note_changed(item: TakeItem, parts: tuple[str, ...]) -> None:
+def note_changed(item: DQCompensationTake, parts: tuple[str, ...]) -> None:
     """Remember what has changed since a take was cached."""
     if item.stored is not None:
         memory_of(item.stored, _KnownTake).changed = parts

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import bpy
-from bpy.props import EnumProperty, IntProperty
+from bpy.props import EnumProperty
 from bpy.types import Context, Object, Operator
 
 from ..errors import UserError
 from ..scene.crowd_layout import longest_side
-from ..scene.crowd_settings import crowd_of, is_crowd
+from ..scene.crowd_settings import DQCompensationCrowd, crowd_of, is_crowd
 from ..scene.linked import linked_refusal
 from ..scene.object_settings import settings_of
+from ..scene.settings.declaration import same_property
 from ..scene.setup import find_rig
 from ..scene.take_settings import takes_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from ..session.known_crowds import forget_crowds
 from ..wording import counted, listed
-from .crowd_properties import COUNT, SEED
 from .reporting import OperatorResult, Refusing, reports_errors
 
 REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
@@ -54,8 +54,8 @@ class DQC_OT_crowd_add(Refusing, Operator):
     bl_label = "Add Crowd"
     bl_options = {"REGISTER", "UNDO"}
 
-    count: IntProperty(**COUNT)
-    seed: IntProperty(**SEED)
+    count: same_property(DQCompensationCrowd, "count")
+    seed: same_property(DQCompensationCrowd, "seed")
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:

@@ -14,8 +14,8 @@ from ..examples.items import authoring_refusal
 from ..examples.posed_copy import BONE_PROPERTY, NAME_PROPERTY
 from ..examples.posed_copy_handlers import failure_of
 from ..scene.armature import armature_of
-from ..scene.example_settings import ExampleBoneSettings
-from ..scene.object_settings import ObjectSettings, Settings, settings_of
+from ..scene.example_settings import DQCompensationExampleBone
+from ..scene.object_settings import DQCompensationSettings, Settings, settings_of
 from ..scene.setup import rig_of
 from ..session.status import status_of
 from .example_shaping_operators import OUTSIDE
@@ -121,7 +121,9 @@ def _edit_buttons(row: UILayout, text: str) -> None:
     row.operator("dqc.example_edit", text=f"{text} Edit", icon="EDITMODE_HLT").mode = "EDIT"
 
 
-def _adding(layout: UILayout, context: Context, obj: Object, settings: ObjectSettings) -> None:
+def _adding(
+    layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
+) -> None:
     """The bone of the next example, and its support."""
     try:
         bones = armature_of(rig_of(obj))
@@ -148,11 +150,13 @@ def _adding(layout: UILayout, context: Context, obj: Object, settings: ObjectSet
             layout.prop(shared, "support_kind")
 
 
-def _settings_of_bone(settings: ObjectSettings, bone: str) -> ExampleBoneSettings | None:
+def _settings_of_bone(
+    settings: DQCompensationSettings, bone: str
+) -> DQCompensationExampleBone | None:
     return next((each for each in settings.example_bones if each.name == bone), None)
 
 
-def _list(layout: UILayout, settings: ObjectSettings, *, editable: bool) -> None:
+def _list(layout: UILayout, settings: DQCompensationSettings, *, editable: bool) -> None:
     rows = min(6, max(3, len(settings.examples)))
     layout.template_list(
         "DQC_UL_examples", "", settings, "examples", settings, "active_example", rows=rows
@@ -169,7 +173,7 @@ def _list(layout: UILayout, settings: ObjectSettings, *, editable: bool) -> None
 
 
 def _active_example(
-    layout: UILayout, context: Context, obj: Object, settings: ObjectSettings
+    layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
 ) -> None:
     """The settings of the active example, and those of all examples of its bone."""
     if not 0 <= settings.active_example < len(settings.examples):
@@ -193,7 +197,7 @@ def _active_example(
         column.prop(shared, "twists")
 
 
-def _correctives(layout: UILayout, obj: Object, settings: ObjectSettings) -> None:
+def _correctives(layout: UILayout, obj: Object, settings: DQCompensationSettings) -> None:
     """Examples from driven shape keys, and back."""
     column = layout.column(align=True)
     if isinstance(obj.data, bpy.types.Mesh) and obj.data.shape_keys is not None:

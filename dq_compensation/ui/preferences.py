@@ -16,10 +16,11 @@ from ..scene.addon_preferences import (
     NEW,
     UNLIKE_OLD_CHARACTERS,
 )
+from ..scene.object_settings import CharacterChoices
+from ..scene.settings.declaration import same_property
 from ..session.crowd_figures import crowd_changed
 from ..session.status import tag_redraw
 from .compare_operators import draw_shortcuts
-from .properties import DQCompensationSettings
 from .reporting import OperatorResult
 
 COLOUR_MAPS = (
@@ -31,10 +32,8 @@ COLOUR_MAPS = (
 
 def _as_of_objects(name: str) -> Any:
     """A setting of objects as a preference: with its choices, limits and, mostly, default."""
-    setting: Any = DQCompensationSettings.__annotations__[name]
-    keywords = {k: v for k, v in setting.keywords.items() if k not in {"update", "override"}}
-    keywords["default"] = UNLIKE_OLD_CHARACTERS.get(name, keywords["default"])
-    return setting.function(**keywords)
+    other = {"default": UNLIKE_OLD_CHARACTERS[name]} if name in UNLIKE_OLD_CHARACTERS else {}
+    return same_property(CharacterChoices, name, **other)
 
 
 def _redraw(_owner: object, _context: Context) -> None:

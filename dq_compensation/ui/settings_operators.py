@@ -10,7 +10,7 @@ from bpy.types import Context, Menu, Object, Operator, Panel
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_settings
-from ..scene.object_settings import settings_of
+from ..scene.object_settings import CHARACTER_CHOICES, settings_of
 from ..scene.targets import target_meshes
 from ..session.settings_writing import writing_settings
 from ..wording import listed
@@ -24,16 +24,8 @@ if TYPE_CHECKING:
 else:
     from bl_operators.presets import AddPresetBase
 
-_SHARED = (
-    "method",
-    "factor",
-    "curve",
-    "limb_axis",
-    "use_mesh_joints",
-    "use_ball_joints",
-    "example_base",
-)
 _GROUPS = ("vertex_group", "blend_group")
+_SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_GROUPS))
 _PRESETS = "dq_compensation"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bpy.props import EnumProperty, StringProperty
+from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ..errors import UserError
@@ -17,13 +17,17 @@ from ..playback.caching import (
 from ..playback.take_checks import watch_takes
 from ..playback.take_copying import copy_takes
 from ..scene.setup import find_rig
-from ..scene.take_settings import TakeItem, active_take, find_take, takes_of
+from ..scene.take_settings import (
+    DQCompensationTake,
+    active_take,
+    find_take,
+    takes_of,
+)
 from ..scene.targets import NOTHING_SELECTED, target_meshes
 from .bake_operators import BakesFrames, draw_properties, report_sentences
 from .bake_progress import RunsInSteps
 from .option_properties import offers, options_from
 from .reporting import OperatorResult, Refusing, reports_errors
-from .take_properties import INTERPOLATIONS
 
 
 def target_armature(context: Context) -> Object | None:
@@ -65,12 +69,6 @@ and shape keys. The take plays without the armature. Esc stops"""
     bl_idname = "dqc.take_cache"
     bl_label = "Cache Take"
     bl_options = {"REGISTER", "UNDO"}
-
-    interpolation: EnumProperty(
-        name="Between Keys",
-        description="How bones move from one key to the next",
-        items=INTERPOLATIONS,
-    )
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
@@ -187,7 +185,7 @@ def other_armatures(armature: Object, context: Context) -> list[Object]:
     return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
 
 
-def _options_of(item: TakeItem) -> TakeOptions:
+def _options_of(item: DQCompensationTake) -> TakeOptions:
     return TakeOptions(
         item.name,
         item.frame_start,

@@ -9,7 +9,7 @@ from bpy.types import Context, Object, Panel, UILayout
 from ..playback.caching import take_size
 from ..scene.object_settings import settings_of
 from ..scene.stored_takes import is_take
-from ..scene.take_settings import TakeItem, active_take
+from ..scene.take_settings import DQCompensationTake, active_take
 from ..session.known_takes import LOST, changed_since
 from ..wording import counted, listed
 from .bake_progress import draw_running
@@ -70,7 +70,7 @@ class VIEW3D_PT_dq_compensation_playback(WithHelp, Panel):
             _take(layout, context, armature, item)
 
 
-def _take(layout: UILayout, context: Context, armature: Object, item: TakeItem) -> None:
+def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensationTake) -> None:
     """The active take: its keys and memory, and whether it is up to date."""
     if not is_take(item.stored):
         draw_sentence(layout, context, LOST.format(name=item.name), "ERROR")

@@ -129,14 +129,7 @@ def member_of(
             followed = followed_keys(keys, evaluated)
             value_mesh = playing.value_mesh(mesh_of(evaluated).name)
     look = (
-        settings.acting_method,
-        settings.curve,
-        settings.limb_axis,
-        settings.vertex_group,
-        settings.blend_group,
-        settings.by_example,
-        settings.use_mesh_joints,
-        settings.acting_ball_joints,
+        *settings.all_but_factor,
         playing is not None,
         keys is not None and evaluated.show_only_shape_key,
         followed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from dq_compensation.scene.crowd_settings import RoleItem, roles_of
+from dq_compensation.scene.crowd_settings import DQCompensationCrowdRole, roles_of
 from dq_compensation.session.crowd_figures import CrowdState, figures_of_crowd
 from tests.limb import build_limb, pose_limb
 
@@ -46,5 +46,5 @@ def problem_of(crowd: bpy.types.Object) -> str:
     return problems[0] if problems else ""
 
 
-def role_of(crowd: bpy.types.Object, number: int = 0) -> RoleItem:
+def role_of(crowd: bpy.types.Object, number: int = 0) -> DQCompensationCrowdRole:
     return roles_of(crowd)[number]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # As all evaluators promise, in parts of the size.
 TOLERANCE = 1e-4
-ON = Settings("COMPENSATED", 1.0, "MEASURED", "AUTO", "", use_ball_joints=True)
+ON = Settings(use_ball_joints=True)
 OFF = replace(ON, use_ball_joints=False)
 
 

@@ -135,7 +135,7 @@ def test_core_equals_preserve_volume(character: Character, transform: str) -> No
     for _ in range(POSES):
         character.pose(transform, rng)
         found = character.by_blender()
-        expected = character.by_core(Settings("DUAL_QUATERNION", 1.0, "FITTED", "AUTO", ""))
+        expected = character.by_core(Settings(acting_method="DUAL_QUATERNION", curve="FITTED"))
         assert character.distance(found, expected) <= TOLERANCE
 
 
@@ -145,7 +145,7 @@ def installed(request: pytest.FixtureRequest, character: Character) -> Iterator[
     method, curve = request.param, "FITTED"
     if method not in METHODS:
         method, curve = "COMPENSATED", "MEASURED"
-    settings = Settings(method, 1.0, curve, "AUTO", "")
+    settings = Settings(acting_method=method, curve=curve)
     base = "OWN" if request.param in (*METHODS, "MEASURED") else "ARMATURE"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(installation, "base_for", lambda *_args, **_options: base)

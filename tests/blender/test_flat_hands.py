@@ -20,6 +20,7 @@ from dq_compensation.core.compensation import Curve
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.errors import UserError
 from dq_compensation.scene.bind import bind
+from dq_compensation.scene.object_settings import Settings
 from human_model import RIGS, Rig, build_from
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import edit_mode, evaluated_positions, new_file
@@ -54,7 +55,7 @@ def farthest(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
 
 def joints_of_mesh(mesh: bpy.types.Object) -> dict[str, str]:
     """The parent by the child of each joint of the mesh."""
-    measured = bind(mesh).measured("AUTO")
+    measured = bind(mesh).measured(Settings())
     names, limbs = measured.limbs.skeleton.names, measured.limbs
     of_mesh = slice(limbs.bone_count, None)
     pairs = zip(limbs.children[of_mesh], limbs.parents[of_mesh], strict=True)

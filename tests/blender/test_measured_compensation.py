@@ -15,6 +15,7 @@ from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinni
 from dq_compensation.core.pose import Pose
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
+from dq_compensation.scene.object_settings import Settings
 from human_model import RIGS, Rig
 from human_poses import NamedPose, Rotations, apply_pose, named_poses, random_pose, rotation
 
@@ -37,7 +38,7 @@ def _pose(human: Human, binding: Binding, rotations: Rotations) -> Pose:
 def _deformed(binding: Binding, pose: Pose) -> tuple[Array, Array]:
     """By dual quaternions, and compensated; the human's object space is its armature space."""
     rest = binding.rest.astype(np.float64)
-    measured = binding.measured("AUTO")
+    measured = binding.measured(Settings())
     plain, _ = dual_quaternion_skinning(rest, None, binding.influences, pose)
     after, _ = compensated_skinning(
         rest, None, binding.influences, pose, measured, measured.amounts.astype(np.float64)
@@ -103,7 +104,7 @@ def test_random_poses_are_not_torn(human_with_rig: Callable[[Rig], Human], rig: 
     rest = binding.rest.astype(np.float64)
     # Edges of less than a millimetre, in the mouth and at the eyes, are counted as one.
     lengths = np.maximum(np.linalg.norm(rest[edges[:, 0]] - rest[edges[:, 1]], axis=1), 1e-3)
-    measured = binding.measured("AUTO")
+    measured = binding.measured(Settings())
     from_joint = np.linalg.norm(rest - binding.skeleton.heads[measured.joints], axis=1)
     rng = np.random.default_rng(1)
     for _ in range(5):

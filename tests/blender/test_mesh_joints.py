@@ -59,7 +59,7 @@ def by_hierarchy_and_flat(human: Human, *, upwards: bool = False) -> tuple[Bindi
 
 def joint_of_vertices(binding: Binding) -> NDArray[np.int32]:
     """The child and the parent of each vertex's joint, as one number by the bones' names."""
-    measured, names = binding.measured("AUTO"), binding.skeleton.names
+    measured, names = binding.measured(Settings()), binding.skeleton.names
     place = np.argsort(np.argsort(names)).astype(np.int32)
     limbs, joints = measured.limbs, measured.joints
     return len(names) * place[limbs.children[joints]] + place[limbs.parents[joints]]
@@ -70,9 +70,9 @@ def test_a_rig_with_a_hierarchy_gets_no_other_joints(
     rig: Rig, human_with_rig: Callable[[Rig], Human]
 ) -> None:
     binding = bind(human_with_rig(rig).mesh_object)
-    measured = binding.measured("AUTO")
+    measured = binding.measured(Settings())
     assert measured.joint_counts[1] == 0
-    alone = binding.measured("AUTO", use_mesh_joints=False)
+    alone = binding.measured(Settings(use_mesh_joints=False))
     assert np.array_equal(measured.joints, alone.joints)
     assert np.array_equal(measured.amounts, alone.amounts)
 
@@ -83,7 +83,7 @@ def test_a_flat_skeleton_gets_the_joints_of_the_hierarchy(
 ) -> None:
     """Thumbs get another bone of the hand, the jaw and the eyes none."""
     before, flat = by_hierarchy_and_flat(human_with_rig(rig))
-    expected, found = before.measured("AUTO"), flat.measured("AUTO")
+    expected, found = before.measured(Settings()), flat.measured(Settings())
     assert found.joint_counts[0] == 0
     assert 0.85 * expected.joint_counts[0] <= found.joint_counts[1] <= expected.joint_counts[0]
     same = joint_of_vertices(before) == joint_of_vertices(flat)
@@ -111,7 +111,7 @@ def test_elbow_and_knee_are_those_of_the_hierarchy(
     rest = before.rest.astype(np.float64)
 
     def shape(binding: Binding, pose: Pose, *, by_mesh: bool) -> NDArray[np.floating]:
-        measured = binding.measured("AUTO", use_mesh_joints=by_mesh)
+        measured = binding.measured(Settings(use_mesh_joints=by_mesh))
         return deform(Deformation("COMPENSATED", binding.influences, measured), rest, None, pose)[0]
 
     expected = shape(before, Pose.from_matrices(matrices, before.skeleton), by_mesh=True)
@@ -150,20 +150,22 @@ def test_published_curves_act_as_with_the_hierarchy(
 ) -> None:
     """Where joints of the mesh are those of the hierarchy, limbs along the bones."""
     before, flat = by_hierarchy_and_flat(human_with_rig("game_engine"))
-    expected = before.compensation("Y", curve).amounts
-    found = flat.compensation("Y", curve)
-    near_joints = before.measured("Y").amounts > 0.0
+    expected = before.compensation(Settings(limb_axis="Y", curve=curve)).amounts
+    found = flat.compensation(Settings(limb_axis="Y", curve=curve))
+    near_joints = before.measured(Settings(limb_axis="Y")).amounts > 0.0
     np.testing.assert_allclose(found.amounts[near_joints], expected[near_joints], atol=1e-7)
     assert np.abs(found.amounts).max() > 0.01
-    assert not flat.compensation("Y", curve, use_mesh_joints=False).amounts.any()
+    assert not flat.compensation(
+        Settings(limb_axis="Y", curve=curve, use_mesh_joints=False)
+    ).amounts.any()
 
 
 def test_only_the_joints_that_lack_come_from_the_mesh(human: Human) -> None:
     """A forearm without its parent: its joint is the only one, and a limb of three bones bends."""
-    expected = bind(human.mesh_object).measured("AUTO")
+    expected = bind(human.mesh_object).measured(Settings())
     with edit_mode(human.armature_object):
         human.armature_object.data.edit_bones["lowerarm01.L"].parent = None
-    found = bind(human.mesh_object).measured("AUTO")
+    found = bind(human.mesh_object).measured(Settings())
     assert found.joint_counts == (expected.joint_counts[0] - 1, 1)
     # Not equal: the upper arm ends at its tail now, not at the head of its child.
     assert np.abs(found.amounts - expected.amounts).max() < 1e-3
@@ -172,7 +174,7 @@ def test_only_the_joints_that_lack_come_from_the_mesh(human: Human) -> None:
 def test_nodes_equal_core_on_a_flat_skeleton(human: Human) -> None:
     flatten(human.armature_object)
     binding = bind(human.mesh_object)
-    settings = Settings("COMPENSATED", 1.0, "MEASURED", "AUTO", "")
+    settings = Settings()
     rng = np.random.default_rng(5)
     pose = random_pose(rng)
     apply_pose(human.armature_object, pose)
@@ -237,7 +239,7 @@ def test_limbs_along_another_axis_of_the_bones(human: Human) -> None:
 
 def test_left_and_right_are_never_joined(human: Human) -> None:
     flatten(human.armature_object)
-    measured: MeasuredJoints = bind(human.mesh_object).measured("AUTO")
+    measured: MeasuredJoints = bind(human.mesh_object).measured(Settings())
     names = bind(human.mesh_object).skeleton.names
     for child, parent in zip(measured.limbs.children, measured.limbs.parents, strict=True):
         sides = {names[child][-2:], names[parent][-2:]}
@@ -249,7 +251,7 @@ def test_rigify_gets_its_shoulders_and_fingers(empty_file: None) -> None:
     """Its deforming bones hang under others, which do not deform. Limbs have a hierarchy."""
     human, _ = new_file_with_rigify_human()
     binding = bind(human)
-    measured, names = binding.measured("AUTO"), binding.skeleton.names
+    measured, names = binding.measured(Settings()), binding.skeleton.names
     joints = np.unique(measured.joints[measured.rows])
     of_mesh = joints[joints >= binding.skeleton.bone_count]
     limbs = measured.limbs

@@ -42,8 +42,14 @@ def settings(
     way: Way, *, factor: float = 1.0, limb_axis: str = "AUTO", vertex_group: str = ""
 ) -> Settings:
     if way == "MEASURED":
-        return Settings("COMPENSATED", factor, "MEASURED", limb_axis, vertex_group)
-    return Settings(way, factor, "FITTED", limb_axis, vertex_group)
+        return Settings(factor=factor, limb_axis=limb_axis, vertex_group=vertex_group)
+    return Settings(
+        acting_method=way,
+        factor=factor,
+        curve="FITTED",
+        limb_axis=limb_axis,
+        vertex_group=vertex_group,
+    )
 
 
 class Shown:
@@ -267,7 +273,7 @@ def test_measured_joints_between_bones_that_do_not_deform(human: Human) -> None:
     """The palette reads bones that the Armature modifier does not, where joints are theirs."""
     human.armature_object.data.bones["upperarm02.L"].use_deform = False
     shown = Shown(human, settings("MEASURED"))
-    measured = shown.binding.measured("AUTO")
+    measured = shown.binding.measured(Settings())
     used = np.union1d(measured.joints[measured.rows], measured.bones[measured.rows])
     assert "upperarm02.L" in {shown.binding.skeleton.names[bone] for bone in used}
     apply_pose(human.armature_object, random_pose(np.random.default_rng(15)))

@@ -31,7 +31,7 @@ from tests.blender.scene_builders import (
 
 pytestmark = pytest.mark.usefixtures("addon")
 
-COMPENSATED = Settings("COMPENSATED", 1.0, "FITTED", "AUTO", "")
+COMPENSATED = Settings(curve="FITTED")
 
 
 def enable(obj: bpy.types.Object, settings: Settings = COMPENSATED) -> None:
@@ -128,7 +128,7 @@ def test_changing_the_method_leaves_no_tree_behind(method: Any) -> None:
     obj, armature = character()
     enable(obj)
     trees = trees_of_modifiers()
-    other = Settings(method, 1.0, "FITTED", "AUTO", "")
+    other = Settings(acting_method=method, curve="FITTED")
     assert changed_parts(obj, other)
     enable(obj, other)
     assert not changed_parts(obj, other)
@@ -184,7 +184,7 @@ def test_bones_scattered_over_the_vertices(method: Any) -> None:
     for vertex in range(len(obj.data.vertices)):
         for name in rng.permutation(names)[5:]:
             obj.vertex_groups[str(name)].remove([vertex])
-    settings = Settings(method, 1.0, "FITTED", "AUTO", "")
+    settings = Settings(acting_method=method, curve="FITTED")
     enable(obj, settings)
     pose_at_random(armature)
     assert np.abs(evaluated_positions(obj) - expected(obj, settings)).max() <= 1e-4
@@ -192,7 +192,7 @@ def test_bones_scattered_over_the_vertices(method: Any) -> None:
 
 def test_bendy_bones_move_as_one_straight_bone_where_our_own_tree_skins() -> None:
     obj, armature = character()
-    own = Settings("SPHERICAL_JOINT", 1.0, "FITTED", "AUTO", "")
+    own = Settings(acting_method="SPHERICAL_JOINT", curve="FITTED")
     enable(obj, own)
     armature.data.bones["Upper"].bbone_segments = 8
     assert changed_parts(obj, own)

@@ -15,6 +15,7 @@ from dq_compensation.errors import BindingError
 from dq_compensation.scene.armature import object_to_armature
 from dq_compensation.scene.bind import bind
 from dq_compensation.scene.binding import Binding
+from dq_compensation.scene.object_settings import Settings
 from dq_compensation.scene.setup import deformation_refusal, notes
 from human_model import build_human, load_human_arrays
 from tests.blender.scene_builders import (
@@ -134,15 +135,15 @@ def test_no_painted_group_means_everywhere(name: str) -> None:
 def test_amounts_are_one_number_per_vertex_and_kept() -> None:
     obj, _armature = character()
     binding = bind(obj)
-    amounts = binding.compensation("AUTO", "FITTED").amounts
+    amounts = binding.compensation(Settings(curve="FITTED")).amounts
     assert amounts.shape == (36,)
     assert amounts.any()
-    assert binding.compensation("AUTO", "FITTED").amounts is amounts
-    assert not np.array_equal(binding.compensation("AUTO", "SLIDES").amounts, amounts)
-    measured = binding.measured("AUTO")
-    assert binding.compensation("AUTO", "MEASURED") is measured
+    assert binding.compensation(Settings(curve="FITTED")).amounts is amounts
+    assert not np.array_equal(binding.compensation(Settings(curve="SLIDES")).amounts, amounts)
+    measured = binding.measured(Settings())
+    assert binding.compensation(Settings()) is measured
     assert measured.amounts.any()
-    assert binding.measured("AUTO") is measured
+    assert binding.measured(Settings()) is measured
     assert len(binding.sets.set_of_vertex) == 36
 
 
@@ -194,7 +195,7 @@ def test_small_meshes(vertices: list[tuple[float, ...]], faces: list[tuple[int, 
     binding = assert_linear_is_blenders(obj, armature)
     assert binding.vertex_count == len(vertices)
     assert binding.topology.vertex_count == len(vertices)
-    assert binding.compensation("AUTO", "FITTED").amounts.shape == (len(vertices),)
+    assert binding.compensation(Settings(curve="FITTED")).amounts.shape == (len(vertices),)
     assert len(binding.sets.set_of_vertex) == len(vertices)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import bpy
 import pytest
 
-from dq_compensation.ui import preferences, properties
+from dq_compensation.scene import object_settings
+from dq_compensation.ui import preferences
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -22,7 +23,7 @@ def _operators() -> Iterator[tuple[str, Any]]:
 
 
 def _groups() -> Iterator[tuple[str, Any]]:
-    for cls in (*properties.CLASSES, *preferences.CLASSES):
+    for cls in (*object_settings.CLASSES, *preferences.CLASSES):
         if not issubclass(cls, bpy.types.Operator) and cls.__name__ not in UNSEEN:
             yield cls.__name__, cls.bl_rna
 

@@ -13,7 +13,7 @@ import yaml  # comes with openjd
 from py_mini_racer import JSEvalException, MiniRacer  # pyright: ignore[reportMissingImports]
 
 from dq_compensation.command_line.commands import COMMANDS
-from dq_compensation.command_line.options import METHODS
+from dq_compensation.scene.object_settings import METHODS
 from environments import PROJECT
 from tests.farm.openjd_runs import TEMPLATES, openjd, recorded_tasks, run_job
 
@@ -63,7 +63,8 @@ def test_both_engines_offer_the_same_choices() -> None:
     settings = job_settings()
     for name in ("Command", "Method"):
         assert settings[name.lower()]["choices"] == parameters[name]["allowedValues"]
-    assert parameters["Method"]["allowedValues"] == ["", *METHODS]
+    methods = [identifier for identifier, *_ in METHODS]
+    assert sorted(parameters["Method"]["allowedValues"]) == sorted(["", *methods])
     assert set(parameters["Command"]["allowedValues"]) <= {each.name for each in COMMANDS}
 
 

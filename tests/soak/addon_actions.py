@@ -12,7 +12,7 @@ from unittest import mock
 import bpy
 
 from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.object_settings import CHARACTER_CHOICES, settings_of
 from dq_compensation.scene.take_settings import takes_of
 from dq_compensation.setup_check import findings
 from dq_compensation.ui import compare_operators, settings_operators
@@ -30,10 +30,6 @@ from tests.soak.choosing import (
     on_rig,
 )
 
-_METHODS = (
-    *("COMPENSATED", "COMPENSATED", "DUAL_QUATERNION", "LINEAR"),
-    *("SPHERICAL_JOINT", "SPHERICAL_JOINT_BY_EXAMPLE"),
-)
 _GROUPS = {"group": ("COMPENSATION", "BLEND")}
 _ONTO = {"onto": ("THIS", "COPY")}
 _BONES = ("Lower", "Hand")
@@ -205,22 +201,12 @@ def settings(rng: Random, obj: bpy.types.Object) -> str:
     """Change one setting of a character."""
     of_object: Any = settings_of(obj)
     groups = ["", *(group.name for group in obj.vertex_groups)]
-    name, values = rng.choice(
-        [
-            ("method", _METHODS),
-            ("factor", (0.0, 0.3, 1.0)),
-            ("curve", ("MEASURED", "FITTED", "SMOOTH", "SLIDES", "MODELLED")),
-            ("limb_axis", ("AUTO", "X", "Y", "-Z")),
-            ("use_mesh_joints", (True, False)),
-            ("use_ball_joints", (True, False)),
-            ("vertex_group", groups),
-            ("blend_group", groups),
-            ("example_base", ("SPHERICAL_JOINT", "COMPENSATED")),
-            ("display", ("MODIFIER", "MODIFIER", "GPU")),
-            ("overlay", ("NONE", "COMPENSATION", "LINEAR")),
-        ]
-    )
-    value = rng.choice(list(values))
+    name = rng.choice([*CHARACTER_CHOICES, "overlay"])
+    described = of_object.bl_rna.properties[name]
+    values: dict[str, Any] = {"FLOAT": (0.0, 0.3, 1.0), "BOOLEAN": (True, False), "STRING": groups}
+    if described.type == "ENUM":
+        values["ENUM"] = described.enum_items.keys()
+    value = rng.choice(list(values[described.type]))
     setattr(of_object, name, value)
     return f"{name} {value}"
 

@@ -1,0 +1,81 @@
+"""Settings are declared once: ``factor: float = FloatProperty(...)``, with Blender's properties.
+
+From such declarations come the property groups in the file (`property_group`), the frozen values
+that are passed on (`frozen_values`), and the bounds, choices and help of scripts, of the command
+line and of dialogs (`properties_of`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
+
+from bpy import props
+
+_Class = TypeVar("_Class", bound=type)
+
+# To type checkers the value of the setting, which has the type that stands before it.
+BoolProperty: Any = props.BoolProperty
+CollectionProperty: Any = props.CollectionProperty
+EnumProperty: Any = props.EnumProperty
+FloatProperty: Any = props.FloatProperty
+FloatVectorProperty: Any = props.FloatVectorProperty
+IntProperty: Any = props.IntProperty
+PointerProperty: Any = props.PointerProperty
+StringProperty: Any = props.StringProperty
+
+
+@dataclass_transform(kw_only_default=True)
+class Declaration:
+    """The settings that several classes have: a property group, and frozen values."""
+
+
+def properties_of(declaration: type) -> dict[str, Any]:
+    """The properties that a class and those above it declare, by their names, its own first.
+
+    Returns:
+        each with its `function`, such as `bpy.props.BoolProperty`, and its `keywords`.
+    """
+    found: dict[str, Any] = {}
+    for each in declaration.__mro__:
+        # Those of a property group are its annotations.
+        for name, value in {**vars(each).get("__annotations__", {}), **vars(each)}.items():
+            if hasattr(value, "keywords"):
+                found.setdefault(name, value)
+    return found
+
+
+def property_group(cls: _Class) -> _Class:
+    """Give Blender the properties that a class and those above it declare."""
+    declared = properties_of(cls)
+    for name in declared.keys() & vars(cls).keys():
+        delattr(cls, name)
+    cls.__annotations__ = declared
+    return cls
+
+
+def frozen_values(cls: _Class) -> _Class:
+    """A frozen dataclass of the fields of a class and of all settings that those above it declare.
+
+    They have the defaults of the properties, and their descriptions in the docstring.
+    """
+    declared, hints = properties_of(cls), get_type_hints(cls)
+    described = []
+    for name, each in declared.items():
+        setattr(cls, name, each.keywords["default"])
+        described.append(f"    {name}: {each.keywords['description']}")
+    cls.__annotations__ = {**cls.__annotations__, **{name: hints[name] for name in declared}}
+    cls.__doc__ = "\n".join((f"{cls.__doc__ or ''}\n\n    Settings:", *described))
+    return dataclass(frozen=True, kw_only=True)(cls)
+
+
+def same_property(declaration: type, name: str, **changes: Any) -> Any:
+    """A declared property for an operator or the preferences: what it calls and allows is left out.
+
+    Args:
+        changes: keywords of the property that are other ones, such as `default`.
+    """
+    described = properties_of(declaration)[name]
+    left_out = {"update", "override", "options"}
+    kept = {word: value for word, value in described.keywords.items() if word not in left_out}
+    return described.function(**kept | changes)
