@@ -21,9 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dq_compensation
 from benchmark_targets import record
-from dq_compensation.bake.frames import Gathered, frames_of_range, gather, verify, write
+from dq_compensation.bake.frames import Gathered, gather, verify, write
 from dq_compensation.bake.source import Source
 from dq_compensation.lifecycle.enabling import disable, enable
+from dq_compensation.scene.scene_frames import frames_of_range
 from human_model import build_human
 from human_poses import apply_pose, random_pose
 

@@ -12,7 +12,7 @@ import gpu
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bake.frames import frame_kept, offsets_memory
+from ..bake.frames import offsets_memory
 from ..bake.source import REFUSAL_REST
 from ..errors import BindingError, UserError
 from ..modifier.armature_base import mixing_refusal
@@ -23,6 +23,7 @@ from ..scene.binding import Binding
 from ..scene.modifiers_before import modifiers_before
 from ..scene.numpy_evaluator import evaluate as evaluate_binding
 from ..scene.object_settings import ChosenMethod, Settings, settings_of
+from ..scene.scene_frames import frame_kept
 from ..scene.setup import rig_of
 from ..viewport.one_object import deformed_object
 from .arguments_of_scripts import mesh_object, require_choice, require_number

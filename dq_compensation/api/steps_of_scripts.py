@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
-from ..bake.shape_key_bake import Progress
+from ..steps import Progress
 
 OnProgress = Callable[[float, str], None]
 """Gets how much is done, 0 to 1, and what is being done, as in the status line."""

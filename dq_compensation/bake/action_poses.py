@@ -19,8 +19,8 @@ from ..core.skeleton import Skeleton
 from ..errors import UserError
 from ..scene.animation_curves import bone_curves, key_points, played_actions
 from ..scene.binding import Binding
+from ..scene.scene_frames import frame_kept
 from ..scene.setup import rig_of
-from .frames import frame_kept
 
 # A bone that turns by less has not moved, degrees.
 LEAST_ROTATION = 5.0

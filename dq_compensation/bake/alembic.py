@@ -8,8 +8,8 @@ from pathlib import Path
 import bpy
 
 from ..errors import FileError, UserError
+from ..scene.scene_frames import frame_kept
 from ..wording import sized
-from .frames import frame_kept
 from .whole_files import beside, cannot_write, free_space
 
 REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."

@@ -11,6 +11,7 @@ import bpy
 
 from ..errors import UserError
 from ..scene.setup import rig_of
+from ..steps import Progress
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
 from .bones_keys import keyed_action
 from .bones_options import BonesOptions
@@ -18,7 +19,6 @@ from .bones_report import BonesReport
 from .bones_rest import bake_rest, require_rest
 from .bones_source import RigSource, bones_refusal, writing_bones_refusal
 from .bones_writing import write_bones
-from .shape_key_bake import Progress
 
 # The part of the time that the bones take; the rest is for the correctives.
 _BONES = 0.5

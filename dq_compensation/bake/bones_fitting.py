@@ -17,6 +17,7 @@ from ..core.pose import Pose
 from ..errors import UserError
 from ..scene.armature import armature_of
 from ..scene.units import object_millimetres
+from ..steps import Progress, with_progress
 from ..wording import listed
 from .bones_options import BonesOptions
 from .bones_poses import (
@@ -32,7 +33,6 @@ from .bones_report import BonesReport, JointReport, deviation_at
 from .bones_source import RigSource
 from .corrective_poses import deforming_names, with_mirrored
 from .helper_names import in_mirrored_order
-from .shape_key_bake import Progress, with_progress
 
 REFUSAL_NO_JOINT = (
     "No vertex of {obj} follows two deforming bones of {armature}, one below the other, so there "

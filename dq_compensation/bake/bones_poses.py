@@ -19,9 +19,9 @@ from ..errors import UserError
 from ..scene.animation_curves import played_actions
 from ..scene.binding import Binding
 from ..scene.bone_names import flipped_name
+from ..scene.scene_frames import frame_kept
 from .action_poses import keyed_frames
 from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
-from .frames import frame_kept
 
 PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
 """RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.

@@ -10,6 +10,7 @@ import bpy
 from ..scene.helper_rig import HelperBone
 from ..scene.kept_weights import add_to_record, kept_record
 from ..scene.mesh import mesh_of
+from ..steps import Progress
 from .bake_reports import remember
 from .bones_options import BonesOptions
 from .bones_report import BonesReport
@@ -17,7 +18,6 @@ from .bones_source import RigSource
 from .corrective_baking import bake_correctives_of, require_correctives
 from .helper_source import HelperSource
 from .key_options import CorrectiveOptions
-from .shape_key_bake import Progress
 from .source import Source
 
 

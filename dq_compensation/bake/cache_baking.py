@@ -11,14 +11,14 @@ import bpy
 
 from ..errors import FileError, UserError
 from ..scene.object_settings import settings_of
+from ..scene.scene_frames import frames_of_range
+from ..steps import Progress, with_progress
 from ..wording import counted, listed
 from .acting_keys import acting_keys_refusal
 from .alembic import write_alembic
 from .bake_reports import remember
-from .frames import frames_of_range
 from .object_files import object_files
 from .point_cache import CacheFormat, write_cache
-from .shape_key_bake import Progress, with_progress
 from .source import Source
 
 FileFormat = Literal["PC2", "MDD", "ALEMBIC"]

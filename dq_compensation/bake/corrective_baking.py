@@ -13,6 +13,7 @@ from ..analysis.corrective_joints import CorrectiveJoint
 from ..errors import UserError
 from ..scene.key_writing import keys_refusal
 from ..scene.object_settings import Settings
+from ..steps import Progress
 from ..wording import listed, sized
 from .action_poses import action_joints
 from .bake_reports import CorrectiveReport
@@ -27,7 +28,7 @@ from .example_joints import example_joints
 from .frame_baking import MUCH_MEMORY
 from .frames import needed_bytes
 from .key_options import CorrectiveOptions
-from .shape_key_bake import CharacterBake, Progress, bake_characters
+from .shape_key_bake import CharacterBake, bake_characters
 from .source import Source
 
 # The part of a bake's time that the poses take; the rest is the check.

@@ -24,12 +24,12 @@ from ..scene.units import world_millimetres
 from ..session.crowd_figures import figures_of_crowd, role_objects
 from ..session.crowd_roles import Role
 from ..session.known_crowds import baked_crowd, forget_bakes
+from ..steps import Progress, with_progress
 from ..wording import counted, listed, sized
 from .crowd_changes import made_for
 from .crowd_motion import RoleMotion, role_motion
 from .crowd_posing import copied_bytes, left_out, modifiers_after
 from .crowd_writing import PosedRole, remove_baked, write_crowd
-from .shape_key_bake import Progress, with_progress
 
 MOST_MESHES = 20_000
 """More posed meshes than this are not made: Blender's own lists get slow."""

@@ -17,6 +17,7 @@ from ..errors import UserError
 from ..scene.key_animation import action_refusal, driven_refusal, separate_action
 from ..scene.key_writing import keys_refusal
 from ..scene.mesh import mesh_of
+from ..steps import Progress
 from ..wording import sized
 from .acting_keys import acting_keys_refusal
 from .bake_reports import PoseReport, RangeReport, remember
@@ -25,7 +26,7 @@ from .frames import Gathered, gather, needed_bytes, verify, write
 from .key_names import frame_names, keys_of_pattern
 from .key_options import PoseOptions, RangeOptions
 from .pose_key import bake_pose, pose_key_refusal
-from .shape_key_bake import CharacterBake, Progress, bake_characters
+from .shape_key_bake import CharacterBake, bake_characters
 from .source import Source
 
 # The gathered offsets, the keys, Blender's evaluated copy of the keys, and the undo step.

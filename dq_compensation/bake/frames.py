@@ -7,7 +7,6 @@ frames and only reads; `write` changes the object, at once; `verify` looks at th
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import bpy
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import UserError
 from ..scene.key_animation import animate_in_turn, remove_curves, share_action
 from ..scene.key_writing import remove_keys, write_key
+from ..scene.scene_frames import frame_kept
 from ..scene.units import object_millimetres
 from ..wording import sized
 from .key_names import frame_names, keys_of_pattern
@@ -45,18 +45,6 @@ class Gathered:
     unreached: NDArray[np.bool_]
 
 
-def frames_of_range(first: int, last: int, step: int) -> tuple[int, ...]:
-    """The frames of a range; the last one is always among them.
-
-    Raises:
-        UserError: the range is empty.
-    """
-    if last < first:
-        raise UserError(f"The range ends with frame {last}, before it begins with frame {first}.")
-    frames = list(range(first, last + 1, max(step, 1)))
-    return tuple(frames if frames[-1] == last else [*frames, last])
-
-
 def needed_bytes(vertex_count: int, frame_count: int) -> int:
     """The bytes of the offsets of so many frames. The keys take as much in the file."""
     return frame_count * vertex_count * BYTES_PER_VERTEX
@@ -73,17 +61,6 @@ def offsets_memory(vertex_count: int, frame_count: int) -> NDArray[np.float32]:
     except MemoryError as error:
         size = sized(needed_bytes(vertex_count, frame_count))
         raise UserError(f"{size} are more memory than there is. Bake fewer frames.") from error
-
-
-@contextmanager
-def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
-    """Restore the current frame of the scene after the block."""
-    frame, subframe = scene.frame_current, scene.frame_subframe
-    try:
-        yield
-    finally:
-        if (scene.frame_current, scene.frame_subframe) != (frame, subframe):
-            scene.frame_set(frame, subframe=subframe)
 
 
 def gather(

@@ -8,9 +8,9 @@ from typing import Literal
 
 from ..core.rest_offsets import Target
 from ..option_fields import option, tolerance_option
+from ..scene.scene_frames import frames_of_range
 from .bake_targets import BakeOnto
 from .corrective_poses import Directions
-from .frames import frames_of_range
 from .joint_options import JointOptions
 
 

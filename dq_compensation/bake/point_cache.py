@@ -21,7 +21,7 @@ import bpy
 import numpy as np
 
 from ..errors import UserError
-from .frames import frame_kept
+from ..scene.scene_frames import frame_kept
 from .source import Source
 from .whole_files import written_whole
 

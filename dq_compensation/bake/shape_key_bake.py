@@ -14,29 +14,13 @@ from typing import Generic, TypeVar
 import bpy
 
 from ..core.rest_offsets import Target
+from ..steps import Progress, with_progress
 from .bake_reports import KeyReport, remember
 from .bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
 from .source import Source
 
-_Result = TypeVar("_Result")
 _Gathered = TypeVar("_Gathered")
 _Report = TypeVar("_Report", bound=KeyReport)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a bake.
-
-    Attributes:
-        share: 0 to 1.
-        doing: for the status line.
-        stoppable: whether stopping now leaves everything as it was; later it only leaves out the
-            check of the result.
-    """
-
-    share: float
-    doing: str
-    stoppable: bool = True
 
 
 @dataclass(frozen=True)
@@ -115,21 +99,3 @@ def bake_characters(
             for bake, obj in zip(bakes, objects, strict=True):
                 show_copy(bake.source.obj, obj)
     return reports
-
-
-def with_progress(
-    steps: Generator[float, None, _Result],
-    doing: str,
-    start: float = 0.0,
-    length: float = 1.0,
-    *,
-    stoppable: bool = True,
-) -> Generator[Progress, None, _Result]:
-    """Run steps that are the part of a bake from `start`, of `length`, both 0 to 1."""
-    try:
-        while True:
-            yield Progress(start + length * next(steps), doing, stoppable)
-    except StopIteration as end:
-        return end.value
-    finally:
-        steps.close()

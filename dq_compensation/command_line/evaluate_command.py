@@ -9,11 +9,11 @@ import bpy
 import numpy as np
 
 from .. import api
-from ..bake.frames import frames_of_range
 from ..bake.object_files import object_files
 from ..bake.whole_files import written_whole
 from ..errors import UserError
 from ..scene.animation_curves import animated_paths
+from ..scene.scene_frames import frames_of_range
 from ..wording import counted
 from .command import Command, ObjectFacts, Run, each_exported_file
 from .options import add_deformation_options, add_export_options

@@ -11,8 +11,6 @@ import numpy as np
 
 from ..analysis.keyed_frames import reduced_values
 from ..analysis.take_reduction import reduce_poses
-from ..bake.frames import frames_of_range
-from ..bake.shape_key_bake import Progress, with_progress
 from ..bake.source import REFUSAL_REST
 from ..core.local_poses import Interpolation
 from ..core.take_fitting import scales_of_keys
@@ -24,12 +22,14 @@ from ..scene.armature import armature_of, is_in_edit_mode
 from ..scene.linked import linked_refusal
 from ..scene.motion_state import motion_digests
 from ..scene.object_settings import settings_of
+from ..scene.scene_frames import frames_of_range
 from ..scene.stored_takes import remove_unused_take, store_take, stored_bytes
 from ..scene.take_settings import INTERPOLATIONS, DQCompensationTake, find_take, takes_of
 from ..scene.targets import deformed_meshes
 from ..scene.units import object_millimetres
 from ..session.known_crowds import note_change
 from ..session.known_takes import note_changed
+from ..steps import Progress, with_progress
 from ..wording import counted, sized
 from .sampling import MotionSource, SampledMotion, sample_motion
 from .take_checks import watch_takes

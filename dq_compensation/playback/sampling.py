@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.skin_boxes import skin_boxes
-from ..bake.frames import frame_kept
 from ..core.skeleton import Skeleton
 from ..core.takes import node_names, node_parents, node_rest
 from ..core.vectors import transformed_points
@@ -19,6 +18,7 @@ from ..scene.armature import deforming_bones
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.mesh import mesh_of
+from ..scene.scene_frames import frame_kept
 from ..scene.shape_key_offsets import ShapeKeys
 
 

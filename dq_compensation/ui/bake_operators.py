@@ -12,11 +12,11 @@ from bpy.types import Context, Event, Object, Operator
 from ..bake.frame_baking import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 from ..bake.key_names import frame_names
 from ..bake.key_options import PoseOptions, RangeOptions, TargetOptions
-from ..bake.shape_key_bake import Progress
 from ..bake.source import source_refusal
 from ..errors import UserError
 from ..scene.object_settings import settings_of
 from ..scene.targets import NOTHING_SELECTED, target_meshes
+from ..steps import Progress
 from ..wording import sized
 from .bake_progress import RunsInSteps, Steps
 from .option_properties import offers, options_from

@@ -9,9 +9,9 @@ from typing import Any
 import bpy
 from bpy.types import Context, Event, Operator, Timer, UILayout
 
-from ..bake.shape_key_bake import Progress
 from ..errors import UserError
 from ..session.status import tag_redraw
+from ..steps import Progress
 from .reporting import OperatorResult
 from .sentences import DIALOG_WIDTH
 

@@ -36,7 +36,7 @@ LAYERS: dict[str, int] = {
     "command_line": 10,
 }
 TOP = 9
-BELOW_ALL = frozenset({"registration", "option_fields", "wording", "errors"})
+BELOW_ALL = frozenset({"registration", "option_fields", "steps", "wording", "errors"})
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:

@@ -1,0 +1,47 @@
+"""What takes long runs in steps: a generator that yields its progress and returns its result.
+
+Operators run it modally, scripts to its end. Closed between two steps, it leaves all as it was, or
+leaves out its last check. This module is plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeVar
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of what takes long, such as a bake.
+
+    Attributes:
+        share: 0 to 1.
+        doing: for the status line.
+        stoppable: whether stopping now leaves everything as it was; later it only leaves out the
+            check of the result.
+    """
+
+    share: float
+    doing: str
+    stoppable: bool = True
+
+
+def with_progress(
+    steps: Generator[float, None, _Result],
+    doing: str,
+    start: float = 0.0,
+    length: float = 1.0,
+    *,
+    stoppable: bool = True,
+) -> Generator[Progress, None, _Result]:
+    """Run steps that are the part of a task from `start`, of `length`, both 0 to 1."""
+    try:
+        while True:
+            yield Progress(start + length * next(steps), doing, stoppable)
+    except StopIteration as end:
+        return end.value
+    finally:
+        steps.close()
