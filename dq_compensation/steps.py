@@ -1,4 +1,4 @@
-"""What takes long runs in steps: a generator that yields its progress and returns its result.
+"""Long tasks run in steps: a generator that yields its progress and returns its result.
 
 Operators run it modally, scripts to its end. Closed between two steps, it leaves all as it was, or
 leaves out its last check. This module is plain Python.

@@ -181,7 +181,7 @@ def helpers_of_pair(fitting: Fitting, parent: int, child: int, number: int) -> l
 
 
 def _left(fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -> float:
-    """What the best weights on two bones and their helpers leave, metres.
+    """The error that the best weights on two bones and their helpers leave, metres.
 
     The fourth root of the mean fourth power of the vertices' errors: the worst ones decide.
     """

@@ -15,7 +15,7 @@ from .verification import Deviation
 
 @dataclass(frozen=True)
 class _LastReport:
-    """Of an object: the keys that it is about, and whether it is about helper bones."""
+    """The last report of an object: its keys, and whether it is about helper bones."""
 
     text: str = ""
     key_names: tuple[str, ...] = ()

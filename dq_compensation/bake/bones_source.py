@@ -129,7 +129,7 @@ def bones_refusal(obj: bpy.types.Object) -> str | None:
 
 
 def _setup_refusal(obj: bpy.types.Object) -> str | None:
-    """What engines do not know of the modifiers and bones of an object that can be deformed."""
+    """The modifiers and bones of a deformable object that engines do not know."""
     modifier, armature = armature_modifier(obj), rig_of(obj)
     assert modifier is not None
     for other in modifiers_before(obj):

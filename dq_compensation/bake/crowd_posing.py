@@ -155,7 +155,7 @@ def _template(
 
 
 def _unsheared(template: bpy.types.Object, obj: bpy.types.Object) -> NDArray[np.float64]:
-    """What turns vertices and velocities of a mesh into those of the template, shape (3, 3).
+    """The matrix from vertices and velocities of a mesh to those of the template, shape (3, 3).
 
     The world matrix of an object may be sheared by its parents; that of one without a parent not.
     """

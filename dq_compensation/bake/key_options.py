@@ -28,7 +28,7 @@ class MemoryOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions:
-    """What gets the keys, and what deforms it then."""
+    """The object of a bake, and the modifier that deforms it then."""
 
     target: Target = option(
         "What deforms the mesh in the program that uses the keys",

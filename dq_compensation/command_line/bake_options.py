@@ -43,7 +43,7 @@ def _reading(option: Option) -> dict[str, Any]:
 
 
 def _default(option: Option) -> str:
-    """What holds without an option, for the help."""
+    """The words for a default in the help."""
     if option.value_type is bool:
         return f" (default: {'yes' if option.default else 'no'})"
     if not option.several:

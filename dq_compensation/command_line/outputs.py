@@ -1,4 +1,4 @@
-"""Which files a command reads and writes; what does not fit is said before any work."""
+"""The files that a command reads and writes; a conflict is reported before any work."""
 
 from __future__ import annotations
 

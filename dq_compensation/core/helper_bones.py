@@ -157,7 +157,7 @@ def helper_transforms(
 def _gauges(
     parents: NDArray[np.integer], children: NDArray[np.integer], pose: Pose
 ) -> NDArray[np.float64]:
-    """What linear blending with `GAUGE_SHARE` makes of pairs, seen from the parent: (p, 3, 3).
+    """The result of linear blending with `GAUGE_SHARE`, seen from the parent: (p, 3, 3).
 
     (1 - s) I + s P^-1 C for the linear parts of parent and child. Of two bones without scale that
     are turned against each other by t: along the axis of the turn it is 1, across it the square

@@ -97,7 +97,7 @@ class Skeleton:
 
     @cached_property
     def ancestry(self) -> Ancestry:
-        """Of the bones."""
+        """The ancestors of each bone."""
         return Ancestry.of(self.parents)
 
     @property

@@ -34,7 +34,7 @@ _left: set[int] = set()
 
 @dataclass
 class _Copy:
-    """Of a posed copy: why its shape could not be applied."""
+    """The reason why the shape of a posed copy could not be applied."""
 
     failure: UserError | None = None
 

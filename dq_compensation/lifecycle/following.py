@@ -43,7 +43,7 @@ _is_following = False
 
 
 class _Edited:
-    """Of a mesh that was edited since its objects were reconciled."""
+    """Marks a mesh that was edited since its objects were reconciled."""
 
 
 @dataclass
@@ -123,7 +123,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
 
 
 def _let_pass(changes: Changes) -> None:
-    """While it plays, followed modifiers are not read again: what does not fit, passes."""
+    """While it plays, followed modifiers are not read again: a mesh that does not fit passes."""
     for obj in changes.enabled:
         if not status_of(obj).changes_with_frames:
             continue

@@ -38,7 +38,7 @@ _EDITED_OUTSIDE_OF_EDIT_MODE = (
 
 @dataclass
 class _LastPose:
-    """What was seen of an armature, or of its object, in the last evaluation."""
+    """The state of an armature, or of its object, in the last evaluation."""
 
     names: tuple[str, ...] = ()
     rest: tuple[object, ...] = ()

@@ -222,7 +222,7 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
 
 
 def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:
-    """What the first point of an evaluated palette says, by its position: one fetch for both.
+    """The state in the position of the first point of an evaluated palette: one fetch for both.
 
     Returns:
         how far the skeleton reaches from the origin, as a power of two; and whether there is

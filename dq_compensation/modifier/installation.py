@@ -142,7 +142,7 @@ def install(
 
 @dataclass(frozen=True)
 class _Written:
-    """What a tree reads of an object.
+    """The data that a tree reads of an object.
 
     Attributes:
         palette: None where the tree reads no pose, and no bone is named.
@@ -281,7 +281,7 @@ def _differs_from_others(obj: bpy.types.Object, settings: Settings, base: Base) 
 
 
 def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:
-    """What decides which bones move a vertex of an object's mesh, and where it comes from."""
+    """The settings by which bones move an object's mesh, and the origin of its vertices."""
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask

@@ -71,7 +71,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
 def _attributes_for(
     obj: bpy.types.Object, binding: Binding, settings: Settings
 ) -> dict[str, object]:
-    """What the attributes were written for that the modifier of an object reads."""
+    """The record of the attributes that the modifier of an object reads."""
     modifier, found = our_modifier(obj), dict[str, object]()
     if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
         found[EDITION] = edition_of(get_inputs(modifier).get("Palette"))

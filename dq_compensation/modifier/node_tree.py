@@ -270,7 +270,7 @@ class _Assembly:
         return deformed if self._swings_within else self._swung(deformed)
 
     def _compensation(self) -> Finish:
-        """What the compensation does to vertices after skinning, in armature space."""
+        """The offsets of the compensation after skinning, in armature space."""
         build, strength = self.b, self._strength()
         if not self.kind.measured:
             offset = self._pair_offset(build.attribute(POSED_PAIR, Vector), strength)
@@ -318,7 +318,7 @@ class _Assembly:
         return strength * self._mask_weight() if self.kind.masked else strength
 
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
-        """What each vertex takes of the offset of its pair of bones."""
+        """The share of the offset of its pair of bones that each vertex takes."""
         amount: Scalar = self.b.attribute(AMOUNT, Scalar)
         of_pair = self.palette.sample(offset, self.b.attribute(PAIR, Integer))
         return of_pair * (amount * strength)

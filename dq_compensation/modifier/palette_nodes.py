@@ -39,7 +39,7 @@ from .tree_kind import TREE_VERSION
 
 @dataclass(frozen=True)
 class PaletteKind:
-    """What meshes have asked a palette for. Palettes of one kind share a tree.
+    """The needs of the meshes of a palette. Palettes of one kind share a tree.
 
     Attributes:
         bendy: whether there are bendy bones.
@@ -125,11 +125,11 @@ class _Assembly:
         return grouped(self.b, "DQ Compensation rigid joints", rigid_limbs, *of_joints)
 
     def _state(self) -> Vector:
-        """What the first point says where there are no joints: `bone_nodes.palette_state`."""
+        """The state in the first point where there are no joints: `bone_nodes.palette_state`."""
         return self.b.vector(self.length, 0.0, 0.0)
 
     def _of_any_bones(self) -> Geometry:
-        """What meshes read where bones may be scaled or bendy, and joints come apart."""
+        """The points for meshes where bones may be scaled or bendy, and joints come apart."""
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
         cloud, last = build.points(self.points, self._state()), self.bone_rows - 1.0
         part = partial(bone_matrices, bendy=kind.bendy)

@@ -286,7 +286,7 @@ def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict
 
 
 def _remembered_names(palette: bpy.types.Object) -> list[str]:
-    """What `remember_names` wrote; empty where that is missing or damaged."""
+    """The names that `remember_names` wrote; none where they are missing or damaged."""
     try:
         names = json.loads(str(palette.get(NAMES_PROPERTY)))
     except ValueError:

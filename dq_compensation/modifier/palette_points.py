@@ -67,7 +67,7 @@ def has_all_attributes(mesh: bpy.types.Mesh) -> bool:
 
 
 def bone_groups(palette: bpy.types.Object) -> list[BoneGroup]:
-    """What each vertex group follows: Blender renames groups and hooks with the bones."""
+    """The bone of each vertex group: Blender renames groups and hooks with the bones."""
     hooked = {hook.vertex_group: hook.subtarget for hook in _hooks(palette)}
     names = [group.name for group in palette.vertex_groups]
     return [(hooked.get(name, name), name in hooked) for name in names]
@@ -160,7 +160,7 @@ _ATTRIBUTES = {
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """What a row of points is made of.
+    """The parts of a row of points.
 
     Attributes:
         at_rest: shape (4, 4): the axes along which the bone is scaled, and the first point.

@@ -117,7 +117,7 @@ def write_counts(mesh: bpy.types.Mesh, counts: NDArray[np.integer]) -> None:
 
 
 def read_points(mesh: bpy.types.Mesh, name: str) -> NDArray[Any]:
-    """What `write_points` has written; nothing when there is no such attribute of points."""
+    """The rows that `write_points` has written; none without that attribute of points."""
     attribute: Any = mesh.attributes.get(name)
     if attribute is None or attribute.data_type not in _KINDS or attribute.domain != "POINT":
         return np.zeros(0, np.float32)

@@ -37,7 +37,7 @@ from .object_settings import JOINT_SETTINGS, Settings
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples
 
-# A share of the deformation that is this near to none, or to all, counts as that.
+# A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
 
 
@@ -241,7 +241,7 @@ class Binding:
     def skinning_of(
         self, shape: NDArray[np.floating], object_to_armature: NDArray[np.float64]
     ) -> Influences:
-        """What moves the vertices of a shape by the Armature modifier, bendy bones as such.
+        """The influences on a shape by the Armature modifier, with the segments of bendy bones.
 
         Args:
             shape: shape (n, 3), object space; shape keys may move vertices to other segments.

@@ -77,7 +77,7 @@ def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys |
 
 
 def _take_over(scene: bpy.types.Scene, current: bpy.types.Scene) -> None:
-    """What modifiers read of a scene."""
+    """The state of a scene that modifiers read."""
     scene.frame_current, scene.frame_subframe = current.frame_current, current.frame_subframe
     scene.render.use_simplify = current.render.use_simplify
     scene.render.simplify_subdivision = current.render.simplify_subdivision

@@ -94,7 +94,7 @@ def constraint_targets(armature: bpy.types.Object) -> list[bpy.types.Object]:
 
 
 def _inherited(armature: bpy.types.Object) -> Iterator[object]:
-    """What bones take over from their parents."""
+    """The transforms that bones take over from their parents."""
     bones: Any = armature_of(armature).bones
     yield read_property(bones, "inherit_scale", np.int32)
     for name in _INHERITS:

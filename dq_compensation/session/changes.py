@@ -62,7 +62,7 @@ class Update(NamedTuple):
 
 
 class Changes:
-    """What was evaluated. Read when it is asked for, once for all followers.
+    """The changes in an evaluation. Read when asked for, once for all followers.
 
     Args:
         depsgraph: as Blender gives it to a handler.
@@ -85,7 +85,7 @@ class Changes:
 
     @cached_property
     def updates(self) -> tuple[Update, ...]:
-        """What was evaluated; of a frame, what a script has edited before it."""
+        """The evaluated data-blocks; of a frame, those that a script has edited before it."""
         if self.is_frame and not any(map(self.depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
             return ()
         every: Any = self.depsgraph.updates

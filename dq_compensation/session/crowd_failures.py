@@ -17,7 +17,7 @@ FAILED = "Drawing {crowd} failed: {error}. Change the crowd to try again; the co
 
 @dataclass(frozen=True)
 class _Failure:
-    """Of the Empty: what could not be drawn, and a sentence for the panel."""
+    """The state of a crowd that could not be drawn, and a sentence for the panel."""
 
     state: CrowdState
     text: str

@@ -68,7 +68,7 @@ class CrowdState:
 
 @dataclass
 class _Found:
-    """What was found last for a crowd in a view layer, and what it was found from."""
+    """The last state of a crowd in a view layer, and its origin."""
 
     change: int
     worlds: Worlds
@@ -78,7 +78,7 @@ class _Found:
 
 @dataclass
 class _Known:
-    """What is known of a crowd: by the session_uid of the scene and the view layer; as shown."""
+    """The states of a crowd: by the session_uid of the scene and the view layer; as shown."""
 
     found: dict[tuple[int, str], _Found] = field(default_factory=dict)
     shown: CrowdState | None = None
@@ -107,7 +107,7 @@ def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) ->
 
 
 def known_state(crowd: bpy.types.Object) -> CrowdState | None:
-    """What was found last for a crowd; None before it was drawn or asked for."""
+    """The last state of a crowd; None before it was drawn or asked for."""
     return next((found.state for found in memory_of(crowd, _Known).found.values()), None)
 
 

@@ -27,7 +27,7 @@ Worlds = tuple[Matrix, Matrix] | None
 
 @dataclass
 class _Read:
-    """What was read of an object: its points or splines by the layout, object space."""
+    """The points or splines that were read of an object, by the layout, object space."""
 
     by_layout: dict[str, list[Spline]] = field(default_factory=dict)
 

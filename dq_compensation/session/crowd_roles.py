@@ -46,7 +46,7 @@ STILL_BONES = (
 
 @dataclass(frozen=True, eq=False)
 class Role:
-    """What some of the figures are and play. No Blender data: `role_objects` finds that.
+    """The character and takes of some figures. No Blender data: `role_objects` finds that.
 
     Attributes:
         number: in the list of the crowd.

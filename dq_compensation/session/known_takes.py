@@ -18,7 +18,7 @@ LOST = "The take {name} has lost its keys. Cache it again, or remove it."
 
 @dataclass
 class _KnownTake:
-    """Of the data-block, whose bytes never change: the take, and what has changed since."""
+    """The take in a data-block, whose bytes never change, and what has changed since."""
 
     take: Take | None = None
     changed: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def take_problem(armature: bpy.types.Object, name: str) -> str | None:
 
 
 def changed_since(item: DQCompensationTake) -> tuple[str, ...]:
-    """What has changed since a take was cached, by its names for riggers, as found last."""
+    """The parts that have changed since a take was cached, by their names for riggers."""
     return memory_of(item.stored, _KnownTake).changed if item.stored is not None else ()
 
 

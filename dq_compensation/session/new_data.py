@@ -18,7 +18,7 @@ _removed = False
 
 
 class _New:
-    """Of a data-block that was made since the last undo, redo or load."""
+    """Marks a data-block that was made since the last undo, redo or load."""
 
 
 def remember_new(data: bpy.types.ID) -> None:

@@ -60,7 +60,7 @@ def enable_selected(operator: Operator, context: Context) -> OperatorResult:
 
 
 def _warnings_of(obj: Object) -> tuple[str | None, str | None]:
-    """What an earlier bake has left that acts on an enabled object, too."""
+    """The leftovers of an earlier bake that act on an enabled object, too."""
     return acting_keys_warning(obj), acting_helpers_warning(obj)
 
 

@@ -55,7 +55,7 @@ class _Part(NamedTuple):
 
 
 class Batches:
-    """What viewports show."""
+    """The batches that viewports show."""
 
     def __init__(self) -> None:
         self._meshes, self._places = Meshes(), Places()
@@ -202,7 +202,7 @@ def leave_alone(members: Iterable[Member], error: Exception, failed: Failed) -> 
 
 
 def _layout_of(batches: Sequence[Batch]) -> PosePaletteLayout:
-    """What all of them read of a pose."""
+    """The parts of a pose that any of them reads."""
     layout = batches[0].layout
     for batch in batches:
         if batch.layout is not layout:

@@ -154,7 +154,7 @@ def _by_skeleton(role: Role, bindings: Mapping[int, Binding]) -> dict[GroupKey, 
 
 
 def _program(role: Role, binding: Binding, programs: dict[tuple[object, ...], Program]) -> Program:
-    """What a role plays, fitted to a skeleton; the same object as long as it is true."""
+    """The program of a role, fitted to a skeleton; the same object as long as it is true."""
     first, second = fitted_take(role.first, binding), None
     if role.second is not None:
         first, second = faded_takes(first, fitted_take(role.second, binding))

@@ -153,7 +153,7 @@ class MovingKeys:
 
     @property
     def textures(self) -> dict[str, GPUTexture]:
-        """What skinning reads, by the names of its samplers."""
+        """The textures that skinning reads, by the names of its samplers."""
         starts, offsets = self._offsets.starts, self._offsets.offsets
         return {"key_starts": starts, "key_offsets": offsets, "key_values": self.values}
 

@@ -119,7 +119,7 @@ def swings_of(deformation: Deformation) -> SwingJoints | None:
 
 
 def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
-    """What a deformation reads of the rows of a pose that has no scale.
+    """The parts of a pose without scale that a deformation reads.
 
     The same object each time for the same kernel.
     """

@@ -59,7 +59,7 @@ class PosedLimbs:
 
     @property
     def textures(self) -> dict[str, GPUTexture]:
-        """What skinning reads, by the names of its samplers."""
+        """The textures that skinning reads, by the names of its samplers."""
         return {"limbs" if self.joint_count is None else "joints": self.posed}
 
     @property

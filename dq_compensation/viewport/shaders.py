@@ -1,4 +1,4 @@
-"""What each shader reads and writes; compiled when first used."""
+"""The inputs and outputs of each shader, which is compiled when first used."""
 
 from __future__ import annotations
 

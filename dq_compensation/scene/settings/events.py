@@ -1,4 +1,4 @@
-"""What a change of a setting calls: lists that layers above put functions into, by `FOLLOWS`.
+"""Functions that a change of a setting calls: layers above put them into lists, by `FOLLOWS`.
 
 Each function gets the property group and the context, as the `update` of a property of Blender.
 """
