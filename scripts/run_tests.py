@@ -2,8 +2,9 @@
 
     python3 scripts/run_tests.py [--all] [lint] [types] [test-5.2] [test-4.5] [test-4.2] [demo]
 
-Without `--all`, Blender 4.5 and 4.2 leave out what `tests/newest_only.py` says, the types of tests
-in Blender are not checked, and the demo is not drawn: `tests/gpu/test_demo.py` tests its parts.
+Without `--all`, Blender 4.5 and 4.2 leave out what `tests/newest_only.py` says, a quicker checker
+reads the types, not those of tests in Blender, and the demo is not drawn: `tests/gpu/test_demo.py`
+tests its parts.
 Makes the environments that the checks need. Two checks run at a time, where there are two cores;
 every check runs even when another one failed; the exit code is 1 when any did. Standard library
 only, runs on Python 3.8 or newer.
