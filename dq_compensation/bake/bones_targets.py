@@ -43,7 +43,8 @@ def bones_targets(
     except BaseException:
         for copy in copies:
             remove_copy(copy)
-        bones, action = armature_of(rig), rig.animation_data and rig.animation_data.action
+        bones, animated = armature_of(rig), rig.animation_data
+        action = animated.action if animated else None
         bpy.data.objects.remove(rig)
         bpy.data.armatures.remove(bones)
         if action and not action.users:

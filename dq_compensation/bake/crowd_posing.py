@@ -166,15 +166,16 @@ def _unsheared(template: bpy.types.Object, obj: bpy.types.Object) -> NDArray[np.
 
 def _write_vectors(mesh: bpy.types.Mesh, name: str, vectors: NDArray[np.floating]) -> None:
     kind = AttributeType.VECTOR
-    attribute: Any = mesh.attributes.get(name)
+    attributes: Any = mesh.attributes
+    attribute = attributes.get(name)
     if attribute is not None and (attribute.domain, attribute.data_type) != (
         "POINT",
         kind.blender_name,
     ):
-        mesh.attributes.remove(attribute)
+        attributes.remove(attribute)
         attribute = None
     if attribute is None:
-        attribute = mesh.attributes.new(name, kind.blender_name, "POINT")  # type: ignore[arg-type]
+        attribute = attributes.new(name, kind.blender_name, "POINT")
     attribute.data.foreach_set(
         kind.property_name, np.ascontiguousarray(vectors, np.float32).ravel()
     )

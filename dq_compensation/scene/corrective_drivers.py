@@ -40,7 +40,7 @@ ANGLE = "degrees("
 SLIDER_RANGE = (-1.0, 2.0)
 
 _BEZIER, _FREE = 2, 0
-_LETTERS = tuple(letter for letter in string.ascii_letters if letter not in "eE")
+_LETTERS: tuple[str, ...] = tuple(letter for letter in string.ascii_letters if letter not in "eE")
 _LEAST_COEFFICIENT = 1e-4
 # Of a sum in one expression.
 _MOST_TERMS = 14

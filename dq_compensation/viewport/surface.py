@@ -69,7 +69,8 @@ class ViewUniforms:
     """
 
     def __init__(self) -> None:
-        self.to_view = self.to_clip = np.eye(4)
+        self.to_view: NDArray[np.floating] = np.eye(4)
+        self.to_clip: NDArray[np.floating] = np.eye(4)
         self._texels = np.zeros((VIEW_TEXELS, 4), np.float32)
         self.block = new_uniform_buffer(self._texels)
 

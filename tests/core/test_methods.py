@@ -289,7 +289,7 @@ def test_missing_and_unfit_arguments_are_named(body: Body, pose: Pose) -> None:
     with pytest.raises(ValueError, match="SPHERICAL_JOINT needs sets"):
         Deformation("SPHERICAL_JOINT", body.influences)
     with pytest.raises(ValueError, match="unknown method 'LBS'"):
-        Deformation("LBS", body.influences)  # pyright: ignore[reportArgumentType]
+        Deformation("LBS", body.influences)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="blend of shape \\(299,\\) for 300"):
         Deformation("DUAL_QUATERNION", body.influences, blend=np.ones(VERTICES - 1))
     linear = Deformation("LINEAR", body.influences)

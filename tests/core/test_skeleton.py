@@ -43,14 +43,14 @@ def test_limbs_point_at_their_children(forked: Skeleton) -> None:
 
 @pytest.mark.parametrize("axis", LIMB_AXES)
 def test_directions_are_unit_even_of_bones_without_a_length(forked: Skeleton, axis: str) -> None:
-    lengths = np.linalg.norm(forked.limb_directions(axis), axis=1)  # pyright: ignore[reportArgumentType]
+    lengths = np.linalg.norm(forked.limb_directions(axis), axis=1)  # type: ignore[arg-type]
     np.testing.assert_allclose(lengths, 1.0, atol=1e-12)
 
 
 def test_signed_axes_are_opposite() -> None:
     skeleton = chain(3)
     for axis in ("X", "Y", "Z"):
-        negative = skeleton.limb_directions(f"-{axis}")  # pyright: ignore[reportArgumentType]
+        negative = skeleton.limb_directions(f"-{axis}")  # type: ignore[arg-type]
         np.testing.assert_array_equal(negative, -skeleton.limb_directions(axis))
 
 

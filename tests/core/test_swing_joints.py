@@ -181,7 +181,7 @@ def test_skin_that_both_legs_share_swings_with_either() -> None:
 
 def test_amounts_fade_where_they_are_left_out() -> None:
     shares = np.linspace(0.0, 0.02, 401)
-    rows = [{0: 1.0 - share, 2: share} for share in shares]
+    rows = [{0: 1.0 - share, 2: share} for share in shares.tolist()]
     amounts = SwingJoints.of(np.tile(SHOULDER + 0.1, (401, 1)), _influences(*rows), _body()).amounts
     assert not amounts[shares < 0.003, 0].any()
     np.testing.assert_allclose(amounts[-1, 0], 0.02 * 0.98, rtol=0.01)
