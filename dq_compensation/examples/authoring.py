@@ -20,11 +20,12 @@ from ..scene.stored_examples import ExampleItem, example_items, example_placemen
 from .captured_pose import CapturedPose
 from .items import (
     authoring_refusal,
+    bone_index,
     bone_settings,
     key_name,
     keys_of_bone,
     require_distance,
-    store_item,
+    write_example,
     write_support,
 )
 
@@ -77,10 +78,8 @@ def add_example(
     start = captured.shape(binding, frozenset())
     others = keys_of_bone(obj, bone)
     offsets = start - captured.shape(binding, others)
-    key = write_key(obj, item.key, offsets)
-    key.mute = True
     bone_settings(obj, bone)
-    store_item(settings_of(obj).examples.add(), item._replace(key=key.name))
+    write_example(obj, item, offsets)
     index = len(settings_of(obj).examples) - 1
     settings_of(obj).active_example = index
     return index, captured
@@ -121,8 +120,7 @@ def give_shape(
             f"The shape has {len(wanted)} vertices, {obj.name} has {binding.vertex_count}. Undo "
             "the change of the number of vertices."
         )
-    if item.bone not in binding.skeleton.names:
-        raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
+    bone_index(binding, item.bone)
     others = keys_of_bone(obj, item.bone) | {item.key}
     deformer = captured.deformer(binding, by_example(obj))
     shape = captured.shape(binding, others)

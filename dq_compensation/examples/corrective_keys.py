@@ -23,12 +23,13 @@ from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
 from ..core.pose import Pose
 from ..core.radial_basis import rotation_distances
+from ..core.skeleton import Skeleton
 from ..modifier.armature_base import preserves_volume
 from ..scene.armature import object_to_armature
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.example_capture import capture
-from ..scene.key_writing import remove_keys, write_key
+from ..scene.key_writing import remove_keys
 from ..scene.mesh import mesh_of
 from ..scene.numpy_evaluator import PosedDeformer
 from ..scene.object_settings import Settings, settings_of
@@ -37,7 +38,7 @@ from ..scene.stored_examples import ExampleItem, example_bone, example_items, ex
 from .authoring import by_example
 from .driver_probe import AT_REST, FULL, driver_probe, rotation_of
 from .driver_reading import DrivenKey, driven_keys, driver_curve, read_driver
-from .items import authoring_refusal, bone_settings, key_name, store_item, write_support
+from .items import authoring_refusal, bone_settings, key_name, write_example, write_support
 
 Drivers = Literal["MUTE", "REMOVE", "KEEP"]
 """The treatment of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they
@@ -173,10 +174,9 @@ def _clamped(block: bpy.types.ShapeKey, value: float) -> float:
 
 def _same_pose(found: Sequence[_Found], bone: str, rotation: Quaternion) -> _Found | None:
     for each in found:
-        if each.bone == bone:
-            both = np.array([rotation]), np.array([each.rotation])
-            if float(rotation_distances(*both)[0, 0]) < CLOSEST:
-                return each
+        both = np.array([rotation]), np.array([each.rotation])
+        if each.bone == bone and float(rotation_distances(*both)[0, 0]) < CLOSEST:
+            return each
     return None
 
 
@@ -215,8 +215,7 @@ def _items(
     items: dict[str, ExampleItem] = {}
     close: list[str] = []
     for each in found:
-        pose = Pose.from_matrices(posed_matrices(skeleton, {bone: each.rotation}), skeleton)
-        placement = example_placement(bone, pose, skeleton, limb_axis)
+        placement = example_placement(bone, _pose_of(each, skeleton), skeleton, limb_axis)
         direction, rotation = (tuple(float(part) for part in row) for row in placement)
         taken = {item.name for item in (*known, *items.values())}
         name = _free_name(each.keys[0], taken)
@@ -240,11 +239,15 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return free
 
 
+def _pose_of(found: _Found, skeleton: Skeleton) -> Pose:
+    turned = {skeleton.names.index(found.bone): found.rotation}
+    return Pose.from_matrices(posed_matrices(skeleton, turned), skeleton)
+
+
 def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
     """Find the offsets that give the look that the Armature modifier has in the pose."""
-    skeleton, keys, modifier = binding.skeleton, binding.shape_keys, armature_modifier(obj)
-    bone = skeleton.names.index(found.bone)
-    pose = Pose.from_matrices(posed_matrices(skeleton, {bone: found.rotation}), skeleton)
+    keys, modifier = binding.shape_keys, armature_modifier(obj)
+    pose = _pose_of(found, binding.skeleton)
     preserves = modifier is not None and preserves_volume(obj, modifier)
     settings = by_example(obj)
     native = replace(
@@ -258,9 +261,8 @@ def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
             values[keys.key_names.index(name)] = value
         shape = keys.positions(values)
     wanted = PosedDeformer(binding, native, pose, there)(shape)
-    everywhere = np.ones(binding.vertex_count)
     deformer = PosedDeformer(binding, settings, pose, there)
-    got = capture(binding, deformer, binding.rest, wanted, everywhere)
+    got = capture(binding, deformer, binding.rest, wanted, np.ones(binding.vertex_count))
     found.offsets, found.error = got.offsets, got.error
 
 
@@ -268,19 +270,12 @@ def _write(obj: bpy.types.Object, found: Sequence[_Found]) -> None:
     """Add the examples, their keys, and supports with all vertices that they move."""
     for each in found:
         assert each.item is not None
-        key = write_key(obj, each.item.key, each.offsets)
-        key.mute = True
         bone_settings(obj, each.bone).twists = each.item.twists
-        store_item(settings_of(obj).examples.add(), each.item._replace(key=key.name))
+        write_example(obj, each.item, each.offsets)
     for bone in dict.fromkeys(each.bone for each in found):
         if not bone_settings(obj, bone).support:
-            moved = np.logical_or.reduce(
-                [
-                    np.abs(each.offsets).max(axis=1) > _LEAST_OFFSET
-                    for each in found
-                    if each.bone == bone
-                ]
-            )
+            offsets = np.array([each.offsets for each in found if each.bone == bone])
+            moved = np.abs(offsets).max(axis=(0, 2)) > _LEAST_OFFSET
             write_support(obj, bone, moved.astype(np.float32))
     settings_of(obj).active_example = len(settings_of(obj).examples) - 1
 

@@ -10,6 +10,7 @@ from ..core.example_poses import ExampleError, too_close
 from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding
 from ..scene.example_settings import ExampleBoneSettings, ExamplePose
+from ..scene.key_writing import write_key
 from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of, other_users
 from ..scene.modifiers_before import examples_refusal
@@ -106,10 +107,40 @@ def require_distance(
         )
 
 
-def store_item(target: ExamplePose, item: ExampleItem) -> None:
-    """Write an item, which the object follows then; the bone's own settings are kept elsewhere."""
+def bone_index(binding: Binding, bone: str) -> int:
+    """The place of the bone of an example in the skeleton.
+
+    Raises:
+        ExampleError: it is not there any more.
+    """
+    if bone not in binding.skeleton.names:
+        raise ExampleError(f"{binding.armature_name} has no bone {bone} any more.")
+    return binding.skeleton.names.index(bone)
+
+
+def write_example(
+    obj: bpy.types.Object,
+    item: ExampleItem,
+    offsets: NDArray[np.floating],
+    known: ExamplePose | None = None,
+) -> None:
+    """Write an example and its shape key, which the object follows then.
+
+    The bone's own settings are kept elsewhere.
+
+    Args:
+        offsets: shape (n, 3), object space, at rest.
+        known: the example to write over, its key with it; by default there will be a new one.
+
+    Raises:
+        UserError: the key of the known one is the basis; nothing has changed.
+    """
+    name = item.key if known is None else known.key
+    key = write_key(obj, name, offsets, overwrite=known is not None)
+    key.mute = True
+    target = settings_of(obj).examples.add() if known is None else known
     with writing_settings():
-        target.name, target.bone, target.key = item.name, item.bone, item.key
+        target.name, target.bone, target.key = item.name, item.bone, key.name
         target.direction = item.direction  # type: ignore[assignment]
         target.rotation = item.rotation  # type: ignore[assignment]
     target.factor = item.factor

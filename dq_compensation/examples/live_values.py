@@ -59,16 +59,11 @@ def look() -> bool:
     for obj in objects:
         status = status_of(obj)
         values = current_values(obj, depsgraph)
-        if _differs(values, status.example_values):
+        known = status.example_values
+        if len(values) != len(known) or not np.allclose(values, known, rtol=0.0, atol=_SEEN):
             status.example_values = values
             changed = True
     return changed
-
-
-def _differs(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return len(one) != len(other) or any(
-        abs(a - b) > _SEEN for a, b in zip(one, other, strict=True)
-    )
 
 
 def _on_evaluation(changes: Changes) -> None:

@@ -36,7 +36,6 @@ from .object_transforms import (
     clear_scale,
     constant_scale_keys,
     is_equal,
-    is_nothing,
     is_one,
     keep_children,
     kept_children,
@@ -45,7 +44,7 @@ from .object_transforms import (
     require_free_scale,
     scaled,
 )
-from .requirements import require_no_edit_mode, require_own_action
+from .requirements import require_own_action
 from .scaled_bones import (
     LENGTHS,
     MIRROR_SIGNS,
@@ -120,9 +119,6 @@ def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
     require_free_scale(obj)
     require_children_can_follow(obj)
     scale = own_scale(obj)
-    if is_nothing(scale):
-        raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
-    require_no_edit_mode(obj)
     curves = list(_curves(obj, scale))
     _require_linear(obj, [curve for curve, _ in curves])
     return ArmatureScalePlan(

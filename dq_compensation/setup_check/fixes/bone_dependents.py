@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import bpy
@@ -14,7 +14,7 @@ from ...scene.animation_curves import bone_drivers, drivers
 from ...scene.armature import armature_of
 from ...wording import counted, listed
 from ..issue import FixError
-from .bone_channels import VECTOR_CHANNELS
+from .bone_motion import VECTOR_CHANNELS
 
 # Constraints whose result does not ask for the axes of the bone that has them (in World Space).
 _FREE_OF_OWN_AXES = frozenset({"ARMATURE", "CHILD_OF", "COPY_LOCATION", "LIMIT_DISTANCE"})
@@ -130,6 +130,34 @@ def all_constraints() -> Iterator[tuple[str, Any]]:
         for bone in obj.pose.bones if obj.pose is not None else ():
             for constraint in bone.constraints:
                 yield f"{bone.name} ({obj.name})", constraint
+
+
+def bones_behind(
+    armature: bpy.types.Object, names: Iterable[str], *, poles: bool = False
+) -> set[str]:
+    """These bones and all that they depend on: their ancestors, and what constraints follow.
+
+    A bone that is a slider, for drivers to read, is none of them.
+
+    Args:
+        poles: also the targets of poles.
+    """
+    pose: Any = armature.pose
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        bone = pose.bones.get(waiting.pop())
+        if bone is None or bone.name in found:
+            continue
+        found.add(bone.name)
+        if bone.parent is not None:
+            waiting.append(bone.parent.name)
+        for constraint in bone.constraints:
+            if poles and getattr(constraint, "pole_target", None) == armature:
+                waiting.append(constraint.pole_subtarget)
+            ends = (constraint, *getattr(constraint, "targets", ()))
+            waiting.extend(e.subtarget for e in ends if getattr(e, "target", None) == armature)
+    return found
 
 
 def _targets(constraint: Any) -> Iterator[tuple[bpy.types.Object | None, str, bool]]:

@@ -18,7 +18,6 @@ from .object_transforms import (
     clear_scale,
     constant_scale_keys,
     is_animated,
-    is_nothing,
     is_one,
     keep_children,
     local_matrix,
@@ -98,8 +97,6 @@ def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None)
     """
     require_free_scale(obj)
     require_children_can_follow(obj)
-    if is_nothing(own_scale(obj)):
-        raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
     if any(modifier.type == "MULTIRES" for modifier in obj.modifiers):
         raise FixError(f"{obj.name} has a Multiresolution modifier. Apply the scale by Ctrl A.")
     inverse = np.array(obj.matrix_parent_inverse) if parent_inverse is None else parent_inverse
