@@ -75,9 +75,8 @@ def add_example(
     captured = CapturedPose.current(binding, settings, obj, depsgraph)
     item = _item_for(obj, bone, name, binding, captured, settings.limb_axis)
     require_distance(obj, item, binding, settings.limb_axis)
-    start = captured.shape(binding, frozenset())
     others = keys_of_bone(obj, bone)
-    offsets = start - captured.shape(binding, others)
+    offsets = captured.shape(binding) - captured.shape(binding, others)
     bone_settings(obj, bone)
     write_example(obj, item, offsets)
     index = len(settings_of(obj).examples) - 1
@@ -126,7 +125,7 @@ def give_shape(
     shape = captured.shape(binding, others)
     weights = support_weights(binding, item.bone, support_of(obj, item.bone))
     limits = (weights > 0.0).astype(np.float32) if masked else weights
-    before = deformer(captured.shape(binding, frozenset()))
+    before = deformer(captured.shape(binding))
     found = capture(binding, deformer, shape, wanted, limits, before)
     if outside == "ASK" and len(found.left_out):
         raise OutsideSupportError(
@@ -179,9 +178,10 @@ def _item_for(
     limb_axis: LimbAxis,
 ) -> ExampleItem:
     skeleton = binding.skeleton
-    direction, rotation = example_placement(
+    placement = example_placement(
         skeleton.names.index(bone), captured.pose(binding), skeleton, limb_axis
     )
+    direction, rotation = (tuple(float(part) for part in row) for row in placement)
     taken = {item.name for item in settings_of(obj).examples if item.bone == bone}
     number = 1
     while not name or name in taken:
@@ -189,13 +189,5 @@ def _item_for(
         name, number = f"{bone.rpartition(':')[2]} {number}", number + 1
     known = [item for item in example_items(obj) if item.bone == bone]
     sigma, twists = (known[0].sigma, known[0].twists) if known else (1.0, False)
-    return ExampleItem(
-        name,
-        bone,
-        key_name(bone, name),
-        tuple(float(each) for each in direction),
-        tuple(float(each) for each in rotation),
-        1.0,
-        sigma,
-        twists,
-    )
+    key = key_name(bone, name)
+    return ExampleItem(name, bone, key, direction, rotation, 1.0, sigma, twists)

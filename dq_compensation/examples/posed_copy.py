@@ -89,7 +89,7 @@ def begin(
     captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]
     bone_index(binding, item.bone)
-    shape = captured.shape(binding, frozenset())
+    shape = captured.shape(binding)
     posed = captured.deformer(binding, settings)(shape).astype(np.float32)
     copy = _copy_in_shape(obj, posed)
     _mask(mesh_of(copy), support_weights(binding, item.bone, support_of(obj, item.bone)))

@@ -8,7 +8,6 @@ A rest bone cannot have a scale: Blender stores a head, a tail and a roll.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -36,58 +35,34 @@ _HARM = "Dual quaternions do not blend scale: these bones may lose volume."
 _HARM_NEGATIVE = "A scale of zero or below flattens the mesh or turns it inside out."
 
 
-@dataclass(frozen=True, eq=False)
-class _Scaling:
-    """The causes of scale on the bones that move a mesh.
-
-    Attributes:
-        curves: of scale, that leave 1.
-        driven: bones with a driver on their scale.
-        posed: bones whose scale is not 1 now, and neither keyed away from it nor driven.
-    """
-
-    curves: list[BoneCurve]
-    driven: list[str]
-    posed: list[str]
-
-    @property
-    def keyed(self) -> list[str]:
-        """The bones of the curves."""
-        return list(dict.fromkeys(curve.bone for curve in self.curves))
-
-
 def find(subject: Subject) -> Iterator[Issue]:
     """The bones that are scaled, by what scales them."""
     armature = subject.armature
     if armature is None or armature.pose is None:
         return
-    scaling = _scaling(armature, bones_behind(armature, subject.deforming_bones))
-    if scaling.posed:
-        yield _posed_issue(armature, scaling.posed)
-    if scaling.curves:
-        yield _keyed_issue(armature, scaling)
-    if scaling.driven:
-        message = f"Drivers scale bones of {armature.name}: {listed(scaling.driven)}. {_HARM}"
-        yield Issue("drivers", "INFORMATION", message, tuple(scaling.driven))
-    known = {*scaling.posed, *scaling.keyed, *scaling.driven}
-    yield from _constrained(subject, armature, known)
-
-
-def _scaling(armature: bpy.types.Object, moving: set[str]) -> _Scaling:
-    pose: Any = armature.pose
+    moving = bones_behind(armature, subject.deforming_bones)
     curves = [
         curve
         for curve in bone_curves(all_actions(armature), "scale")
         if curve.bone in moving and _leaves_one(curve)
     ]
-    driven = list(dict.fromkeys(c.bone for c in bone_drivers(armature, "scale")))
-    driven = [name for name in driven if name in moving]
-    scales = read_property(pose.bones, "scale", np.float32, (3,))
-    scaled = np.abs(scales - 1.0).max(axis=1, initial=0.0) > _TOLERANCE
-    names = [pose.bones[int(index)].name for index in np.flatnonzero(scaled)]
-    elsewhere = {*driven, *(curve.bone for curve in curves)}
-    posed = [name for name in names if name in moving and name not in elsewhere]
-    return _Scaling(curves, driven, posed)
+    keyed = tuple(dict.fromkeys(curve.bone for curve in curves))
+    with_drivers = dict.fromkeys(curve.bone for curve in bone_drivers(armature, "scale"))
+    driven = tuple(name for name in with_drivers if name in moving)
+    own = moving.difference(driven, keyed)
+    posed = tuple(
+        bone.name
+        for bone in armature.pose.bones
+        if bone.name in own and np.abs(np.array(bone.scale) - 1.0).max() > _TOLERANCE
+    )
+    if posed:
+        yield _posed_issue(armature, posed)
+    if curves:
+        yield _keyed_issue(armature, keyed, curves)
+    if driven:
+        message = f"Drivers scale bones of {armature.name}: {listed(driven)}. {_HARM}"
+        yield Issue("drivers", "INFORMATION", message, driven)
+    yield from _constrained(subject, armature, {*posed, *keyed, *driven})
 
 
 def _leaves_one(curve: BoneCurve) -> bool:
@@ -96,7 +71,7 @@ def _leaves_one(curve: BoneCurve) -> bool:
     return modified or bool(np.abs(values - 1.0).max(initial=0.0) > _TOLERANCE)
 
 
-def _posed_issue(armature: bpy.types.Object, names: list[str]) -> Issue:
+def _posed_issue(armature: bpy.types.Object, names: tuple[str, ...]) -> Issue:
     smallest = min(min(armature.pose.bones[name].scale[:]) for name in names)
     count = counted(len(names), "bone")
     message = f"The pose of {armature.name} scales {count}: {listed(names)}. {_harm(smallest)}"
@@ -106,18 +81,20 @@ def _posed_issue(armature: bpy.types.Object, names: list[str]) -> Issue:
         "Set the scale of these bones to 1 in the pose",
         f"The pose will look different: the scale of {count} of {armature.name} is cleared.",
     )
-    return Issue("pose", _severity(smallest), message, tuple(names), fixes=(fix,))
+    return Issue("pose", _severity(smallest), message, names, fixes=(fix,))
 
 
-def _keyed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
-    values = [key_points(curve.curve)[:, 1] for curve in scaling.curves]
+def _keyed_issue(
+    armature: bpy.types.Object, keyed: tuple[str, ...], curves: list[BoneCurve]
+) -> Issue:
+    values = [key_points(curve.curve)[:, 1] for curve in curves]
     smallest = min(float(each.min(initial=1.0)) for each in values)
-    actions = _actions(scaling.curves)
+    actions = _actions(curves)
     names = [played.action.name for played in actions]
     keys = counted(sum(len(each) for each in values), "key")
-    bones = counted(len(scaling.keyed), "bone")
+    bones = counted(len(keyed), "bone")
     message = (
-        f"{keys} scale {bones} of {armature.name} ({listed(scaling.keyed)}) in "
+        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in "
         f"{listed(names)}. {_harm(smallest)}"
     )
     fix = Fix(
@@ -127,7 +104,7 @@ def _keyed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
         f"The animation will look different: {keys} of the scale of {bones} are removed "
         f"from {listed(names)}.{_shared(actions, armature)}",
     )
-    return Issue("keys", _severity(smallest), message, tuple(scaling.keyed), fixes=(fix,))
+    return Issue("keys", _severity(smallest), message, keyed, fixes=(fix,))
 
 
 def _constrained(subject: Subject, armature: bpy.types.Object, known: set[str]) -> Iterator[Issue]:

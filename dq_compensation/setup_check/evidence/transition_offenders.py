@@ -53,8 +53,6 @@ class MeasuredTransitions:
 
     Attributes:
         positions: shape (n, 3), armature space, at rest.
-        sound: shape (B,), bool; whether enough was measured for the model.
-        nearly_sound: the same with wider limits, for the other side of a sound joint.
     """
 
     subject: Subject
@@ -62,8 +60,6 @@ class MeasuredTransitions:
     positions: NDArray[np.float64]
     joints: TransitionJoints
     transitions: Transitions
-    sound: NDArray[np.bool_]
-    nearly_sound: NDArray[np.bool_]
 
     @classmethod
     def of(cls, subject: Subject) -> MeasuredTransitions | None:
@@ -76,18 +72,25 @@ class MeasuredTransitions:
         axis = settings_of(subject.obj).limb_axis
         joints = TransitionJoints.of(skeleton, deforms, axis)
         measured = measure_transitions(positions, subject.influences, joints)
-        sound, nearly_sound = (_sound(joints, measured, wider) for wider in (1.0, _WIDER))
-        return cls(subject, skeleton.names, positions, joints, measured, sound, nearly_sound)
+        return cls(subject, skeleton.names, positions, joints, measured)
 
     @property
     def misplaced(self) -> NDArray[np.bool_]:
         """Shape (B,): where the joint lies outside of the limb that it bends."""
-        return self.sound & self._outside
+        return self._sound() & self._outside
 
     @property
     def _outside(self) -> NDArray[np.bool_]:
         far = np.abs(self.transitions.shifts) > _FAR
         return far | (self.transitions.offsets > _OUTSIDE)
+
+    def _sound(self, wider: float = 1.0) -> NDArray[np.bool_]:
+        """Shape (B,): where the model fits; the limits are wider by this factor."""
+        joints, measured = self.joints, self.transitions
+        sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
+        sound &= wider * joints.lengths >= _LONG * measured.radii
+        sound &= measured.spreads <= wider * _SCATTERED
+        return sound & (measured.tilts <= wider * _TILTED)
 
     def pair(self, joint: int) -> tuple[str, str]:
         """The names of the two bones of a joint, the parent first."""
@@ -96,15 +99,16 @@ class MeasuredTransitions:
     def offenders(self) -> list[Offender]:
         """The joints where the curve leaves too much, by pairs of left and right, worst first."""
         inside = ~self._outside
+        nearly_sound = inside & self._sound(_WIDER)
         errors = {
             joint: error
-            for joint in np.flatnonzero(self.sound & inside).tolist()
+            for joint in np.flatnonzero(self._sound() & inside).tolist()
             if (error := self._error(joint, 1.0, _UNSEEN))
         }
         places = {name: joint for joint, name in enumerate(self.names)}
         for joint in list(errors):
             other = places.get(flipped_name(self.names[joint]), joint)
-            near = other not in errors and self.nearly_sound[other] and inside[other]
+            near = other not in errors and nearly_sound[other]
             if near and (error := self._error(other, _WIDER, 0.5 * _UNSEEN)):
                 errors[other] = error
         pairs: dict[str, list[int]] = {}
@@ -174,11 +178,3 @@ def is_right(width: float, shift: float, narrower: float = 1.0) -> bool:
     """Whether a transition is as the curves want it; the limits are narrower by this factor."""
     low, high = _RIGHT_WIDTHS
     return narrower * low <= width <= high / narrower and narrower * abs(shift) <= _RIGHT_SHIFT
-
-
-def _sound(joints: TransitionJoints, measured: Transitions, wider: float) -> NDArray[np.bool_]:
-    """Shape (B,): whether the model fits; the limits are wider by this factor."""
-    sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
-    sound &= wider * joints.lengths >= _LONG * measured.radii
-    sound &= measured.spreads <= wider * _SCATTERED
-    return sound & (measured.tilts <= wider * _TILTED)

@@ -15,7 +15,7 @@ from ...scene.animation_curves import (
 )
 from ...scene.armature import armature_of
 from ...scene.own_objects import is_palette
-from ...wording import listed
+from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_editable, require_own_action
 
@@ -130,14 +130,27 @@ def require_free_scale(obj: bpy.types.Object) -> None:
             require_own_action(played.action, played.other_users(obj))
 
 
-def constant_scale_keys(obj: bpy.types.Object) -> int:
-    """The number of keys of an object's own scale."""
-    return sum(
+def shares_data(obj: bpy.types.Object) -> bool:
+    """Whether other objects use an object's data, so that it gets a copy for its own scale."""
+    return obj.data.users - int(obj.data.use_fake_user) > 1
+
+
+def scale_questions(obj: bpy.types.Object) -> list[str]:
+    """The sentences on what else changes when the scale of an object is applied."""
+    found = []
+    if shares_data(obj):
+        found.append(
+            f"The {obj.type.lower()} {obj.data.name} has other users: {obj.name} gets its own copy."
+        )
+    keys = sum(
         len(curve.keyframe_points)
         for played in played_actions(obj)
         for curve in played.curves
         if curve.data_path in _SCALE_PATHS
     )
+    if keys:
+        found.append(f"{counted(keys, 'key')} of its scale will be set to 1.")
+    return found
 
 
 def clear_scale(obj: bpy.types.Object) -> None:

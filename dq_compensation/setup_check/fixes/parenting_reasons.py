@@ -10,7 +10,7 @@ import bpy
 from ...scene.animation_curves import PlayedAction, bone_curves, bone_drivers
 from ...scene.armature import armature_of
 from ...scene.object_settings import settings_of
-from ...scene.setup import armature_modifier
+from ...scene.setup import find_rig
 from .bone_dependents import (
     all_constraints,
     bones_behind,
@@ -85,10 +85,8 @@ def _reader_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[
 def _example_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
     """Bones with example poses, which say how a bone is turned against its parent."""
     for obj in bpy.data.objects:
-        modifier = armature_modifier(obj) if obj.type == "MESH" else None
-        if modifier is not None and modifier.object is not None:
-            if modifier.object.data != owner.data:
-                continue
+        rig = find_rig(obj) if obj.type == "MESH" else None
+        if rig is not None and rig.data == owner.data:
             for example in settings_of(obj).examples:
                 if example.bone in names:
                     yield example.bone, f"the example pose {example.name} depends on its parent"
