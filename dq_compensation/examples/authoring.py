@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
-from ..core.skeleton import LimbAxis
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.example_capture import Capture, capture, support_of, support_weights
@@ -32,11 +31,6 @@ from .items import (
 Outside = Literal["ASK", "LEAVE", "WIDEN"]
 """The treatment of vertices that were moved outside the support. ASK: nothing is done. LEAVE: they
 stay as they were. WIDEN: the support gets all vertices that were moved."""
-
-REFUSAL_OUTSIDE = (
-    "{count} vertices that you moved for {name} are outside the support of {bone}. Press Support "
-    "from My Edit to add all vertices that you moved to the support, or Apply Inside Only."
-)
 
 
 class OutsideSupportError(ExampleError):
@@ -73,7 +67,7 @@ def add_example(
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose one of its bones.")
     settings = by_example(obj)
     captured = CapturedPose.current(binding, settings, obj, depsgraph)
-    item = _item_for(obj, bone, name, binding, captured, settings.limb_axis)
+    item = _item_for(obj, bone, name, binding, captured)
     require_distance(obj, item, binding, settings.limb_axis)
     others = keys_of_bone(obj, bone)
     offsets = captured.shape(binding) - captured.shape(binding, others)
@@ -129,7 +123,9 @@ def give_shape(
     found = capture(binding, deformer, shape, wanted, limits, before)
     if outside == "ASK" and len(found.left_out):
         raise OutsideSupportError(
-            REFUSAL_OUTSIDE.format(count=len(found.left_out), bone=item.bone, name=item.name)
+            f"{len(found.left_out)} vertices that you moved for {item.name} are outside the "
+            f"support of {item.bone}. Press Support from My Edit to add all vertices that you "
+            "moved to the support, or Apply Inside Only."
         )
     if outside == "WIDEN" and (limits[found.moved] < 1.0).any():
         weights = np.where(found.moved, 1.0, weights)
@@ -170,17 +166,11 @@ def remove_example(obj: bpy.types.Object, index: int, *, keep_basis: bool = True
 
 
 def _item_for(
-    obj: bpy.types.Object,
-    bone: str,
-    name: str,
-    binding: Binding,
-    captured: CapturedPose,
-    limb_axis: LimbAxis,
+    obj: bpy.types.Object, bone: str, name: str, binding: Binding, captured: CapturedPose
 ) -> ExampleItem:
-    skeleton = binding.skeleton
-    placement = example_placement(
-        skeleton.names.index(bone), captured.pose(binding), skeleton, limb_axis
-    )
+    skeleton, axis = binding.skeleton, Settings.of(obj).limb_axis
+    index, pose = skeleton.names.index(bone), captured.pose(binding)
+    placement = example_placement(index, pose, skeleton, axis)
     direction, rotation = (tuple(float(part) for part in row) for row in placement)
     taken = {item.name for item in settings_of(obj).examples if item.bone == bone}
     number = 1

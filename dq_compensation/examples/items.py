@@ -20,13 +20,6 @@ from ..scene.weights_writing import write_group
 from ..session.settings_writing import writing_settings
 
 ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."
-REFUSAL_SHARED = (
-    "{count} objects share the mesh of {obj}. Make {obj} single user first (Object, Relations, "
-    "Make Single User)."
-)
-REFUSAL_TOO_CLOSE = (
-    "The pose {new} is nearly the pose {known} of {bone}: less than 3 degrees away. {advice}"
-)
 
 
 def authoring_refusal(obj: bpy.types.Object) -> str | None:
@@ -38,7 +31,10 @@ def authoring_refusal(obj: bpy.types.Object) -> str | None:
         return reason
     others = other_users(mesh)
     if others > 0:
-        return REFUSAL_SHARED.format(count=others + 1, obj=obj.name)
+        return (
+            f"{others + 1} objects share the mesh of {obj.name}. Make {obj.name} single user first "
+            "(Object, Relations, Make Single User)."
+        )
     return examples_refusal(obj)
 
 
@@ -91,19 +87,15 @@ def require_distance(
     bone = skeleton.names.index(item.bone)
     limb = skeleton.limb_directions(limb_axis)[bone]
     others = [other for other in example_items(obj) if other.bone == item.bone]
-    for other in [None, *others]:
-        pair = [item] if other is None else [other, item]
-        close = too_close(example_bone(bone, pair, skeleton), limb)
+    for known in ([], *([other] for other in others)):
+        close = too_close(example_bone(bone, [*known, item], skeleton), limb)
         if close is None or item.name not in close:
             continue
-        known = next(name for name in close if name != item.name)
-        advice = (
-            "Pose the bone first."
-            if known == "rest"
-            else f"Edit {known} instead, or pose the bone further."
-        )
+        near = next(name for name in close if name != item.name)
+        instead = f"Edit {near} instead, or pose the bone further."
         raise ExampleError(
-            REFUSAL_TOO_CLOSE.format(new=item.name, known=known, bone=item.bone, advice=advice)
+            f"The pose {item.name} is nearly the pose {near} of {item.bone}: less than 3 degrees "
+            f"away. {'Pose the bone first.' if near == 'rest' else instead}"
         )
 
 

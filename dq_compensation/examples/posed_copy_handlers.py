@@ -93,11 +93,8 @@ def _apply(copy: bpy.types.Object) -> None:
 
 
 def _characters_with_copies() -> list[bpy.types.Object]:
-    return [
-        obj
-        for obj in enabled_objects()
-        if obj.library is None and settings_of(obj).native.hidden_for_copy
-    ]
+    own = (obj for obj in enabled_objects() if obj.library is None)
+    return [obj for obj in own if settings_of(obj).native.hidden_for_copy]
 
 
 def _on_edit(changes: Changes) -> None:

@@ -113,10 +113,7 @@ def touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
 
 
 def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
-    """The data-blocks that the checks depend on, by session_uid; for an action, what it animates.
-
-    The mesh, the armature, their objects with all parents, the shape keys and the actions.
-    """
+    """What the checks depend on, by session_uid; for an action, what it animates."""
     found: dict[int, bpy.types.ID] = {}
     owners: list[Any] = [mesh_of(obj).shape_keys] if obj.type == "MESH" else []
     for one in filter(None, (obj, find_rig(obj))):

@@ -29,7 +29,10 @@ def find(subject: Subject) -> Iterator[Issue]:
     still = all_bones - subject.deforming_bones
     if names := [name for name in members if name in still]:
         yield _still_bones(subject, names)
-    known = _bones_of_modifiers(subject.obj).union(group_users(subject.obj))
+    known = set(group_users(subject.obj))
+    for modifier in subject.obj.modifiers:
+        if isinstance(modifier, bpy.types.ArmatureModifier) and modifier.object is not None:
+            known |= {bone.name for bone in armature_of(modifier.object).bones}
     if names := [name for name in members if name not in known]:
         yield _groups_without_bone(subject, names)
     yield from _bones_without_group(subject, subject.armature, members)
@@ -88,15 +91,6 @@ def _still_bones(subject: Subject, names: list[str]) -> Issue:
         ),
     )
     return Issue("still", "WARNING", message, tuple(names), vertices, fixes)
-
-
-def _bones_of_modifiers(obj: bpy.types.Object) -> set[str]:
-    return {
-        bone.name
-        for modifier in obj.modifiers
-        if isinstance(modifier, bpy.types.ArmatureModifier) and modifier.object is not None
-        for bone in armature_of(modifier.object).bones
-    }
 
 
 def _groups_without_bone(subject: Subject, names: list[str]) -> Issue:

@@ -73,29 +73,29 @@ def _leaves_one(curve: BoneCurve) -> bool:
 
 def _posed_issue(armature: bpy.types.Object, names: tuple[str, ...]) -> Issue:
     smallest = min(min(armature.pose.bones[name].scale[:]) for name in names)
+    severity, harm = _harm(smallest)
     count = counted(len(names), "bone")
-    message = f"The pose of {armature.name} scales {count}: {listed(names)}. {_harm(smallest)}"
+    message = f"The pose of {armature.name} scales {count}: {listed(names)}. {harm}"
     fix = Fix(
         "clear_pose_scale",
         "Clear Scale",
         "Set the scale of these bones to 1 in the pose",
         f"The pose will look different: the scale of {count} of {armature.name} is cleared.",
     )
-    return Issue("pose", _severity(smallest), message, names, fixes=(fix,))
+    return Issue("pose", severity, message, names, fixes=(fix,))
 
 
 def _keyed_issue(
     armature: bpy.types.Object, keyed: tuple[str, ...], curves: list[BoneCurve]
 ) -> Issue:
     values = [key_points(curve.curve)[:, 1] for curve in curves]
-    smallest = min(float(each.min(initial=1.0)) for each in values)
+    severity, harm = _harm(min(float(each.min(initial=1.0)) for each in values))
     actions = _actions(curves)
     names = [played.action.name for played in actions]
     keys = counted(sum(len(each) for each in values), "key")
     bones = counted(len(keyed), "bone")
     message = (
-        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in "
-        f"{listed(names)}. {_harm(smallest)}"
+        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in {listed(names)}. {harm}"
     )
     fix = Fix(
         "clear_scale_keys",
@@ -104,7 +104,7 @@ def _keyed_issue(
         f"The animation will look different: {keys} of the scale of {bones} are removed "
         f"from {listed(names)}.{_shared(actions, armature)}",
     )
-    return Issue("keys", _severity(smallest), message, keyed, fixes=(fix,))
+    return Issue("keys", severity, message, keyed, fixes=(fix,))
 
 
 def _constrained(subject: Subject, armature: bpy.types.Object, known: set[str]) -> Iterator[Issue]:
@@ -143,12 +143,8 @@ def _constrained(subject: Subject, armature: bpy.types.Object, known: set[str]) 
     yield Issue("constraints", severity, message, tuple(offenders))
 
 
-def _severity(smallest: float) -> Severity:
-    return "WARNING" if smallest > 1e-6 else "ERROR"
-
-
-def _harm(smallest: float) -> str:
-    return _HARM if smallest > 1e-6 else _HARM_NEGATIVE
+def _harm(smallest: float) -> tuple[Severity, str]:
+    return ("WARNING", _HARM) if smallest > 1e-6 else ("ERROR", _HARM_NEGATIVE)
 
 
 def _actions(curves: Iterable[BoneCurve]) -> list[PlayedAction]:

@@ -26,14 +26,9 @@ def find(subject: Subject) -> Iterator[Issue]:
 def _shown_keys(obj: bpy.types.Object) -> list[bpy.types.ShapeKey]:
     """The shape keys of the examples that are not muted."""
     keys = mesh_of(obj).shape_keys
-    if keys is None:
-        return []
     names = {item.key for item in settings_of(obj).examples}
-    return [
-        block
-        for block in keys.key_blocks
-        if block.name in names and block != keys.reference_key and not block.mute
-    ]
+    shown = [block for block in keys.key_blocks if not block.mute] if keys is not None else []
+    return [block for block in shown if block.name in names and block != keys.reference_key]
 
 
 def _shown_keys_issue(obj: bpy.types.Object, shown: list[bpy.types.ShapeKey]) -> Issue:

@@ -57,11 +57,7 @@ def find(subject: Subject) -> Iterator[Issue]:
 def _mirror_images(
     ends: NDArray[np.float64], bones: NDArray[np.intp], tolerance: float
 ) -> list[tuple[int, int]]:
-    """The pairs of these bones of which each is the only mirror image of the other at X = 0.
-
-    Args:
-        ends: shape (B, 6), the heads and tails of all bones.
-    """
+    """The pairs of these bones of which each is the only mirror image of the other at X = 0."""
     images = ends[bones] * np.tile((-1.0, 1.0, 1.0), 2)
     near = np.ones((len(bones), len(bones)), np.bool_)
     for axis in range(6):

@@ -52,11 +52,7 @@ def find(subject: Subject) -> Iterator[Issue]:
 def _differing_rows(
     subject: Subject, mirrored_group: NDArray[np.integer], partners: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Compare every weight with that of the partner vertex in the mirrored group; none is 0.
-
-    Returns:
-        the rows of the deforming weights that differ, and by how much; shapes (d,).
-    """
+    """The rows that differ from the partner vertex in the mirrored group, and by how much."""
     deforming, count = subject.deforming_weights, len(mirrored_group)
     of_pairs = np.flatnonzero(mirrored_group[deforming.groups] >= 0)
     vertices, groups = deforming.vertices[of_pairs], deforming.groups[of_pairs]

@@ -50,36 +50,31 @@ def _from_above(top: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterat
     while parent is not None:
         scale = own_scale(parent)
         if not is_one(scale) and (not is_equal(world) or world.min() < 0.0):
+            severity, harm = _harm(scale)
             message = (
                 f"{parent.name}, a parent of {top.name}, is scaled by {scale_words(scale)}, "
-                f"so {top.name} is, too. {_harm(scale)} Give {parent.name} a scale of 1."
+                f"so {top.name} is, too. {harm} Give {parent.name} a scale of 1."
             )
-            yield Issue("parents", _severity(scale), message)
+            yield Issue("parents", severity, message)
             return
         parent = parent.parent
 
 
-def _severity(scale: NDArray[np.float64]) -> Severity:
+def _harm(scale: NDArray[np.float64]) -> tuple[Severity, str]:
+    """How bad a scale is, and the harm that it does, for the message."""
     if is_nothing(scale):
-        return "ERROR"
-    return "INFORMATION" if is_equal(scale) and scale.min() > 0.0 else "WARNING"
-
-
-def _harm(scale: NDArray[np.float64]) -> str:
-    """The harm that a scale does, for the message."""
-    if is_nothing(scale):
-        return "It is flat and cannot be deformed. Give it a size again."
+        return "ERROR", "It is flat and cannot be deformed. Give it a size again."
     if not is_equal(scale):
-        return "Whatever rotates is squeezed, and exported skins come out distorted."
+        return "WARNING", "Whatever rotates is squeezed, and exported skins come out distorted."
     if scale.min() < 0.0:
-        return "Negative axes: exporters turn faces or bones the wrong way."
-    return "The deformation is right, but exporters and physics often fail."
+        return "WARNING", "Negative axes: exporters turn faces or bones the wrong way."
+    return "INFORMATION", "The deformation is right, but exporters and physics often fail."
 
 
 def _issue(key: str, subject: str, scale: NDArray[np.float64], fix: Fix) -> Issue:
+    severity, harm = _harm(scale)
     fixes = () if is_nothing(scale) else (fix,)
-    message = f"{subject} {scale_words(scale)}. {_harm(scale)}"
-    return Issue(key, _severity(scale), message, fixes=fixes)
+    return Issue(key, severity, f"{subject} {scale_words(scale)}. {harm}", fixes=fixes)
 
 
 def _fix(

@@ -201,10 +201,7 @@ def _clear_values(subject: Subject, _issue: Issue) -> str:
 
 
 def _fit_keys(subject: Subject, _issue: Issue) -> str:
-    """Give each key as many points as there are vertices.
-
-    Blender itself does so when Edit Mode is left, and leaves the new points to chance.
-    """
+    """Blender itself does so when Edit Mode is left, and leaves the new points to chance."""
     obj = subject.obj
     keys = _keys(subject)
     mesh = mesh_of(obj)

@@ -132,10 +132,9 @@ def _in_modifier_mask(subject: Subject) -> NDArray[np.bool_]:
 def _normalised_rows(
     deforming: DeformingWeights, vertices: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
-    """The groups (g,) that move any of these vertices, and weights (k, g) with a sum of 1 each.
+    """The groups (g,) that move any of these rising vertices, and weights (k, g) with a sum of 1.
 
-    Args:
-        vertices: shape (k,), rising. Rows of vertices that nothing moves are 0.
+    Rows of vertices that nothing moves are 0.
     """
     place = np.full(len(deforming.sums), -1, np.intp)
     place[vertices] = np.arange(len(vertices))

@@ -169,16 +169,14 @@ def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
 
 
 def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[MeshScalePlan]:
-    """For the meshes that are parented to an armature and deformed by it, and can take its scale.
-
-    Planned with the parent inverse that they will have when children have been kept in place.
-    """
+    """Of the meshes that are parented to an armature and deformed by it, those that can take it."""
     found: list[MeshScalePlan] = []
     for child in kept_children(obj):
         modifier = armature_modifier(child) if child.type == "MESH" else None
         if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
             continue
         try:
+            # As it will be when children have been kept in place.
             inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
             plan = plan_mesh_scale(child, inverse)
         except FixError:

@@ -234,14 +234,10 @@ def keep_children(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix
 
 
 def _from_tail(factor: Matrix, length: float) -> Matrix:
-    """A factor at a bone's head as one at its tail, where Blender attaches children.
-
-    Args:
-        factor: shape (4, 4).
-        length: of the bone now; it was the length over the stretch of the bone's Y axis.
-    """
+    """A factor at the head of a bone of this length as one at its tail, where children are."""
     now, before = np.eye(4), np.eye(4)
     now[1, 3] = length
+    # It was the length over the stretch of the bone's Y axis.
     before[1, 3] = length / np.linalg.norm(factor[:3, 1])
     return np.linalg.inv(now) @ factor @ before
 

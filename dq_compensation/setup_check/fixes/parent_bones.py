@@ -41,7 +41,7 @@ class _Rewrite:
     bone: str
     played: PlayedAction | None
     frames: NDArray[np.float64]
-    matrices: NDArray[np.float64]
+    channels: dict[str, NDArray[np.float64]]
 
 
 def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
@@ -110,23 +110,20 @@ def _rewrite(
     frames: NDArray[np.float64],
 ) -> _Rewrite:
     """M' = (D_new A)^-1 B: the bone stays where it is, below another parent."""
-    motion = BoneMotion(owner, frames, played)
+    motion, bone = BoneMotion(owner, frames, played), owner.pose.bones[name]
     rest = np.array(armature_of(owner).bones[name].matrix_local, np.float64)
     matrices = np.linalg.solve(motion.skinning(parent) @ rest, motion.pose(name))
-    rotations, _scales = _split(matrices)
+    scales = np.linalg.norm(matrices[:, :3, :3], axis=1)
+    scales[np.linalg.det(matrices[:, :3, :3]) < 0.0] *= -1.0
+    rotations = matrices[:, :3, :3] / scales[:, None, :]
     skew = np.abs(rotations.transpose(0, 2, 1) @ rotations - np.eye(3)).max(initial=0.0)
     if skew > _TOLERANCE:
         raise FixError(
             f"{name} cannot follow {parent}, which has an unequal scale. Clear the scale first."
         )
-    return _Rewrite(owner, name, played, frames, matrices)
-
-
-def _split(matrices: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rotations (f, 3, 3) and scales (f, 3) of matrices that are not sheared."""
-    scales = np.linalg.norm(matrices[:, :3, :3], axis=1)
-    scales[np.linalg.det(matrices[:, :3, :3]) < 0.0] *= -1.0
-    return matrices[:, :3, :3] / scales[:, None, :], scales
+    turned = {rotation_channel(bone): _rotation_values(bone, rotations)}
+    channels = {"location": matrices[:, :3, 3], **turned, "scale": scales}
+    return _Rewrite(owner, name, played, frames, channels)
 
 
 def _frames(
@@ -143,22 +140,15 @@ def _frames(
 
 
 def _write(rewrite: _Rewrite) -> None:
-    bone: Any = rewrite.owner.pose.bones[rewrite.bone]
-    rotations, scales = _split(rewrite.matrices)
-    channels = {
-        "location": rewrite.matrices[:, :3, 3],
-        rotation_channel(bone): _rotation_values(bone, rotations),
-        "scale": scales,
-    }
     if rewrite.played is None:
-        for channel, values in channels.items():
-            setattr(bone, channel, values[0].tolist())
+        for channel, values in rewrite.channels.items():
+            setattr(rewrite.owner.pose.bones[rewrite.bone], channel, values[0].tolist())
         return
     known = curves_by_channel(rewrite.played)
     has_scale = any((rewrite.bone, "scale", index) in known for index in range(3))
-    if not has_scale and np.allclose(scales, 1.0, atol=1e-5):
-        del channels["scale"]
-    for channel, values in channels.items():
+    for channel, values in rewrite.channels.items():
+        if channel == "scale" and not has_scale and np.allclose(values, 1.0, atol=1e-5):
+            continue
         for index in range(values.shape[1]):
             curve = known.get((rewrite.bone, channel, index))
             if curve is None:

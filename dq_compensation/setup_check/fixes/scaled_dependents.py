@@ -45,13 +45,9 @@ def keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matr
 
 
 def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
-    """The constraints and modifiers of objects that hold an inverse of a place of an armature.
-
-    Yields:
-        each with the name of the matrix. Our own palettes are made anew and have none to keep.
-    """
+    """What holds an inverse of a place of an armature, with the name of the matrix."""
     for other in bpy.data.objects:
-        if other.library is not None or is_palette(other):
+        if other.library is not None or is_palette(other):  # palettes are made anew
             continue
         for constraint in other.constraints:
             if constraint.type == "CHILD_OF" and getattr(constraint, "target", None) == obj:
