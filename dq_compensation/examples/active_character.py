@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import bpy
 
-from ..errors import BindingError
 from ..scene.armature import armature_of
 from ..scene.object_settings import Settings, settings_of
 from ..scene.own_objects import is_posed_copy
 from ..scene.posed_copies import character_of, open_copy_of
-from ..scene.setup import rig_of
+from ..scene.setup import find_rig
 from ..scene.targets import deformed_meshes
 
 
@@ -48,12 +47,6 @@ def active_bone(obj: bpy.types.Object) -> str:
 
     The one that was chosen in the panel, or else the active bone of the armature.
     """
-    chosen = settings_of(obj).example_bone
-    if chosen:
-        return chosen
-    try:
-        rig = rig_of(obj)
-    except BindingError:
-        return ""
-    bone = armature_of(rig).bones.active
-    return bone.name if bone is not None else ""
+    rig = find_rig(obj)
+    bone = armature_of(rig).bones.active if rig is not None else None
+    return settings_of(obj).example_bone or (bone.name if bone is not None else "")

@@ -13,6 +13,7 @@ from ..lifecycle.following import reconcile_now
 from ..scene.bind import bind
 from ..scene.example_capture import Capture
 from ..scene.object_settings import Settings, settings_of
+from ..scene.stored_examples import ExampleItem, example_items
 from ..scene.units import object_millimetres
 from ..session.status import status_of
 from . import posed_copy
@@ -47,9 +48,8 @@ def apply_copy(copy: bpy.types.Object, outside: Outside = "ASK") -> Applied:
         ExampleError, BindingError, PoseError, UserError: it cannot be applied; the copy stays.
     """
     obj = posed_copy.require_character(copy)
-    bone = settings_of(obj).examples[posed_copy.example_of(copy, obj)].bone
-    found, name = posed_copy.apply(copy, outside)
-    return _applied(obj, name, bone, found)
+    found, item = posed_copy.apply(copy, outside)
+    return _applied(obj, item, found)
 
 
 def update_from(
@@ -64,7 +64,7 @@ def update_from(
     Raises:
         ExampleError, BindingError, PoseError, UserError: it cannot be done; nothing has changed.
     """
-    item = settings_of(obj).examples[index]
+    item = example_items(obj)[index]
     away = radians_from_pose(obj, index)
     if away > CLOSEST:
         raise ExampleError(
@@ -74,7 +74,7 @@ def update_from(
     binding = bind(obj, depsgraph)
     captured = CapturedPose.current(binding, by_example(obj), obj, depsgraph)
     found = give_shape(obj, index, captured, posed_copy.positions_in(source, obj))
-    return _applied(obj, item.name, item.bone, found)
+    return _applied(obj, item, found)
 
 
 def follow_now(obj: bpy.types.Object) -> None:
@@ -86,11 +86,11 @@ def follow_now(obj: bpy.types.Object) -> None:
     reconcile_now(obj, bpy.context.evaluated_depsgraph_get(), edited=True)
 
 
-def _applied(obj: bpy.types.Object, name: str, bone: str, found: Capture) -> Applied:
+def _applied(obj: bpy.types.Object, item: ExampleItem, found: Capture) -> Applied:
     follow_now(obj)
     millimetres = object_millimetres(obj, bpy.context.scene)
     changed = int((found.offsets != 0.0).any(axis=1).sum())
-    summary = f"{name} has your shape: it moves {changed} vertices."
+    summary = f"{item.name} has your shape: it moves {changed} vertices."
     size = extent(np.array(obj.bound_box, np.float64))
     is_close = found.error <= _CLOSE * size
     if not is_close:
@@ -102,7 +102,7 @@ def _applied(obj: bpy.types.Object, name: str, bone: str, found: Capture) -> App
     left_out = len(found.left_out)
     if left_out:
         summary += (
-            f" {left_out} vertices outside the support of {bone} stayed as they were. Choose "
+            f" {left_out} vertices outside the support of {item.bone} stayed as they were. Choose "
             "Support from My Edit, or press Paint Support, to let its examples move them."
         )
     if not Settings.of(obj).by_example:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
-from ..core.skeleton import LimbAxis
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.example_capture import Capture, capture, support_of, support_weights
@@ -20,22 +19,18 @@ from ..scene.stored_examples import ExampleItem, example_items, example_placemen
 from .captured_pose import CapturedPose
 from .items import (
     authoring_refusal,
+    bone_index,
     bone_settings,
     key_name,
     keys_of_bone,
     require_distance,
-    store_item,
+    write_example,
     write_support,
 )
 
 Outside = Literal["ASK", "LEAVE", "WIDEN"]
 """The treatment of vertices that were moved outside the support. ASK: nothing is done. LEAVE: they
 stay as they were. WIDEN: the support gets all vertices that were moved."""
-
-REFUSAL_OUTSIDE = (
-    "{count} vertices that you moved for {name} are outside the support of {bone}. Press Support "
-    "from My Edit to add all vertices that you moved to the support, or Apply Inside Only."
-)
 
 
 class OutsideSupportError(ExampleError):
@@ -72,15 +67,12 @@ def add_example(
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose one of its bones.")
     settings = by_example(obj)
     captured = CapturedPose.current(binding, settings, obj, depsgraph)
-    item = _item_for(obj, bone, name, binding, captured, settings.limb_axis)
+    item = _item_for(obj, bone, name, binding, captured)
     require_distance(obj, item, binding, settings.limb_axis)
-    start = captured.shape(binding, frozenset())
     others = keys_of_bone(obj, bone)
-    offsets = start - captured.shape(binding, others)
-    key = write_key(obj, item.key, offsets)
-    key.mute = True
+    offsets = captured.shape(binding) - captured.shape(binding, others)
     bone_settings(obj, bone)
-    store_item(settings_of(obj).examples.add(), item._replace(key=key.name))
+    write_example(obj, item, offsets)
     index = len(settings_of(obj).examples) - 1
     settings_of(obj).active_example = index
     return index, captured
@@ -121,18 +113,19 @@ def give_shape(
             f"The shape has {len(wanted)} vertices, {obj.name} has {binding.vertex_count}. Undo "
             "the change of the number of vertices."
         )
-    if item.bone not in binding.skeleton.names:
-        raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
+    bone_index(binding, item.bone)
     others = keys_of_bone(obj, item.bone) | {item.key}
     deformer = captured.deformer(binding, by_example(obj))
     shape = captured.shape(binding, others)
     weights = support_weights(binding, item.bone, support_of(obj, item.bone))
     limits = (weights > 0.0).astype(np.float32) if masked else weights
-    before = deformer(captured.shape(binding, frozenset()))
+    before = deformer(captured.shape(binding))
     found = capture(binding, deformer, shape, wanted, limits, before)
     if outside == "ASK" and len(found.left_out):
         raise OutsideSupportError(
-            REFUSAL_OUTSIDE.format(count=len(found.left_out), bone=item.bone, name=item.name)
+            f"{len(found.left_out)} vertices that you moved for {item.name} are outside the "
+            f"support of {item.bone}. Press Support from My Edit to add all vertices that you "
+            "moved to the support, or Apply Inside Only."
         )
     if outside == "WIDEN" and (limits[found.moved] < 1.0).any():
         weights = np.where(found.moved, 1.0, weights)
@@ -173,17 +166,12 @@ def remove_example(obj: bpy.types.Object, index: int, *, keep_basis: bool = True
 
 
 def _item_for(
-    obj: bpy.types.Object,
-    bone: str,
-    name: str,
-    binding: Binding,
-    captured: CapturedPose,
-    limb_axis: LimbAxis,
+    obj: bpy.types.Object, bone: str, name: str, binding: Binding, captured: CapturedPose
 ) -> ExampleItem:
-    skeleton = binding.skeleton
-    direction, rotation = example_placement(
-        skeleton.names.index(bone), captured.pose(binding), skeleton, limb_axis
-    )
+    skeleton, axis = binding.skeleton, Settings.of(obj).limb_axis
+    index, pose = skeleton.names.index(bone), captured.pose(binding)
+    placement = example_placement(index, pose, skeleton, axis)
+    direction, rotation = (tuple(float(part) for part in row) for row in placement)
     taken = {item.name for item in settings_of(obj).examples if item.bone == bone}
     number = 1
     while not name or name in taken:
@@ -191,13 +179,5 @@ def _item_for(
         name, number = f"{bone.rpartition(':')[2]} {number}", number + 1
     known = [item for item in example_items(obj) if item.bone == bone]
     sigma, twists = (known[0].sigma, known[0].twists) if known else (1.0, False)
-    return ExampleItem(
-        name,
-        bone,
-        key_name(bone, name),
-        tuple(float(each) for each in direction),
-        tuple(float(each) for each in rotation),
-        1.0,
-        sigma,
-        twists,
-    )
+    key = key_name(bone, name)
+    return ExampleItem(name, bone, key, direction, rotation, 1.0, sigma, twists)

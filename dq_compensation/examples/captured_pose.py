@@ -80,7 +80,7 @@ class CapturedPose:
             matrices = matrices[[place[name] for name in skeleton.names]]
         return Pose.from_matrices(matrices, skeleton)
 
-    def shape(self, binding: Binding, without: frozenset[str]) -> NDArray[np.float32]:
+    def shape(self, binding: Binding, without: frozenset[str] = frozenset()) -> NDArray[np.float32]:
         """The shape before skinning, shape (n, 3), object space, but for some keys.
 
         Args:
@@ -91,8 +91,7 @@ class CapturedPose:
             return binding.rest
         values = np.zeros(keys.row_count, np.float32)
         for row, name in enumerate(keys.key_names):
-            if name not in without:
-                values[row] = self.key_values.get(name, 0.0)
+            values[row] = 0.0 if name in without else self.key_values.get(name, 0.0)
         return keys.positions(values)
 
     def to_properties(self) -> dict[str, Any]:

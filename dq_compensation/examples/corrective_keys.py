@@ -21,37 +21,32 @@ from numpy.typing import NDArray
 from ..analysis.corrective_joints import Quaternion
 from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
-from ..core.pose import Pose
 from ..core.radial_basis import rotation_distances
 from ..modifier.armature_base import preserves_volume
 from ..scene.armature import object_to_armature
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.example_capture import capture
-from ..scene.key_writing import remove_keys, write_key
+from ..scene.key_writing import remove_keys
 from ..scene.mesh import mesh_of
-from ..scene.numpy_evaluator import PosedDeformer
 from ..scene.object_settings import Settings, settings_of
 from ..scene.setup import armature_modifier, rig_of
 from ..scene.stored_examples import ExampleItem, example_bone, example_items, example_placement
 from .authoring import by_example
+from .captured_pose import CapturedPose
 from .driver_probe import AT_REST, FULL, driver_probe, rotation_of
 from .driver_reading import DrivenKey, driven_keys, driver_curve, read_driver
-from .items import authoring_refusal, bone_settings, key_name, store_item, write_support
+from .items import authoring_refusal, bone_settings, key_name, write_example, write_support
 
 Drivers = Literal["MUTE", "REMOVE", "KEEP"]
 """The treatment of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they
 are removed with their drivers. KEEP: they go on acting, beside the examples."""
 
-REFUSAL_NOTHING = "{obj} has no shape keys with drivers."
-REFUSAL_AT_REST = "{key} is on at rest already, by {value:.2g}."
-REFUSAL_NEVER = "{key} never gets to 1 by turning {bone}: to {value:.2g} at most."
 REFUSAL_TWIST = (
     "{key} follows the twist of {bone}, whose examples compare only directions. Turn on Use Twist "
     "of the bone first."
 )
 REFUSAL_CLOSE = "{key} is 1 in nearly the pose of {known} of {bone}."
-REFUSAL_BONE = "{key} follows {bone}, which the character does not know."
 
 _LEAST_OFFSET = 1e-6
 
@@ -100,7 +95,7 @@ def examples_from_correctives(
         raise ExampleError(reason)
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
-        raise ExampleError(REFUSAL_NOTHING.format(obj=obj.name))
+        raise ExampleError(f"{obj.name} has no shape keys with drivers.")
     binding = bind(obj)
     refused: list[str] = []
     found = _poses(obj, _readable(obj, chosen, binding, refused), refused)
@@ -133,7 +128,7 @@ def _readable(
         if key.bone in binding.skeleton.names:
             readable.append(key)
         else:
-            refused.append(REFUSAL_BONE.format(key=name, bone=key.bone))
+            refused.append(f"{name} follows {key.bone}, which the character does not know.")
     return readable
 
 
@@ -147,36 +142,33 @@ def _poses(obj: bpy.types.Object, keys: Sequence[DrivenKey], refused: list[str])
         for place, key in enumerate(keys):
             at_rest = float(probe.values(key.bone, np.zeros(3))[place])
             if abs(at_rest) > AT_REST:
-                refused.append(REFUSAL_AT_REST.format(key=key.name, value=at_rest))
+                refused.append(f"{key.name} is on at rest already, by {at_rest:.2g}.")
                 continue
             turn, value = probe.full_pose(key.bone, place)
             if value < FULL:
-                refused.append(REFUSAL_NEVER.format(key=key.name, bone=key.bone, value=value))
+                refused.append(
+                    f"{key.name} never gets to 1 by turning {key.bone}: to {value:.2g} at most."
+                )
                 continue
             rotation = rotation_of(turn)
             same = _same_pose(found, key.bone, rotation)
             if same is not None:
                 same.keys.append(key.name)
                 continue
-            values = {
-                other.name: _clamped(blocks[other.name], value)
-                for other, value in zip(keys, probe.values(key.bone, turn), strict=True)
-                if other.bone == key.bone
-            }
+            values: dict[str, float] = {}
+            for other, value in zip(keys, probe.values(key.bone, turn).tolist(), strict=True):
+                if other.bone == key.bone:
+                    block = blocks[other.name]
+                    values[other.name] = min(max(value, block.slider_min), block.slider_max)
             found.append(_Found(key.bone, rotation, [key.name], values))
     return found
 
 
-def _clamped(block: bpy.types.ShapeKey, value: float) -> float:
-    return float(np.clip(value, block.slider_min, block.slider_max))
-
-
 def _same_pose(found: Sequence[_Found], bone: str, rotation: Quaternion) -> _Found | None:
     for each in found:
-        if each.bone == bone:
-            both = np.array([rotation]), np.array([each.rotation])
-            if float(rotation_distances(*both)[0, 0]) < CLOSEST:
-                return each
+        both = np.array([rotation]), np.array([each.rotation])
+        if each.bone == bone and float(rotation_distances(*both)[0, 0]) < CLOSEST:
+            return each
     return None
 
 
@@ -215,11 +207,10 @@ def _items(
     items: dict[str, ExampleItem] = {}
     close: list[str] = []
     for each in found:
-        pose = Pose.from_matrices(posed_matrices(skeleton, {bone: each.rotation}), skeleton)
+        pose = _captured(obj, each, binding).pose(binding)
         placement = example_placement(bone, pose, skeleton, limb_axis)
         direction, rotation = (tuple(float(part) for part in row) for row in placement)
-        taken = {item.name for item in (*known, *items.values())}
-        name = _free_name(each.keys[0], taken)
+        name = _free_name(each.keys[0], {item.name for item in (*known, *items.values())})
         key = key_name(each.bone, name)
         item = ExampleItem(name, each.bone, key, direction, rotation, 1.0, sigma, twists)
         example = example_bone(bone, [*known, *items.values(), item], skeleton)
@@ -240,26 +231,22 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return free
 
 
+def _captured(obj: bpy.types.Object, found: _Found, binding: Binding) -> CapturedPose:
+    """The pose, with the keys as they are in it."""
+    skeleton, there = binding.skeleton, object_to_armature(obj, rig_of(obj))
+    matrices = posed_matrices(skeleton, {skeleton.names.index(found.bone): found.rotation})
+    return CapturedPose(skeleton.names, matrices, there, found.values)
+
+
 def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
     """Find the offsets that give the look that the Armature modifier has in the pose."""
-    skeleton, keys, modifier = binding.skeleton, binding.shape_keys, armature_modifier(obj)
-    bone = skeleton.names.index(found.bone)
-    pose = Pose.from_matrices(posed_matrices(skeleton, {bone: found.rotation}), skeleton)
+    modifier, settings = armature_modifier(obj), by_example(obj)
     preserves = modifier is not None and preserves_volume(obj, modifier)
-    settings = by_example(obj)
-    native = replace(
-        settings, acting_method="DUAL_QUATERNION" if preserves else "LINEAR", blend_group=""
-    )
-    there = object_to_armature(obj, rig_of(obj))
-    shape = binding.rest
-    if keys is not None:
-        values = np.zeros(keys.row_count, np.float32)
-        for name, value in found.values.items():
-            values[keys.key_names.index(name)] = value
-        shape = keys.positions(values)
-    wanted = PosedDeformer(binding, native, pose, there)(shape)
-    everywhere = np.ones(binding.vertex_count)
-    deformer = PosedDeformer(binding, settings, pose, there)
+    method = "DUAL_QUATERNION" if preserves else "LINEAR"
+    native = replace(settings, acting_method=method, blend_group="")
+    captured = _captured(obj, found, binding)
+    wanted = captured.deformer(binding, native)(captured.shape(binding))
+    deformer, everywhere = captured.deformer(binding, settings), np.ones(binding.vertex_count)
     got = capture(binding, deformer, binding.rest, wanted, everywhere)
     found.offsets, found.error = got.offsets, got.error
 
@@ -268,30 +255,21 @@ def _write(obj: bpy.types.Object, found: Sequence[_Found]) -> None:
     """Add the examples, their keys, and supports with all vertices that they move."""
     for each in found:
         assert each.item is not None
-        key = write_key(obj, each.item.key, each.offsets)
-        key.mute = True
         bone_settings(obj, each.bone).twists = each.item.twists
-        store_item(settings_of(obj).examples.add(), each.item._replace(key=key.name))
+        write_example(obj, each.item, each.offsets)
     for bone in dict.fromkeys(each.bone for each in found):
         if not bone_settings(obj, bone).support:
-            moved = np.logical_or.reduce(
-                [
-                    np.abs(each.offsets).max(axis=1) > _LEAST_OFFSET
-                    for each in found
-                    if each.bone == bone
-                ]
-            )
+            offsets = np.array([each.offsets for each in found if each.bone == bone])
+            moved = np.abs(offsets).max(axis=(0, 2)) > _LEAST_OFFSET
             write_support(obj, bone, moved.astype(np.float32))
     settings_of(obj).active_example = len(settings_of(obj).examples) - 1
 
 
 def _let_go(obj: bpy.types.Object, keys: Sequence[str], drivers: Drivers) -> None:
     """Switch the correctives off, or remove them."""
-    if drivers == "KEEP":
-        return
     if drivers == "REMOVE":
         remove_keys(obj, keys)
-        return
-    for name in keys:
-        driver_curve(obj, name).mute = True
-        mesh_of(obj).shape_keys.key_blocks[name].value = 0.0
+    elif drivers == "MUTE":
+        for name in keys:
+            driver_curve(obj, name).mute = True
+            mesh_of(obj).shape_keys.key_blocks[name].value = 0.0

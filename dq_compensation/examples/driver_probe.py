@@ -26,6 +26,7 @@ FULL = 0.995
 # What a driver may be at rest.
 AT_REST = 0.01
 
+_VALUES = "values"
 _STEP = np.radians(5.0)
 _AXES = np.eye(3)
 # The search beyond the axes: from steps of 20 degrees to steps of a twentieth.
@@ -54,7 +55,7 @@ class DriverProbe:
             view_layer.update()
             depsgraph = cast("bpy.types.Depsgraph", view_layer.depsgraph)
             read: Any = self._meter.evaluated_get(depsgraph)
-            self._known[asked] = np.array([read[name] for name in self._names()], np.float64)
+            self._known[asked] = np.array(read[_VALUES], np.float64)
             self._turn(self._armature.pose.bones[bone], np.zeros(3))
         return self._known[asked]
 
@@ -94,9 +95,6 @@ class DriverProbe:
             low, high = (low, middle) if value(middle * axis) >= 1.0 - 1e-6 else (middle, high)
         return high * axis
 
-    def _names(self) -> list[str]:
-        return [name for name in self._meter.keys() if name.startswith(_VALUE)]  # noqa: SIM118
-
     def _turn(self, bone: Any, turn: NDArray[np.floating]) -> None:
         angle = float(np.linalg.norm(turn))
         axis = (turn / angle).tolist() if angle > 0.0 else [0.0, 1.0, 0.0]
@@ -113,12 +111,8 @@ class DriverProbe:
 
 def rotation_of(turn: NDArray[np.floating]) -> tuple[float, float, float, float]:
     """The unit quaternion (w, x, y, z) of a rotation vector."""
-    angle = float(np.linalg.norm(turn))
-    x, y, z = (np.sin(0.5 * angle) / angle * turn if angle > 0.0 else turn).tolist()
-    return (float(np.cos(0.5 * angle)), x, y, z)
-
-
-_VALUE = "value "
+    w, x, y, z = Quaternion(turn.tolist())
+    return w, x, y, z
 
 
 @contextmanager
@@ -139,12 +133,12 @@ def driver_probe(obj: bpy.types.Object, keys: Sequence[DrivenKey]) -> Generator[
         for path, count, curves in property_drivers(obj, {key.bone for key in keys}):
             meter[path] = [0.0] * count
             for curve in curves:
-                _copy(curve, meter, curve.data_path, {original: armature, obj: meter})
+                place = (curve.data_path, curve.array_index)
+                _copy(curve, meter, place, {original: armature, obj: meter})
+        meter[_VALUES] = [0.0] * len(keys)
         for number, key in enumerate(keys):
-            name = f"{_VALUE}{number}"
-            meter[name] = 0.0
-            curve = driver_curve(obj, key.name)
-            _copy(curve, meter, f'["{name}"]', {original: armature, obj: meter})
+            place = (f'["{_VALUES}"]', number)
+            _copy(driver_curve(obj, key.name), meter, place, {original: armature, obj: meter})
         yield DriverProbe(scene, armature, meter)
     finally:
         bpy.data.scenes.remove(scene)
@@ -156,14 +150,13 @@ def driver_probe(obj: bpy.types.Object, keys: Sequence[DrivenKey]) -> Generator[
 def _copy(
     curve: Any,
     meter: bpy.types.Object,
-    path: str,
+    place: tuple[str, int],
     replaced: dict[bpy.types.Object, bpy.types.Object],
 ) -> None:
     """A driver of the empty like another one, that reads the copies."""
     animation: Any = meter.animation_data_create()
     copied = animation.drivers.from_existing(src_driver=curve)
-    copied.data_path = path
-    copied.array_index = curve.array_index
+    copied.data_path, copied.array_index = place
     for variable in copied.driver.variables:
         for target in variable.targets:
             # How other kinds of targets are set up may not be changed, and need not be.

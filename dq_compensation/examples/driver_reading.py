@@ -27,14 +27,8 @@ from ..scene.key_animation import value_path
 from ..scene.mesh import mesh_of
 from ..scene.setup import rig_of
 
-REFUSAL_NO_DRIVER = "{key} has no driver."
 REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
 REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."
-REFUSAL_MODE = (
-    "{key} is driven by {path} of {bone}, whose rotation mode is {mode}, so that it never changes."
-)
-REFUSAL_SEVERAL = "{key} is driven by several bones: {bones}."
-REFUSAL_NONE = "The driver of {key} reads nothing."
 
 _BONE_PATH = re.compile(r'^pose\.bones\[("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\')\]\.(\w+)')
 _CHANNEL_MODES = {
@@ -75,16 +69,14 @@ def read_driver(obj: bpy.types.Object, key: str) -> DrivenKey:
     """
     curve = driver_curve(obj, key)
     if curve is None:
-        raise ExampleError(REFUSAL_NO_DRIVER.format(key=key))
-    bones: dict[str, None] = {}
-    for variable in curve.driver.variables:
-        for bone in _bones_of(variable, obj, key):
-            bones[bone] = None
+        raise ExampleError(f"{key} has no driver.")
+    variables = curve.driver.variables
+    bones = list(dict.fromkeys(bone for each in variables for bone in _bones_of(each, obj, key)))
     if not bones:
-        raise ExampleError(REFUSAL_NONE.format(key=key))
+        raise ExampleError(f"The driver of {key} reads nothing.")
     if len(bones) > 1:
-        raise ExampleError(REFUSAL_SEVERAL.format(key=key, bones=", ".join(bones)))
-    return DrivenKey(key, next(iter(bones)))
+        raise ExampleError(f"{key} is driven by several bones: {', '.join(bones)}.")
+    return DrivenKey(key, bones[0])
 
 
 def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
@@ -100,7 +92,7 @@ def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
     elif variable.type == "ROTATION_DIFF":
         pair = [_checked_bone(target, armature, key) for target in variable.targets]
         bones = armature.pose.bones
-        lower = [name for name in pair if _above(bones[name], pair)]
+        lower = [name for name in pair if any(p.name in pair for p in bones[name].parent_recursive)]
         yield from lower or pair
     elif variable.type == "SINGLE_PROP":
         yield _bone_of_path(variable.targets[0], obj, key)
@@ -116,11 +108,6 @@ def _checked_bone(target: Any, armature: bpy.types.Object, key: str) -> str:
     return target.bone_target
 
 
-def _above(bone: bpy.types.PoseBone, names: list[str]) -> bool:
-    """Whether one of these bones is above a bone."""
-    return any(parent.name in names for parent in bone.parent_recursive)
-
-
 def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
     armature = rig_of(obj)
     if target.id == obj:
@@ -130,14 +117,14 @@ def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
     found = _BONE_PATH.match(target.data_path) if target.id == armature else None
     name = bpy.utils.unescape_identifier(found.group(1)[1:-1]) if found is not None else ""
     if found is None or name not in armature.pose.bones:
-        raise ExampleError(
-            REFUSAL_OTHER.format(
-                key=key, armature=armature.name, what=target.data_path or "nothing"
-            )
-        )
+        what = target.data_path or "nothing"
+        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
     channel, mode = found.group(2), armature.pose.bones[name].rotation_mode
     if channel not in _CHANNEL_MODES:
         raise ExampleError(REFUSAL_CHANNEL.format(key=key, what=channel, bone=name))
     if mode not in _CHANNEL_MODES[channel]:
-        raise ExampleError(REFUSAL_MODE.format(key=key, path=channel, bone=name, mode=mode))
+        raise ExampleError(
+            f"{key} is driven by {channel} of {name}, whose rotation mode is {mode}, so that it "
+            "never changes."
+        )
     return name

@@ -22,6 +22,7 @@ from ..scene.linked import linked_refusal
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from ..scene.stored_examples import example_bone, example_items, example_placement
+from .items import bone_index
 
 # Which of them counts is the bone's rotation mode.
 _ROTATIONS = ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
@@ -46,11 +47,9 @@ def go_to_pose(
     binding = bind(obj, depsgraph)
     skeleton, rig = binding.skeleton, rig_of(obj)
     item = example_items(obj)[index]
-    if item.bone not in skeleton.names:
-        raise ExampleError(f"{rig.name} has no bone {item.bone} any more.")
+    bone = bone_index(binding, item.bone)
     if reason := linked_refusal(rig.name, [rig], "Make a library override of it to pose it."):
         raise ExampleError(reason)
-    bone = skeleton.names.index(item.bone)
     example = example_bone(bone, [item], skeleton)
     pose = Pose.from_matrices(binding.pose_matrices(rig.evaluated_get(depsgraph)), skeleton)
     parent = int(skeleton.parents[bone])
@@ -106,11 +105,8 @@ def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
     depsgraph = bpy.context.evaluated_depsgraph_get()
     binding = bind(obj, depsgraph)
     armature = rig_of(obj).evaluated_get(depsgraph)
-    skeleton = binding.skeleton
-    if item.bone not in skeleton.names:
-        raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
+    skeleton, bone = binding.skeleton, bone_index(binding, item.bone)
     pose = Pose.from_matrices(binding.pose_matrices(armature), skeleton)
-    bone = skeleton.names.index(item.bone)
     direction, rotation = example_placement(bone, pose, skeleton, Settings.of(obj).limb_axis)
     if item.twists:
         return 2.0 * float(np.arccos(min(1.0, abs(float(np.dot(rotation, item.rotation))))))

@@ -10,6 +10,7 @@ from ..core.example_poses import ExampleError, too_close
 from ..core.skeleton import LimbAxis
 from ..scene.binding import Binding
 from ..scene.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
+from ..scene.key_writing import write_key
 from ..scene.linked import linked_refusal
 from ..scene.mesh import mesh_of, other_users
 from ..scene.modifiers_before import examples_refusal
@@ -20,13 +21,6 @@ from ..scene.weights_writing import write_group
 from ..session.settings_writing import writing_settings
 
 ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."
-REFUSAL_SHARED = (
-    "{count} objects share the mesh of {obj}. Make {obj} single user first (Object, Relations, "
-    "Make Single User)."
-)
-REFUSAL_TOO_CLOSE = (
-    "The pose {new} is nearly the pose {known} of {bone}: less than 3 degrees away. {advice}"
-)
 
 
 def authoring_refusal(obj: bpy.types.Object) -> str | None:
@@ -38,7 +32,10 @@ def authoring_refusal(obj: bpy.types.Object) -> str | None:
         return reason
     others = other_users(mesh)
     if others > 0:
-        return REFUSAL_SHARED.format(count=others + 1, obj=obj.name)
+        return (
+            f"{others + 1} objects share the mesh of {obj.name}. Make {obj.name} single user first "
+            "(Object, Relations, Make Single User)."
+        )
     return examples_refusal(obj)
 
 
@@ -105,26 +102,52 @@ def require_distance(
     bone = skeleton.names.index(item.bone)
     limb = skeleton.limb_directions(limb_axis)[bone]
     others = [other for other in example_items(obj) if other.bone == item.bone]
-    for other in [None, *others]:
-        pair = [item] if other is None else [other, item]
-        close = too_close(example_bone(bone, pair, skeleton), limb)
+    for known in ([], *([other] for other in others)):
+        close = too_close(example_bone(bone, [*known, item], skeleton), limb)
         if close is None or item.name not in close:
             continue
-        known = next(name for name in close if name != item.name)
-        advice = (
-            "Pose the bone first."
-            if known == "rest"
-            else f"Edit {known} instead, or pose the bone further."
-        )
+        near = next(name for name in close if name != item.name)
+        instead = f"Edit {near} instead, or pose the bone further."
         raise ExampleError(
-            REFUSAL_TOO_CLOSE.format(new=item.name, known=known, bone=item.bone, advice=advice)
+            f"The pose {item.name} is nearly the pose {near} of {item.bone}: less than 3 degrees "
+            f"away. {'Pose the bone first.' if near == 'rest' else instead}"
         )
 
 
-def store_item(target: DQCompensationExamplePose, item: ExampleItem) -> None:
-    """Write an item, which the object follows then; the bone's own settings are kept elsewhere."""
+def bone_index(binding: Binding, bone: str) -> int:
+    """The place of the bone of an example in the skeleton.
+
+    Raises:
+        ExampleError: it is not there any more.
+    """
+    if bone not in binding.skeleton.names:
+        raise ExampleError(f"{binding.armature_name} has no bone {bone} any more.")
+    return binding.skeleton.names.index(bone)
+
+
+def write_example(
+    obj: bpy.types.Object,
+    item: ExampleItem,
+    offsets: NDArray[np.floating],
+    known: DQCompensationExamplePose | None = None,
+) -> None:
+    """Write an example and its shape key, which the object follows then.
+
+    The bone's own settings are kept elsewhere.
+
+    Args:
+        offsets: shape (n, 3), object space, at rest.
+        known: the example to write over, its key with it; by default there will be a new one.
+
+    Raises:
+        UserError: the key of the known one is the basis; nothing has changed.
+    """
+    name = item.key if known is None else known.key
+    key = write_key(obj, name, offsets, overwrite=known is not None)
+    key.mute = True
+    target = settings_of(obj).examples.add() if known is None else known
     with writing_settings():
-        target.name, target.bone, target.key = item.name, item.bone, item.key
+        target.name, target.bone, target.key = item.name, item.bone, key.name
         target.direction = item.direction  # type: ignore[assignment]
         target.rotation = item.rotation  # type: ignore[assignment]
     target.factor = item.factor

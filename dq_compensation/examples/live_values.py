@@ -26,14 +26,11 @@ _SEEN = 0.005
 _LOOK_AGAIN_AFTER = 0.3
 
 
-def current_values(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+def _current_values(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
     """The current weight of each example of an object, 0 to 1, in the order of the list.
 
     Without the factors that the artist gave: it says how near the pose is. -1 for an example that
     cannot act; empty where nothing is known.
-
-    Args:
-        obj: an enabled mesh object.
     """
     binding = status_of(obj).binding
     if binding is None or len(binding.example_items) != len(settings_of(obj).examples):
@@ -58,17 +55,12 @@ def look() -> bool:
     changed = False
     for obj in objects:
         status = status_of(obj)
-        values = current_values(obj, depsgraph)
-        if _differs(values, status.example_values):
+        values = _current_values(obj, depsgraph)
+        known = status.example_values
+        if len(values) != len(known) or not np.allclose(values, known, rtol=0.0, atol=_SEEN):
             status.example_values = values
             changed = True
     return changed
-
-
-def _differs(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return len(one) != len(other) or any(
-        abs(a - b) > _SEEN for a, b in zip(one, other, strict=True)
-    )
 
 
 def _on_evaluation(changes: Changes) -> None:

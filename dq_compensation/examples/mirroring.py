@@ -11,15 +11,13 @@ from ..core.dual_quaternion import concatenate_quaternions, quaternion_conjugate
 from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
-from ..scene.attributes import AttributeType, read_attribute
 from ..scene.bind import bind
 from ..scene.binding import Binding
 from ..scene.bone_names import flipped_name
-from ..scene.key_writing import write_key
-from ..scene.mesh import mesh_of
+from ..scene.mesh import mesh_of, read_edges
 from ..scene.object_settings import Settings, settings_of
 from ..scene.stored_examples import ExampleItem, example_bone, example_items, parent_axes
-from .items import authoring_refusal, bone_settings, key_name, require_distance, store_item
+from .items import authoring_refusal, bone_settings, key_name, require_distance, write_example
 
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.
 _TOLERANCE = 1e-3
@@ -54,27 +52,18 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
         raise ExampleError(f"The example pose {item.name} has lost its shape key {item.key}.")
     partners = _partners(obj, binding, by_topology=by_topology)
     offsets = keys.offsets[keys.key_names.index(item.key)][partners] * _X
-    known = next(
-        (
-            other
-            for other in settings_of(obj).examples
-            if other.bone == mirrored.bone and other.name == mirrored.name
-        ),
-        None,
-    )
+    examples = settings_of(obj).examples
+    same = (each for each in examples if (each.bone, each.name) == (mirrored.bone, mirrored.name))
+    known = next(same, None)
     if known is None:
         require_distance(obj, mirrored, binding, axis)
-    wanted_key = known.key if known is not None else mirrored.key
-    key = write_key(obj, wanted_key, offsets, overwrite=known is not None)
-    key.mute = True
+    write_example(obj, mirrored, offsets, known)
     source, target = bone_settings(obj, item.bone), bone_settings(obj, mirrored.bone)
     target.sigma, target.twists = source.sigma, source.twists
     target.support_kind = source.support_kind
     if source.support and not target.support:
         flipped = flipped_name(source.support)
         target.support = flipped if flipped in obj.vertex_groups else ""
-    stored = settings_of(obj).examples.add() if known is None else known
-    store_item(stored, mirrored._replace(key=key.name))
     return mirrored.name
 
 
@@ -114,15 +103,9 @@ def _mirrored_item(
 
 
 def _partners(obj: bpy.types.Object, binding: Binding, *, by_topology: bool) -> NDArray[np.integer]:
-    """For each vertex the one on the other side, shape (n,).
-
-    Raises:
-        ExampleError: a vertex has none.
-    """
+    """For each vertex the one on the other side, shape (n,)."""
     if by_topology:
-        mesh = mesh_of(obj)
-        edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
-        partners = partners_by_topology(edges, binding.vertex_count)
+        partners = partners_by_topology(read_edges(mesh_of(obj)), binding.vertex_count)
     else:
         size = extent(binding.rest)
         partners = partners_by_position(binding.rest, _TOLERANCE * (size or 1.0))

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..core.vectors import transformed_points
-from ..errors import BindingError
 from ..scene.attributes import AttributeType, read_attribute, read_property
 from ..scene.bind import bind
 from ..scene.example_capture import OUTSIDE, Capture, support_of, support_weights
 from ..scene.key_writing import clear_keys
-from ..scene.mesh import mesh_of, read_positions
+from ..scene.mesh import flag_elements, mesh_of, read_positions
 from ..scene.object_settings import settings_of
 from ..scene.own_objects import CHARACTER_PROPERTY
 from ..scene.posed_copies import character_of, hide_for_copy, posed_copy_of, show_again
-from ..scene.setup import rig_of
+from ..scene.setup import find_rig
+from ..scene.stored_examples import ExampleItem, example_items
 from .authoring import Outside, by_example, give_shape, remove_example
 from .captured_pose import CapturedPose
-from .items import authoring_refusal
+from .items import authoring_refusal, bone_index
 
 __all__ = ["apply", "begin", "cancel", "character_of", "end", "posed_copy_of", "positions_in"]
 
@@ -88,9 +88,8 @@ def begin(
     settings = by_example(obj)
     captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]
-    if item.bone not in binding.skeleton.names:
-        raise ExampleError(f"{binding.armature_name} has no bone {item.bone} any more.")
-    shape = captured.shape(binding, frozenset())
+    bone_index(binding, item.bone)
+    shape = captured.shape(binding)
     posed = captured.deformer(binding, settings)(shape).astype(np.float32)
     copy = _copy_in_shape(obj, posed)
     _mask(mesh_of(copy), support_weights(binding, item.bone, support_of(obj, item.bone)))
@@ -144,20 +143,13 @@ def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
     mesh = mesh_of(copy)
     outside = read_attribute(mesh, _MASK, AttributeType.FLOAT, len(mesh.vertices)) > 1.0 - OUTSIDE
     hidden = np.where(outside, mode == "EDIT", read_property(mesh.vertices, "hide", np.bool_))
-    corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
-    starts = read_property(mesh.polygons, "loop_start", np.int32)
-    ends = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
-    mesh.vertices.foreach_set("hide", hidden)
-    mesh.edges.foreach_set("hide", hidden[ends].any(axis=1))
-    if len(starts):
-        mesh.polygons.foreach_set("hide", np.logical_or.reduceat(hidden[corners], starts))
-    for elements in (mesh.vertices, mesh.edges, mesh.polygons):
-        elements.foreach_set("select", np.zeros(len(elements), np.bool_))
+    flag_elements(mesh, "hide", hidden, np.logical_or)
+    flag_elements(mesh, "select", np.zeros_like(hidden), np.logical_or)
     mesh.update()
     bpy.ops.object.mode_set(mode=mode)
 
 
-def apply(copy: bpy.types.Object, outside: Outside = "ASK") -> tuple[Capture, str]:
+def apply(copy: bpy.types.Object, outside: Outside = "ASK") -> tuple[Capture, ExampleItem]:
     """Take the shape of a posed copy back to rest as its example, and remove the copy.
 
     Args:
@@ -165,7 +157,7 @@ def apply(copy: bpy.types.Object, outside: Outside = "ASK") -> tuple[Capture, st
         outside: as of `give_shape`.
 
     Returns:
-        what could be taken back, and the name of the example.
+        what could be taken back, and the example.
 
     Raises:
         ExampleError: it does not belong to an example any more; the copy stays.
@@ -178,9 +170,8 @@ def apply(copy: bpy.types.Object, outside: Outside = "ASK") -> tuple[Capture, st
     wanted = positions_in(copy, obj, began_at)
     masked = not copy.get(EDITED_PROPERTY, False)
     found = give_shape(obj, index, captured, wanted, outside, masked=masked)
-    name = settings_of(obj).examples[index].name
     end(copy)
-    return found, name
+    return found, example_items(obj)[index]
 
 
 def require_character(copy: bpy.types.Object) -> bpy.types.Object:
@@ -210,8 +201,7 @@ def cancel(copy: bpy.types.Object) -> str:
     Returns:
         what became of the example, a sentence.
     """
-    obj = character_of(copy)
-    name = str(copy.get(NAME_PROPERTY, copy.name))
+    obj, name = character_of(copy), str(copy.get(NAME_PROPERTY, copy.name))
     is_new = bool(copy.get(NEW_PROPERTY, False))
     summary = f"{name} keeps the shape that it had."
     if obj is not None and is_new and authoring_refusal(obj) is None:
@@ -241,12 +231,9 @@ def end(copy: bpy.types.Object) -> None:
     objects = bpy.context.view_layer.objects
     if objects.get(obj.name) != obj:
         return
-    try:
-        rig: bpy.types.Object | None = rig_of(obj)
-    except BindingError:
-        rig = None
-    posing = rig is not None and rig.mode == "POSE" and objects.get(rig.name) == rig
-    chosen = rig if rig is not None and posing else obj
+    chosen, rig = obj, find_rig(obj)
+    if rig is not None and rig.mode == "POSE" and objects.get(rig.name) == rig:
+        chosen = rig
     chosen.select_set(True)
     objects.active = chosen
 
@@ -265,19 +252,20 @@ def positions_in(
         ExampleError: it has other vertices or faces.
     """
     mesh, own = mesh_of(source), mesh_of(obj)
-    counts = (len(mesh.vertices), len(mesh.edges), len(mesh.polygons), len(mesh.loops))
-    wanted = (len(own.vertices), len(own.edges), len(own.polygons), len(own.loops))
+    counts, wanted = (
+        (len(each.vertices), len(each.polygons), len(each.edges), len(each.loops))
+        for each in (mesh, own)
+    )
     if counts != wanted:
         raise ExampleError(
-            f"{source.name} has {counts[0]} vertices and {counts[2]} faces, {obj.name} "
-            f"{wanted[0]} and {wanted[2]}. Both must have the same mesh, in the same order."
+            f"{source.name} has {counts[0]} vertices and {counts[1]} faces, {obj.name} "
+            f"{wanted[0]} and {wanted[1]}. Both must have the same mesh, in the same order."
         )
     positions = read_positions(mesh).astype(np.float64)
     place = np.array(obj.matrix_world, np.float64) if matrix is None else matrix
     there = np.linalg.solve(place, np.array(source.matrix_world, np.float64))
-    if np.abs(there - np.eye(4)).max() < 1e-6:
-        return positions
-    return transformed_points(there, positions)
+    is_there = np.abs(there - np.eye(4)).max() < 1e-6
+    return positions if is_there else transformed_points(there, positions)
 
 
 def example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
@@ -289,14 +277,12 @@ def example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
         ExampleError: it is not there any more.
     """
     bone, name = str(copy[BONE_PROPERTY]), str(copy[NAME_PROPERTY])
-    examples = list(settings_of(obj).examples)
-    for index, item in enumerate(examples):
-        if item.key == copy[KEY_PROPERTY]:
-            return index
-    for index, item in enumerate(examples):
-        if (item.bone, item.name) == (bone, name):
-            return index
-    raise ExampleError(
-        f"{obj.name} has no example pose {name} of {bone} any more. Add one and use Update from "
-        "Mesh to give it this shape."
-    )
+    items = list(enumerate(example_items(obj)))
+    found = [index for index, item in items if item.key == copy[KEY_PROPERTY]]
+    found += [index for index, item in items if (item.bone, item.name) == (bone, name)]
+    if not found:
+        raise ExampleError(
+            f"{obj.name} has no example pose {name} of {bone} any more. Add one and use Update "
+            "from Mesh to give it this shape."
+        )
+    return found[0]

@@ -7,6 +7,7 @@ again by itself. After an undo nothing is applied by itself either: the user wan
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import bpy
@@ -67,47 +68,33 @@ def observe() -> None:
 
 def follow() -> None:
     """Apply the copies whose mode was left; show the characters whose copies are gone."""
-    left = set(_left)
+    left = [obj for obj in bpy.data.objects if obj.session_uid in _left] if _left else []
     _left.clear()
-    if left:
-        for copy in [obj for obj in bpy.data.objects if obj.session_uid in left]:
-            if copy.mode == "OBJECT":
-                _apply(copy)
+    for copy in left:
+        if copy.mode == "OBJECT":
+            _apply(copy)
     for obj in _characters_with_copies():
         if posed_copy_of(obj) is None:
             show_again(obj)
 
 
 def _apply(copy: bpy.types.Object) -> None:
-    window, known = _window_with(copy), memory_of(copy, _Copy)
+    known = memory_of(copy, _Copy)
+    known.failure = None
+    windows = bpy.context.window_manager.windows
+    showing = (each for each in windows if each.view_layer.objects.get(copy.name) == copy)
+    window = next(showing, None)
     try:
-        if window is None:
+        with bpy.context.temp_override(window=window) if window is not None else nullcontext():
             apply_copy(copy)
             bpy.ops.ed.undo_push(message="Apply Example")
-        else:
-            with bpy.context.temp_override(window=window):
-                apply_copy(copy)
-                bpy.ops.ed.undo_push(message="Apply Example")
     except UserError as error:
         known.failure = error
-    else:
-        known.failure = None
-
-
-def _window_with(obj: bpy.types.Object) -> bpy.types.Window | None:
-    """A window that shows the view layer of an object; None without windows."""
-    for window in bpy.context.window_manager.windows:
-        if window.view_layer.objects.get(obj.name) == obj:
-            return window
-    return None
 
 
 def _characters_with_copies() -> list[bpy.types.Object]:
-    return [
-        obj
-        for obj in enabled_objects()
-        if obj.library is None and settings_of(obj).native.hidden_for_copy
-    ]
+    own = (obj for obj in enabled_objects() if obj.library is None)
+    return [obj for obj in own if settings_of(obj).native.hidden_for_copy]
 
 
 def _on_edit(changes: Changes) -> None:
@@ -117,12 +104,10 @@ def _on_edit(changes: Changes) -> None:
 
 
 def _after_undo() -> None:
-    take_for_granted()
     for obj in enabled_objects():
         # What was applied last may not be there any more.
         status_of(obj).example_result = None
-    if _characters_with_copies():
-        _delayed_follow.request()
+    _after_load()
 
 
 def _after_load() -> None:

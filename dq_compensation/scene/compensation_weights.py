@@ -19,7 +19,7 @@ from ..errors import UserError
 from .armature import object_to_armature
 from .attributes import AttributeType, read_attribute
 from .bind import bind
-from .mesh import mesh_of, read_positions, read_weights
+from .mesh import mesh_of, read_edges, read_positions, read_weights
 from .object_settings import Settings, settings_of
 from .setup import rig_of
 from .weights_writing import write_group, writing_refusal
@@ -186,7 +186,7 @@ def smooth_weights(
 ) -> WeightsChange:
     """Smooth the weights along the edges; see `smoothed_weights`. Errors as `invert_weights`."""
     mesh = mesh_of(obj)
-    edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+    edges = read_edges(mesh)
     chosen = masked_vertices(obj)
     return _change(
         obj,
@@ -213,7 +213,7 @@ def mirror_weights(
     mesh = mesh_of(obj)
     positions = read_positions(mesh)
     if by_topology:
-        edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+        edges = read_edges(mesh)
         partners = partners_by_topology(edges, len(positions))
     else:
         size = extent(positions)

@@ -52,6 +52,30 @@ def read_positions(mesh: bpy.types.Mesh) -> NDArray[np.float32]:
     return read_attribute(mesh, "position", AttributeType.VECTOR, len(mesh.vertices))
 
 
+def read_edges(mesh: bpy.types.Mesh) -> NDArray[np.int32]:
+    """Shape (e, 2), the vertices at the ends of each edge."""
+    return read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+
+
+def flag_elements(
+    mesh: bpy.types.Mesh, flag: str, vertices: NDArray[np.bool_], joined: np.ufunc
+) -> None:
+    """Write a flag of the vertices, edges and faces of a mesh outside of Edit Mode.
+
+    Args:
+        flag: `select` or `hide`.
+        vertices: shape (n,), the flag of each vertex.
+        joined: `np.logical_and` gives the flag to edges and faces of which all vertices have it,
+            `np.logical_or` to those of which any has it.
+    """
+    mesh.vertices.foreach_set(flag, vertices)
+    mesh.edges.foreach_set(flag, joined.reduce(vertices[read_edges(mesh)], axis=1))
+    if len(mesh.polygons):
+        corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
+        starts = read_property(mesh.polygons, "loop_start", np.int32)
+        mesh.polygons.foreach_set(flag, joined.reduceat(vertices[corners], starts))
+
+
 def read_mesh_arrays(
     mesh: bpy.types.Mesh, positions: NDArray[np.float32], known: MeshArrays | None = None
 ) -> MeshArrays:
@@ -79,7 +103,7 @@ def read_mesh_arrays(
         triangle_face = read_property(mesh.loop_triangle_polygons, "value", np.int32)
     return MeshArrays(
         positions=positions,
-        edges=read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, edge_count),
+        edges=read_edges(mesh),
         face_starts=starts,
         corner_vertex=corners,
         corner_edge=read_attribute(mesh, ".corner_edge", AttributeType.INTEGER, corner_count),

@@ -58,9 +58,6 @@ CHECKS: tuple[Check, ...] = (
     mirrored_names.CHECK,
 )
 
-# The key of the issue that stands for a check that could not be made.
-FAILED = "failed"
-
 _log = logging.getLogger(__name__)
 _ORDER = ("ERROR", "WARNING", "INFORMATION")
 
@@ -93,4 +90,4 @@ def found_by(check: Check, subject: Subject) -> list[Issue]:
             f"{subject.obj.name} could not be checked for {check.name.replace('_', ' ')}: "
             f"{str(error).rstrip('.')}. The console says more."
         )
-        return [Issue(check.name, FAILED, "WARNING", message)]
+        return [Issue("failed", "WARNING", message, check=check.name)]

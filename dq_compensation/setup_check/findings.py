@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import bpy
 
@@ -112,28 +113,18 @@ def touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
 
 
 def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
-    """The data-blocks that the checks depend on, by session_uid; for an action, what it animates.
-
-    The mesh, the armature, their objects with all parents, the shape keys and the actions.
-    """
-    rig = find_rig(obj)
-    objects = [obj, rig] if rig is not None else [obj]
+    """What the checks depend on, by session_uid; for an action, what it animates."""
     found: dict[int, bpy.types.ID] = {}
-    for one in objects:
-        lineage: bpy.types.Object | None = one
-        while lineage is not None and lineage.session_uid not in found:
-            _watch(found, lineage)
-            lineage = lineage.parent
+    owners: list[Any] = [mesh_of(obj).shape_keys] if obj.type == "MESH" else []
+    for one in filter(None, (obj, find_rig(obj))):
         if one.data is not None:
             found[one.data.session_uid] = one.data
-    keys = mesh_of(obj).shape_keys if obj.type == "MESH" else None
-    if keys is not None:
-        _watch(found, keys)
+        lineage: bpy.types.Object | None = one
+        while lineage is not None and lineage not in owners:
+            owners.append(lineage)
+            lineage = lineage.parent
+    for owner in filter(None, owners):
+        found[owner.session_uid] = owner
+        if owner.animation_data is not None and owner.animation_data.action is not None:
+            found[owner.animation_data.action.session_uid] = owner
     return found
-
-
-def _watch(found: dict[int, bpy.types.ID], owner: bpy.types.Object | bpy.types.Key) -> None:
-    found[owner.session_uid] = owner
-    animation = owner.animation_data
-    if animation is not None and animation.action is not None:
-        found[animation.action.session_uid] = owner

@@ -13,10 +13,10 @@ import bpy
 import numpy as np
 
 from ..scene.animation_curves import animated_paths, key_points, played_actions
-from ..scene.attributes import AttributeType, read_attribute, read_property
+from ..scene.attributes import read_property
 from ..scene.content import digest
 from ..scene.group_users import group_users
-from ..scene.mesh import read_positions, read_weights
+from ..scene.mesh import read_edges, read_positions, read_weights
 from ..scene.object_settings import settings_of
 from ..scene.rna_properties import properties_of
 
@@ -54,8 +54,7 @@ def _parts(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iterator[obje
 def _of_mesh(mesh: bpy.types.Mesh) -> Iterator[object]:
     weights = read_weights(mesh)
     yield from (weights.vertices, weights.groups, weights.weights, read_positions(mesh))
-    yield read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
-    yield mesh.users, mesh.shape_keys and mesh.shape_keys.session_uid
+    yield read_edges(mesh), mesh.users, mesh.shape_keys and mesh.shape_keys.session_uid
 
 
 def _of_object(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
@@ -109,7 +108,5 @@ def _values(owner: Any) -> Iterator[tuple[str, object]]:
     if isinstance(owner, bpy.types.PropertyGroup):
         for prop in owner.bl_rna.properties:
             if prop.type == "COLLECTION":
-                yield (
-                    prop.identifier,
-                    [list(_values(each)) for each in getattr(owner, prop.identifier)],
-                )
+                name = prop.identifier
+                yield name, [list(_values(each)) for each in getattr(owner, name)]

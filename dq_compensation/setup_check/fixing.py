@@ -178,24 +178,44 @@ def fix_all(
         raise FixError(reason)
     checks = catalogue.CHECKS if checks is None else checks
     outcome = Outcome()
-    tried: set[tuple[str, str]] = set()
+
+    def is_left(issue: Issue) -> bool:
+        tried = {(result.check, result.key) for result in outcome.results}
+        return key in (None, issue.key) and (issue.check, issue.key) not in tried
+
+    def next_fix(check: Check, subject: Subject) -> tuple[Issue, Fix] | None:
+        for issue in filter(is_left, catalogue.found_by(check, subject)):
+            if (fix := choose(issue)) is not None:
+                return issue, fix
+        return None
+
     before = -1
     subject = _subject(obj)
-    while before != len(tried):
-        before = len(tried)
+    while before != len(outcome.results):
+        before = len(outcome.results)
         for check in checks:
-            subject = _fix_by(_Task(check, key, choose), subject, outcome, tried)
+            while (found := next_fix(check, subject)) is not None:
+                result = _result(check, subject, *found)
+                outcome.results.append(result)
+                if result.state == "FIXED":
+                    subject = _subject(obj)
     left = follow_up(obj) if outcome.done else findings.run(obj, subject.depsgraph)
     names = {check.name for check in checks}
-    for issue in left.issues:
-        counts = issue.check in names and key in (None, issue.key)
-        if counts and (issue.check, issue.key) not in tried:
-            outcome.results.append(_left(issue))
+    untouched = [issue for issue in left.issues if issue.check in names and is_left(issue)]
+    outcome.results.extend(_untouched(issue) for issue in untouched)
     return outcome
 
 
-def _left(issue: Issue) -> FixResult:
-    """The result for an issue that nothing was done about."""
+def _result(check: Check, subject: Subject, issue: Issue, fix: Fix) -> FixResult:
+    """Carry out a fix."""
+    try:
+        sentence = check.fixes[fix.name](subject, issue)
+    except UserError as error:
+        return FixResult(check.name, issue.key, fix.name, "REFUSED", str(error))
+    return FixResult(check.name, issue.key, fix.name, "FIXED", sentence)
+
+
+def _untouched(issue: Issue) -> FixResult:
     if not issue.fixes:
         return FixResult(issue.check, issue.key, "", "BY_HAND", issue.message)
     first = issue.fixes[0]
@@ -227,45 +247,6 @@ def follow_up(obj: bpy.types.Object) -> findings.Findings:
     return findings.run(obj, bpy.context.evaluated_depsgraph_get())
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What is to be fixed: the issues of a check, all of them or that with the key."""
-
-    check: Check
-    key: str | None
-    choose: Choose
-
-    def next_fix(
-        self, subject: Subject, tried: set[tuple[str, str]]
-    ) -> tuple[Issue, Fix] | tuple[None, None]:
-        """The first issue with a fix to carry out that was not tried yet."""
-        for issue in catalogue.found_by(self.check, subject):
-            if self.key in (None, issue.key) and (self.check.name, issue.key) not in tried:
-                fix = self.choose(issue)
-                if fix is not None:
-                    return issue, fix
-        return None, None
-
-
-def _fix_by(
-    task: _Task, subject: Subject, outcome: Outcome, tried: set[tuple[str, str]]
-) -> Subject:
-    """Fix what one check finds; returns the character as it is then, read anew if it changed."""
-    name = task.check.name
-    while True:
-        issue, fix = task.next_fix(subject, tried)
-        if issue is None or fix is None:
-            return subject
-        tried.add((name, issue.key))
-        try:
-            sentence = task.check.fixes[fix.name](subject, issue)
-        except UserError as error:
-            outcome.results.append(FixResult(name, issue.key, fix.name, "REFUSED", str(error)))
-        else:
-            outcome.results.append(FixResult(name, issue.key, fix.name, "FIXED", sentence))
-            subject = _subject(subject.obj)
-
-
 def _subject(obj: bpy.types.Object) -> Subject:
     bpy.context.view_layer.update()
     return Subject(obj, bpy.context.evaluated_depsgraph_get())
@@ -279,9 +260,9 @@ def _issue(check: Check | None, subject: Subject, key: str) -> Issue | None:
 def _concerned(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The enabled characters with the mesh or the armature of an object, itself among them."""
     armature = find_rig(obj)
-    found = []
-    for other in enabled_objects():
-        same_rig = armature is not None and find_rig(other) == armature
-        if other.library is None and (same_rig or other.data == obj.data):
-            found.append(other)
-    return found
+    return [
+        other
+        for other in enabled_objects()
+        if other.library is None
+        and (other.data == obj.data or (armature is not None and find_rig(other) == armature))
+    ]

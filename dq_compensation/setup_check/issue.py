@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -45,17 +45,18 @@ class Issue:
         key: tells the findings of one check apart, the same from run to run.
         message: a sentence for riggers that says what is wrong, with names.
         bones: the names of the bones that it is about, for Select.
-        vertices: shape (k,), int32, indices of the vertices that it is about, for Select.
+        vertices: shape (k,), integers, indices of the vertices that it is about, for Select.
         fixes: what can be done, the best first; none when only the user can know.
+        check: the name of the check, which `Check.find` gives it.
     """
 
-    check: str
     key: str
     severity: Severity
     message: str
     bones: tuple[str, ...] = ()
-    vertices: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    vertices: NDArray[np.integer] = field(default_factory=lambda: np.zeros(0, np.int32))
     fixes: tuple[Fix, ...] = ()
+    check: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Check:
 
     Attributes:
         name: unique, that of its file.
-        find: what it finds in a character.
+        look: yields what is wrong with a character.
         fixes: by the names of the fixes of its issues, what carries them out. Each gets a subject
             that was read just now and an issue that was found in it, and returns a sentence that
             says, with numbers, what it has changed. It raises `FixError` before anything has
@@ -72,5 +73,9 @@ class Check:
     """
 
     name: str
-    find: Callable[[Subject], list[Issue]]
+    look: Callable[[Subject], Iterable[Issue]]
     fixes: dict[str, Callable[[Subject, Issue], str]] = field(default_factory=dict)
+
+    def find(self, subject: Subject) -> list[Issue]:
+        """The issues of a character."""
+        return [replace(issue, check=self.name) for issue in self.look(subject)]

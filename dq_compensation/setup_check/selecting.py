@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from ..scene.armature import armature_of
-from ..scene.attributes import AttributeType, read_attribute, read_property
+from ..scene.attributes import AttributeType, read_attribute
 from ..scene.linked import linked_refusal
-from ..scene.mesh import mesh_of
+from ..scene.mesh import flag_elements, mesh_of
 from ..wording import counted, listed
 
 
@@ -44,19 +44,10 @@ def select_vertices(
             "Alt H."
         )
     _make_only_selected(obj, context)
-    corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
-    edges = read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
-    mesh.vertices.foreach_set("select", chosen)
-    mesh.edges.foreach_set("select", chosen[edges].all(axis=1))
-    if len(mesh.polygons):
-        starts = read_property(mesh.polygons, "loop_start", np.int32)
-        mesh.polygons.foreach_set("select", np.logical_and.reduceat(chosen[corners], starts))
+    flag_elements(mesh, "select", chosen, np.logical_and)
     context.scene.tool_settings.mesh_select_mode = (True, False, False)
     bpy.ops.object.mode_set(mode="EDIT")
-    summary = f"Selected {counted(shown, 'vertex')} of {obj.name}"
-    return (
-        summary if shown == len(vertices) else f"{summary}; {len(vertices) - shown} more are hidden"
-    )
+    return _selected(obj, counted(shown, "vertex"), len(vertices) - shown)
 
 
 def select_bones(
@@ -87,8 +78,12 @@ def select_bones(
         target.select = bone.name in shown
     first = next(name for name in names if name in shown)
     armature_of(armature).bones.active = armature_of(armature).bones[first]
-    summary = f"Selected {counted(len(shown), 'bone')} of {armature.name}"
-    return summary if not hidden else f"{summary}; {len(hidden)} more are hidden"
+    return _selected(armature, counted(len(shown), "bone"), len(hidden))
+
+
+def _selected(obj: bpy.types.Object, what: str, hidden: int) -> str:
+    summary = f"Selected {what} of {obj.name}"
+    return f"{summary}; {hidden} more are hidden" if hidden else summary
 
 
 def _is_hidden(armature: bpy.types.Object, name: str) -> bool:
@@ -105,11 +100,7 @@ def _is_hidden(armature: bpy.types.Object, name: str) -> bool:
 
 
 def _require_reachable(obj: bpy.types.Object, context: bpy.types.Context) -> None:
-    """See that the modes of an object can be entered.
-
-    Raises:
-        UserError: it is linked, hidden, or not in this view layer.
-    """
+    """See that the modes of an object can be entered."""
     blocks = [block for block in (obj, obj.data) if block is not None]
     if reason := linked_refusal(obj.name, blocks, "Edit it there, or make it local."):
         raise UserError(reason)
@@ -120,7 +111,7 @@ def _require_reachable(obj: bpy.types.Object, context: bpy.types.Context) -> Non
 
 
 def _make_only_selected(obj: bpy.types.Object, context: bpy.types.Context) -> None:
-    """Object Mode, this object selected and active and no other."""
+    """Go to Object Mode, with this object selected and active and no other."""
     active = context.view_layer.objects.active
     if active is not None and active.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")

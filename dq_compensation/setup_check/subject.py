@@ -14,10 +14,10 @@ from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import BindingError
 from ..scene.armature import deforming_bones, object_to_armature, read_skeleton
-from ..scene.attributes import AttributeType, read_attribute
 from ..scene.bone_influences import modifier_influences
-from ..scene.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
+from ..scene.mesh import VertexGroupWeights, mesh_of, read_edges, read_positions, read_weights
 from ..scene.setup import armature_modifier
+from .evidence.deforming_weights import DeformingWeights
 from .evidence.misplacement import Misplacement, find_misplacement
 
 
@@ -38,6 +38,12 @@ class Subject:
         """The original armature object; None when the modifier or its object is missing."""
         return self.modifier.object if self.modifier is not None else None
 
+    @property
+    def rig(self) -> bpy.types.Object:
+        """The same, for what is found with an armature only."""
+        assert self.armature is not None
+        return self.armature
+
     @cached_property
     def rest(self) -> NDArray[np.float32]:
         """Shape (n, 3), object space; the mesh without shape keys."""
@@ -46,8 +52,7 @@ class Subject:
     @cached_property
     def edges(self) -> NDArray[np.int32]:
         """Shape (m, 2), vertex indices."""
-        mesh = mesh_of(self.obj)
-        return read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
+        return read_edges(mesh_of(self.obj))
 
     @cached_property
     def weights(self) -> VertexGroupWeights:
@@ -65,27 +70,24 @@ class Subject:
         return deforming_bones(self.armature) if self.armature is not None else frozenset()
 
     @cached_property
-    def skeleton(self) -> Skeleton | None:
-        """Every bone at rest, parents first; None without an armature."""
-        return read_skeleton(self.armature) if self.armature is not None else None
+    def deforming_weights(self) -> DeformingWeights:
+        """The weights on these bones; none without an armature."""
+        names = enumerate(self.group_names)
+        groups = [group for group, name in names if name in self.deforming_bones]
+        return DeformingWeights.of(self.weights, groups)
 
     @cached_property
-    def influences(self) -> Influences | None:
-        """The influences of every vertex on the bones of `skeleton`; None without an armature."""
-        if self.modifier is None or self.armature is None or self.skeleton is None:
-            return None
-        of = (self.obj, self.modifier, self.weights, self.skeleton)
+    def skeleton(self) -> Skeleton:
+        """Every bone at rest, parents first; with an armature only."""
+        return read_skeleton(self.rig)
+
+    @cached_property
+    def influences(self) -> Influences:
+        """The influences of every vertex on the bones of `skeleton`; with an armature only."""
+        assert self.modifier is not None
         # Of a flat mesh the envelopes do not matter: the check of the objects' scales says that.
-        there = self.rest_in_armature
-        return modifier_influences(*of, self.rest if there is None else there)
-
-    @cached_property
-    def used_bones(self) -> NDArray[np.bool_]:
-        """Shape (B,): the bones of `skeleton` that move any vertex of the mesh."""
-        used = np.zeros(self.skeleton.bone_count if self.skeleton is not None else 0, np.bool_)
-        if self.influences is not None:
-            used[self.influences.bones[self.influences.weights > 0.0]] = True
-        return used
+        there = self.rest if self.rest_in_armature is None else self.rest_in_armature
+        return modifier_influences(self.obj, self.modifier, self.weights, self.skeleton, there)
 
     @cached_property
     def object_to_armature(self) -> NDArray[np.float64] | None:
@@ -115,7 +117,6 @@ class Subject:
         What is measured between skin and bones says nothing where it was.
         """
         positions, to_armature = self.rest_in_armature, self.object_to_armature
-        skeleton, influences = self.skeleton, self.influences
-        if positions is None or to_armature is None or skeleton is None or influences is None:
+        if positions is None or to_armature is None:
             return None
-        return find_misplacement(self.obj, to_armature, positions, influences, skeleton)
+        return find_misplacement(self.obj, to_armature, positions, self.influences, self.skeleton)

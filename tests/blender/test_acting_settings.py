@@ -118,7 +118,7 @@ def test_transitions_are_judged_where_the_method_compensates(
 ) -> None:
     settings = narrow.dq_compensation
     settings.method, settings.example_base = method, base
-    found = weight_transition.find(subject_of(narrow))
+    found = weight_transition.CHECK.find(subject_of(narrow))
     assert bool(found) == ("COMPENSATED" in (method, base if method == BY_EXAMPLE else ""))
 
 
@@ -129,6 +129,6 @@ def test_joints_are_asked_for_where_vertices_turn_about_them(
     settings = limb.dq_compensation
     settings.method, settings.example_base = method, base
     limb.vertex_groups["Hand"].add([0], 0.5, "REPLACE")  # with Upper: no joint in common
-    found = shared_joints.find(subject_of(limb))
+    found = shared_joints.CHECK.find(subject_of(limb))
     limb.vertex_groups["Hand"].remove([0])
     assert bool(found) == ("SPHERICAL_JOINT" in (method, base if method == BY_EXAMPLE else ""))

@@ -240,8 +240,8 @@ def test_what_is_sculpted_on_the_posed_copy_is_what_the_character_shows(
     # Posed elsewhere meanwhile: the copy stays in the pose in which it was begun.
     turn(human, bone, 20.0)
     copy.data.attributes["position"].data.foreach_set("vector", wanted.astype(np.float32).ravel())
-    found, name = posed_copy.apply(copy)
-    assert name == "flexed"
+    found, item = posed_copy.apply(copy)
+    assert item.name == "flexed"
     assert found.error < 1e-5 * size_of(human)
     assert not obj.hide_get()
     assert posed_copy.posed_copy_of(obj) is None

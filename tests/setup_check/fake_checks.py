@@ -62,7 +62,6 @@ class Dents:
         )
         return [
             Issue(
-                check=self.name,
                 key="dents",
                 severity="WARNING",
                 message=f"{subject.obj.name} has {dents} dents.",

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from dq_compensation.setup_check.checks.bone_scale import CHECK
-from dq_compensation.setup_check.issue import FixError
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import link
-from tests.setup_check.animated_human import find, fix, subject_of, world_positions
+from tests.setup_check.animated_human import find, fix, world_positions
 from tests.setup_check.plant_bone_scale import PLANTED, forearm
 
 FOREARM = "lowerarm01.L"
@@ -116,11 +115,3 @@ def test_a_character_without_an_armature_has_no_finding(human: Human) -> None:
     PLANTED["bone_scale/posed"](human)
     human.mesh_object.modifiers[0].object = None
     assert not find(CHECK, human)
-
-
-def test_a_fix_that_comes_too_late_says_so(human: Human) -> None:
-    PLANTED["bone_scale/posed"](human)
-    issue = find(CHECK, human)["pose"]
-    human.mesh_object.modifiers.clear()
-    with pytest.raises(FixError, match="no armature"):
-        CHECK.fixes["clear_pose_scale"](subject_of(human), issue)

@@ -373,10 +373,10 @@ def test_the_handler_takes_little_python(body: bpy.types.Object) -> None:
 def test_a_check_that_fails_is_reported_and_the_others_run(
     body: bpy.types.Object, dents: Dents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def find(_subject: Subject) -> list[Issue]:
+    def look(_subject: Subject) -> list[Issue]:
         raise ZeroDivisionError("no ruler")
 
-    monkeypatch.setattr(catalogue, "CHECKS", (Check("ruler", find), dents.check()))
+    monkeypatch.setattr(catalogue, "CHECKS", (Check("ruler", look), dents.check()))
     messages = [issue.message for issue in api.check(body)]
     assert messages[0] == "Body could not be checked for ruler: no ruler. The console says more."
     assert messages[1:] == ["Body has 3 dents."]
@@ -384,7 +384,7 @@ def test_a_check_that_fails_is_reported_and_the_others_run(
 
 def test_errors_come_first(body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch) -> None:
     severities = ("INFORMATION", "ERROR", "WARNING", "ERROR")
-    found = [Issue("a", str(number), one, one) for number, one in enumerate(severities)]
+    found = [Issue(str(number), one, one) for number, one in enumerate(severities)]
     monkeypatch.setattr(catalogue, "CHECKS", (Check("a", lambda _subject: found),))
     assert [issue.key for issue in api.check(body)] == ["1", "3", "2", "0"]
 

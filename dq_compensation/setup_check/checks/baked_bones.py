@@ -6,30 +6,32 @@ one that was enabled again. Bones get lost where a rig is generated anew, as by 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...bake.acting_helpers import acting_helpers, missing_helpers
 from ...bake.bones_removal import remove_bones_bake
 from ...lifecycle import enabling
-from ...scene.helper_rig import add_helpers
+from ...scene.helper_rig import HelperBone, add_helpers
 from ...scene.kept_weights import restore_refusal
 from ...scene.object_settings import settings_of
 from ...wording import counted, listed
-from ..fixes.requirements import require_armature, require_editable, require_editable_bones
+from ..fixes.requirements import require_editable, require_editable_bones
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
-_NAME = "baked_bones"
 
-
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The helper bones that move an enabled object, and those that are gone."""
-    return [*_acting(subject), *_missing(subject)]
+    acting = acting_helpers(subject.obj) if settings_of(subject.obj).enabled else []
+    if acting:
+        yield _acting(subject, acting)
+    missing = missing_helpers(subject.obj)
+    if missing and subject.armature is not None:
+        yield _missing(subject, missing)
 
 
-def _acting(subject: Subject) -> list[Issue]:
+def _acting(subject: Subject, names: list[str]) -> Issue:
     obj = subject.obj
-    names = acting_helpers(obj) if settings_of(obj).enabled else []
-    if not names:
-        return []
     message = (
         f"{counted(len(names), 'baked helper bone')} of {obj.name} act beside DQ Compensation, "
         f"which they stand in for, so that it is corrected twice: {listed(names)}."
@@ -40,15 +42,11 @@ def _acting(subject: Subject) -> list[Issue]:
         "Let the plain Armature modifier and the helper bones deform it, as after the bake",
         f"{obj.name} is deformed by its Armature modifier, and looks different.",
     )
-    fixes = (_removal(subject), disable)
-    return [Issue(_NAME, "twice", "ERROR", message, tuple(names), fixes=fixes)]
+    return Issue("twice", "ERROR", message, tuple(names), fixes=(_removal(subject), disable))
 
 
-def _missing(subject: Subject) -> list[Issue]:
-    obj, armature = subject.obj, subject.armature
-    helpers = missing_helpers(obj)
-    if not helpers or armature is None:
-        return []
+def _missing(subject: Subject, helpers: list[HelperBone]) -> Issue:
+    obj, armature = subject.obj, subject.rig
     message = (
         f"{obj.name} has weights for {counted(len(helpers), 'helper bone')} that {armature.name} "
         f"does not have any more: {listed([helper.name for helper in helpers])}."
@@ -59,7 +57,7 @@ def _missing(subject: Subject) -> list[Issue]:
         "Give the armature the helper bones that it had after the bake, with their constraints",
         f"{armature.name} gets {counted(len(helpers), 'bone')}, and {obj.name} looks different.",
     )
-    return [Issue(_NAME, "missing", "ERROR", message, fixes=(add, _removal(subject)))]
+    return Issue("missing", "ERROR", message, fixes=(add, _removal(subject)))
 
 
 def _removal(subject: Subject) -> Fix:
@@ -85,7 +83,7 @@ def _remove_helpers(subject: Subject, _issue: Issue) -> str:
 
 
 def _add_helpers(subject: Subject, _issue: Issue) -> str:
-    armature, helpers = require_armature(subject), missing_helpers(subject.obj)
+    armature, helpers = subject.rig, missing_helpers(subject.obj)
     bones = require_editable_bones(subject).bones
     needed = {name: None for each in helpers for name in (each.parent, each.child)}
     gone = [name for name in needed if name not in bones]
@@ -105,7 +103,7 @@ def _disable(subject: Subject, _issue: Issue) -> str:
 
 
 CHECK = Check(
-    _NAME,
+    "baked_bones",
     find,
     {"remove_helpers": _remove_helpers, "add_helpers": _add_helpers, "disable": _disable},
 )

@@ -6,24 +6,24 @@ finds one that was enabled again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...bake.acting_keys import acting_keys
 from ...lifecycle import enabling
 from ...scene.mesh import mesh_of, other_users
 from ...scene.object_settings import settings_of
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
-_NAME = "baked_keys"
 
-
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The baked keys of an enabled object that are not muted."""
     obj = subject.obj
     names = acting_keys(obj) if settings_of(obj).enabled else []
     if not names:
-        return []
+        return
     others = other_users(mesh_of(obj))
     shared = f" So do those of {counted(others, 'object')} with the same mesh." if others else ""
     message = (
@@ -43,18 +43,15 @@ def find(subject: Subject) -> list[Issue]:
         "Let the Armature modifier and these keys deform it, as after the bake",
         f"{obj.name} is deformed by its Armature modifier and its keys, and looks different.",
     )
-    return [Issue(_NAME, "twice", "ERROR", message, fixes=(mute, disable))]
+    yield Issue("twice", "ERROR", message, fixes=(mute, disable))
 
 
 def _mute_keys(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
     require_editable(obj)
-    keys = mesh_of(obj).shape_keys
     names = acting_keys(obj)
-    if keys is None or not names:
-        raise FixError(f"{obj.name} has no baked shape keys any more.")
     for name in names:
-        keys.key_blocks[name].mute = True
+        mesh_of(obj).shape_keys.key_blocks[name].mute = True
     return f"Muted {counted(len(names), 'baked shape key')} of {obj.name}: {listed(names)}."
 
 
@@ -64,4 +61,4 @@ def _disable(subject: Subject, _issue: Issue) -> str:
     return f"The Armature modifier and its shape keys deform {subject.obj.name} again."
 
 
-CHECK = Check(_NAME, find, {"mute_keys": _mute_keys, "disable": _disable})
+CHECK = Check("baked_keys", find, {"mute_keys": _mute_keys, "disable": _disable})

@@ -7,7 +7,10 @@ that is switched off.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...analysis.mesh_joints import joints_of
 from ...analysis.skeleton_gaps import Gap, find_gaps
@@ -17,7 +20,6 @@ from ...scene.bone_names import bone_side
 from ...scene.object_settings import Settings
 from ...wording import listed
 from ..fixes.parent_bones import parent_bones
-from ..fixes.requirements import require_armature
 from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
@@ -31,89 +33,63 @@ _KEEPS = (
 )
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """Bones that lack their parent, by how it was found; methods that compensate need it."""
-    if not Settings.of(subject.obj).compensates or subject.misplacement is not None:
-        return []
-    by_key: dict[str, list[Gap]] = {}
-    for gap in gaps_of(subject):
-        by_key.setdefault(_key_of(subject, gap), []).append(gap)
-    return [_issue(subject, key, by_key[key]) for key in _REASONS if key in by_key]
+    positions, settings = subject.rest_in_armature, Settings.of(subject.obj)
+    if positions is None or not settings.compensates or subject.misplacement is not None:
+        return
+    limbs = Limbs.of(positions, subject.influences, subject.skeleton, settings.limb_axis)
+    gaps = _gaps(subject, positions, limbs)
+    closes = settings.use_mesh_joints and settings.acts("use_mesh_joints")
+    for key in _REASONS:
+        if key in gaps:
+            joints = joints_of(gaps[key], positions, limbs) if closes else []
+            yield _issue(subject, key, gaps[key], len(joints))
 
 
-def gaps_of(subject: Subject) -> list[Gap]:
-    """The gaps of the hierarchy; empty without an armature, or if an object is flat."""
-    skeleton, influences = subject.skeleton, subject.influences
-    positions = subject.rest_in_armature
-    if skeleton is None or influences is None or positions is None:
-        return []
-    sides = np.array([bone_side(name) for name in skeleton.names], np.int8)
-    limbs = Limbs.of(positions, influences, skeleton, Settings.of(subject.obj).limb_axis)
-    found = find_gaps(positions, influences, limbs, sides)
-    return [gap for gap in found if not _has_helper(subject, gap)]
-
-
-def _has_helper(subject: Subject, gap: Gap) -> bool:
-    """Whether one of the bones is a helper of a bake, which follows by constraints."""
-    assert subject.armature is not None
-    assert subject.skeleton is not None
-    names, bones = subject.skeleton.names, armature_of(subject.armature).bones
-    return any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child))
+def _gaps(subject: Subject, positions: NDArray[np.float64], limbs: Limbs) -> dict[str, list[Gap]]:
+    """The gaps of the hierarchy by how they were found, without helper bones of a bake."""
+    names, bones = subject.skeleton.names, armature_of(subject.rig).bones
+    sides = np.array([bone_side(name) for name in names], np.int8)
+    found: dict[str, list[Gap]] = {}
+    for gap in find_gaps(positions, subject.influences, limbs, sides):
+        if not any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child)):
+            found.setdefault(_key_of(subject, gap), []).append(gap)
+    return found
 
 
 def _key_of(subject: Subject, gap: Gap) -> str:
     """How the gap was found. A control rig has its own reasons for the parents of its bones."""
-    if subject.armature is not None and subject.skeleton is not None:
-        bone = subject.armature.pose.bones.get(subject.skeleton.names[gap.child])
-        if bone is not None and len(bone.constraints):
-            return _CONTROLLED
-        while bone is not None and bone.parent is not None and not bone.parent.bone.use_deform:
-            bone = bone.parent
-            if len(bone.constraints):
-                return _CARRIED
+    bone = subject.rig.pose.bones.get(subject.skeleton.names[gap.child])
+    if bone is not None and len(bone.constraints):
+        return _CONTROLLED
+    while bone is not None and bone.parent is not None and not bone.parent.bone.use_deform:
+        bone = bone.parent
+        if len(bone.constraints):
+            return _CARRIED
     return _ENDS_MEET if gap.touches else _BY_WEIGHTS
 
 
-def _issue(subject: Subject, key: str, gaps: list[Gap]) -> Issue:
-    names = subject.skeleton.names if subject.skeleton is not None else ()
-    armature = subject.armature.name if subject.armature is not None else ""
+def _issue(subject: Subject, key: str, gaps: list[Gap], joints: int) -> Issue:
+    """The issue of gaps, of which compensation closes so many by joints of the mesh."""
+    names, armature = subject.skeleton.names, subject.rig.name
     pairs = [f"{names[gap.child]} to {names[gap.parent]}" for gap in gaps]
     vertices = np.unique(np.concatenate([gap.vertices for gap in gaps]))
     between = listed([f"{names[gap.parent]} and {names[gap.child]}" for gap in gaps])
-    joints = _joints(subject, gaps)
     message = (
         f"{'Between' if joints else 'No compensation between'} {between}: they share "
         f"{len(vertices)} vertices, but neither is above the other in {armature}. {_REASONS[key]}"
     )
     if joints:
-        where = "" if len(joints) == len(gaps) else f" at {len(joints)} of these {len(gaps)}"
+        where = "" if joints == len(gaps) else f" at {joints} of these {len(gaps)}"
         message += f" Joints are found from the mesh{where}: new parents are optional."
     fixes: tuple[Fix, ...] = ()
     if key in _QUESTIONS:
         question = f"{_QUESTIONS[key]} {listed(pairs, 6)}. {_KEEPS.format(armature=armature)}"
         fixes = (Fix("parent_bones", "Parent Bones", _TOOLTIP, question),)
-    return Issue(
-        check="bone_hierarchy",
-        key=key,
-        severity="INFORMATION" if joints or key in {_CONTROLLED, _CARRIED} else "WARNING",
-        message=message,
-        bones=tuple(names[gap.child] for gap in gaps),
-        vertices=vertices.astype(np.int32),
-        fixes=fixes,
-    )
-
-
-def _joints(subject: Subject, gaps: list[Gap]) -> list[Gap]:
-    """The gaps that compensation closes without the hierarchy."""
-    settings = Settings.of(subject.obj)
-    positions, skeleton = subject.rest_in_armature, subject.skeleton
-    influences = subject.influences
-    if not settings.use_mesh_joints or not settings.acts("use_mesh_joints"):
-        return []
-    if positions is None or skeleton is None or influences is None:
-        return []
-    limbs = Limbs.of(positions, influences, skeleton, settings.limb_axis)
-    return joints_of(gaps, positions, limbs)
+    severity = "INFORMATION" if joints or key in {_CONTROLLED, _CARRIED} else "WARNING"
+    bones = tuple(names[gap.child] for gap in gaps)
+    return Issue(key, severity, message, bones, vertices, fixes)
 
 
 _TOOLTIP = "Parent each bone to the one that it continues, keeping pose and animation"
@@ -131,14 +107,12 @@ _QUESTIONS = {
 
 
 def _parent_bones(subject: Subject, issue: Issue) -> str:
-    armature = require_armature(subject)
-    names = subject.skeleton.names if subject.skeleton is not None else ()
-    parents = {
-        names[gap.child]: names[gap.parent]
-        for gap in gaps_of(subject)
-        if _key_of(subject, gap) == issue.key
-    }
-    return parent_bones(armature, parents)
+    positions, names = subject.rest_in_armature, subject.skeleton.names
+    assert positions is not None  # gaps were found just now
+    axis = Settings.of(subject.obj).limb_axis
+    limbs = Limbs.of(positions, subject.influences, subject.skeleton, axis)
+    gaps = _gaps(subject, positions, limbs)[issue.key]
+    return parent_bones(subject.rig, {names[gap.child]: names[gap.parent] for gap in gaps})
 
 
 CHECK = Check("bone_hierarchy", find, {"parent_bones": _parent_bones})

@@ -7,6 +7,8 @@ its own Y.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,11 +16,9 @@ from ...analysis.limb_axes import LimbAxes
 from ...scene.object_settings import Settings, setting_label, settings_of
 from ...wording import counted, listed
 from ..fixes.reorient import reorient_bones
-from ..fixes.requirements import require_armature
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
-_REORIENT = "reorient_bones"
 _QUESTION = (
     "{bones} of {armature} are turned at rest, for every mesh that it deforms: {names}. Their pose "
     "channels and all keys in its actions are rewritten so that the motion stays; numbers in the "
@@ -28,11 +28,11 @@ _QUESTION = (
 )
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """Bones whose limb the setting does not follow; else, as information, bones that are off."""
-    axes = limb_axes_of(subject)
-    if axes is None or subject.armature is None or not Settings.of(subject.obj).acts("limb_axis"):
-        return []
+    if subject.armature is None or not Settings.of(subject.obj).acts("limb_axis"):
+        return
+    axes = _limb_axes(subject)
     setting = settings_of(subject.obj).limb_axis
     off, ends_off, turned = axes.off(setting), axes.ends_off(setting), axes.y_off()
     reorient = (_reorient_fix(axes, subject.armature.name),) if turned.any() else ()
@@ -43,25 +43,26 @@ def find(subject: Subject) -> list[Issue]:
         fixes = (_set_axis_fix(subject, best, axes, wrong), *reorient) if fewer else reorient
         severity = "ERROR" if wrong.sum() * 2 > axes.concerned.sum() else "WARNING"
         message = _message(subject, axes, off, ends_off)
-        names = _names(axes, wrong)
-        return [Issue(CHECK.name, "limb_axis", severity, message, names, fixes=fixes)]
-    if setting != "AUTO" or not turned.any():
-        return []
-    names = _names(axes, turned)
-    verb = "does not point along its limb" if len(names) == 1 else "do not point along their limbs"
-    message = (
-        f"{counted(len(names), 'bone')} of {subject.armature.name} {verb}: {listed(names)}. Limb "
-        f"Axis {setting_label(subject.obj, 'limb_axis')} takes the limbs from the hierarchy, so "
-        "the deformation is right."
-    )
-    return [Issue(CHECK.name, "own_axes", "INFORMATION", message, names, fixes=reorient)]
+        yield Issue("limb_axis", severity, message, _names(axes, wrong), fixes=fixes)
+    elif setting == "AUTO" and turned.any():
+        names = _names(axes, turned)
+        does = (
+            "does not point along its limb" if len(names) == 1 else "do not point along their limbs"
+        )
+        message = (
+            f"{counted(len(names), 'bone')} of {subject.armature.name} {does}: {listed(names)}. "
+            f"Limb Axis {setting_label(subject.obj, 'limb_axis')} takes the limbs from the "
+            "hierarchy, so the deformation is right."
+        )
+        yield Issue("own_axes", "INFORMATION", message, names, fixes=reorient)
 
 
-def limb_axes_of(subject: Subject) -> LimbAxes | None:
-    """The limb axes of the bones that deform the mesh; None without an armature."""
-    if subject.skeleton is None:
-        return None
-    return LimbAxes.of(subject.skeleton, subject.used_bones)
+def _limb_axes(subject: Subject) -> LimbAxes:
+    """The limb axes of the bones that move any vertex of the mesh."""
+    used = np.zeros(subject.skeleton.bone_count, np.bool_)
+    influences = subject.influences
+    used[influences.bones[influences.weights > 0.0]] = True
+    return LimbAxes.of(subject.skeleton, used)
 
 
 def _set_axis_fix(subject: Subject, axis: str, axes: LimbAxes, wrong: NDArray[np.bool_]) -> Fix:
@@ -80,7 +81,7 @@ def _reorient_fix(axes: LimbAxes, armature: str) -> Fix:
     names = _names(axes, axes.y_off())
     bones = counted(len(names), "bone")
     return Fix(
-        _REORIENT,
+        "reorient_bones",
         "Reorient Bones",
         f"Turn {bones} at rest so that Y runs along the limb: {listed(names)}. Heads, pose and "
         "animation stay",
@@ -114,18 +115,10 @@ def _names(axes: LimbAxes, bones: NDArray[np.bool_]) -> tuple[str, ...]:
     return tuple(axes.skeleton.names[int(bone)] for bone in np.flatnonzero(bones))
 
 
-def _require_axes(subject: Subject) -> LimbAxes:
-    axes = limb_axes_of(subject)
-    if axes is None:
-        raise FixError(f"{subject.obj.name} has no armature any more.")
-    return axes
-
-
 def _set_limb_axis(subject: Subject, issue: Issue) -> str:
     """Set Limb Axis to the one that follows the most limbs."""
-    best = _require_axes(subject).best_axis()
     before = setting_label(subject.obj, "limb_axis")
-    settings_of(subject.obj).limb_axis = best
+    settings_of(subject.obj).limb_axis = _limb_axes(subject).best_axis()
     return (
         f"Limb Axis is {setting_label(subject.obj, 'limb_axis')} now, it was {before}: "
         f"{counted(len(issue.bones), 'bone')}"
@@ -133,8 +126,10 @@ def _set_limb_axis(subject: Subject, issue: Issue) -> str:
 
 
 def _reorient(subject: Subject, _issue: Issue) -> str:
-    axes = _require_axes(subject)
-    return reorient_bones(require_armature(subject), axes, axes.y_off())
+    axes = _limb_axes(subject)
+    return reorient_bones(subject.rig, axes, axes.y_off())
 
 
-CHECK = Check("bone_orientation", find, {"set_limb_axis": _set_limb_axis, _REORIENT: _reorient})
+CHECK = Check(
+    "bone_orientation", find, {"set_limb_axis": _set_limb_axis, "reorient_bones": _reorient}
+)

@@ -7,8 +7,7 @@ A rest bone cannot have a scale: Blender stores a head, a tail and a roll.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import bpy
@@ -24,12 +23,11 @@ from ...scene.animation_curves import (
 )
 from ...scene.attributes import read_property
 from ...wording import counted, listed
-from ..fixes.requirements import require_armature, require_own_action
+from ..fixes.bone_dependents import bones_behind
+from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, Issue, Severity
 from ..subject import Subject
 
-_NAME = "bone_scale"
-_POSE, _KEYS, _DRIVERS, _CONSTRAINTS = "pose", "keys", "drivers", "constraints"
 # What differs from 1 by less is left over from float32 matrices or an eye that slipped.
 _TOLERANCE = 1e-3
 
@@ -37,82 +35,34 @@ _HARM = "Dual quaternions do not blend scale: these bones may lose volume."
 _HARM_NEGATIVE = "A scale of zero or below flattens the mesh or turns it inside out."
 
 
-@dataclass(frozen=True, eq=False)
-class _Scaling:
-    """The causes of scale on the bones that move a mesh.
-
-    Attributes:
-        curves: of scale, that leave 1.
-        driven: bones with a driver on their scale.
-        posed: bones whose scale is not 1 now, and neither keyed away from it nor driven.
-    """
-
-    curves: list[BoneCurve]
-    driven: list[str]
-    posed: list[str]
-
-    @property
-    def keyed(self) -> list[str]:
-        """The bones of the curves."""
-        return list(dict.fromkeys(curve.bone for curve in self.curves))
-
-
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The bones that are scaled, by what scales them."""
     armature = subject.armature
     if armature is None or armature.pose is None:
-        return []
-    scaling = _scaling(armature, _bones_that_move_it(subject, armature))
-    found = []
-    if scaling.posed:
-        found.append(_posed_issue(armature, scaling))
-    if scaling.curves:
-        found.append(_keyed_issue(armature, scaling))
-    if scaling.driven:
-        message = f"Drivers scale bones of {armature.name}: {listed(scaling.driven)}. {_HARM}"
-        found.append(Issue(_NAME, _DRIVERS, "INFORMATION", message, tuple(scaling.driven)))
-    known = {*scaling.posed, *scaling.keyed, *scaling.driven}
-    constrained = _constrained_issue(subject, armature, known)
-    return found + ([constrained] if constrained is not None else [])
-
-
-def _bones_that_move_it(subject: Subject, armature: bpy.types.Object) -> set[str]:
-    """The deforming bones, their ancestors, and what the constraints of all these follow.
-
-    A bone that is scaled as a slider, for drivers to read, is none of them.
-    """
-    pose: Any = armature.pose
-    moving: set[str] = set()
-    waiting = list(subject.deforming_bones)
-    while waiting:
-        bone = pose.bones.get(waiting.pop())
-        if bone is None or bone.name in moving:
-            continue
-        moving.add(bone.name)
-        if bone.parent is not None:
-            waiting.append(bone.parent.name)
-        for constraint in bone.constraints:
-            for target in (constraint, *getattr(constraint, "targets", ())):
-                if getattr(target, "target", None) == armature:
-                    waiting.append(target.subtarget)  # noqa: PERF401 - a comprehension hides more
-    return moving
-
-
-def _scaling(armature: bpy.types.Object, moving: set[str]) -> _Scaling:
-    pose: Any = armature.pose
+        return
+    moving = bones_behind(armature, subject.deforming_bones)
     curves = [
         curve
         for curve in bone_curves(all_actions(armature), "scale")
         if curve.bone in moving and _leaves_one(curve)
     ]
-    driven = list(dict.fromkeys(c.bone for c in bone_drivers(armature, "scale")))
-    driven = [name for name in driven if name in moving]
-    scales = read_property(pose.bones, "scale", np.float32, (3,))
-    scaled = np.abs(scales - 1.0).max(axis=1, initial=0.0) > _TOLERANCE
-    names = [pose.bones[int(index)].name for index in np.flatnonzero(scaled)]
-    elsewhere = {*driven, *(curve.bone for curve in curves)}
-    posed = [name for name in names if name in moving and name not in elsewhere]
-    return _Scaling(curves, driven, posed)
+    keyed = tuple(dict.fromkeys(curve.bone for curve in curves))
+    with_drivers = dict.fromkeys(curve.bone for curve in bone_drivers(armature, "scale"))
+    driven = tuple(name for name in with_drivers if name in moving)
+    own = moving.difference(driven, keyed)
+    posed = tuple(
+        bone.name
+        for bone in armature.pose.bones
+        if bone.name in own and np.abs(np.array(bone.scale) - 1.0).max() > _TOLERANCE
+    )
+    if posed:
+        yield _posed_issue(armature, posed)
+    if curves:
+        yield _keyed_issue(armature, keyed, curves)
+    if driven:
+        message = f"Drivers scale bones of {armature.name}: {listed(driven)}. {_HARM}"
+        yield Issue("drivers", "INFORMATION", message, driven)
+    yield from _constrained(subject, armature, {*posed, *keyed, *driven})
 
 
 def _leaves_one(curve: BoneCurve) -> bool:
@@ -121,32 +71,31 @@ def _leaves_one(curve: BoneCurve) -> bool:
     return modified or bool(np.abs(values - 1.0).max(initial=0.0) > _TOLERANCE)
 
 
-def _posed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
-    pose: Any = armature.pose
-    smallest = min(min(pose.bones[name].scale) for name in scaling.posed)
-    count = counted(len(scaling.posed), "bone")
-    message = (
-        f"The pose of {armature.name} scales {count}: {listed(scaling.posed)}. {_harm(smallest)}"
-    )
+def _posed_issue(armature: bpy.types.Object, names: tuple[str, ...]) -> Issue:
+    smallest = min(min(armature.pose.bones[name].scale[:]) for name in names)
+    severity, harm = _harm(smallest)
+    count = counted(len(names), "bone")
+    message = f"The pose of {armature.name} scales {count}: {listed(names)}. {harm}"
     fix = Fix(
         "clear_pose_scale",
         "Clear Scale",
         "Set the scale of these bones to 1 in the pose",
         f"The pose will look different: the scale of {count} of {armature.name} is cleared.",
     )
-    return Issue(_NAME, _POSE, _severity(smallest), message, tuple(scaling.posed), fixes=(fix,))
+    return Issue("pose", severity, message, names, fixes=(fix,))
 
 
-def _keyed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
-    values = [key_points(curve.curve)[:, 1] for curve in scaling.curves]
-    smallest = min(float(each.min(initial=1.0)) for each in values)
-    actions = _actions(scaling.curves)
+def _keyed_issue(
+    armature: bpy.types.Object, keyed: tuple[str, ...], curves: list[BoneCurve]
+) -> Issue:
+    values = [key_points(curve.curve)[:, 1] for curve in curves]
+    severity, harm = _harm(min(float(each.min(initial=1.0)) for each in values))
+    actions = _actions(curves)
     names = [played.action.name for played in actions]
     keys = counted(sum(len(each) for each in values), "key")
-    bones = counted(len(scaling.keyed), "bone")
+    bones = counted(len(keyed), "bone")
     message = (
-        f"{keys} scale {bones} of {armature.name} ({listed(scaling.keyed)}) in "
-        f"{listed(names)}. {_harm(smallest)}"
+        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in {listed(names)}. {harm}"
     )
     fix = Fix(
         "clear_scale_keys",
@@ -155,23 +104,21 @@ def _keyed_issue(armature: bpy.types.Object, scaling: _Scaling) -> Issue:
         f"The animation will look different: {keys} of the scale of {bones} are removed "
         f"from {listed(names)}.{_shared(actions, armature)}",
     )
-    return Issue(_NAME, _KEYS, _severity(smallest), message, tuple(scaling.keyed), fixes=(fix,))
+    return Issue("keys", severity, message, keyed, fixes=(fix,))
 
 
-def _constrained_issue(
-    subject: Subject, armature: bpy.types.Object, known: set[str]
-) -> Issue | None:
+def _constrained(subject: Subject, armature: bpy.types.Object, known: set[str]) -> Iterator[Issue]:
     """The deforming bones that end up scaled without a scale of their own, and where from."""
     evaluated: Any = armature.evaluated_get(subject.depsgraph).pose
     if evaluated is None or not len(evaluated.bones):
-        return None
-    matrices = read_property(evaluated.bones, "matrix_channel", np.float32, (4, 4))[:, :3, :3]
-    finite = np.isfinite(matrices).all(axis=(1, 2))
-    sizes = np.linalg.svd(np.where(finite[:, None, None], matrices, np.eye(3)), compute_uv=False)
-    scaled_rows = np.abs(sizes - 1.0).max(axis=1) > _TOLERANCE
+        return
     bones = evaluated.bones
+    matrices = read_property(bones, "matrix_channel", np.float32, (4, 4))[:, :3, :3]
+    matrices[~np.isfinite(matrices).all(axis=(1, 2))] = np.eye(3)
+    sizes = np.linalg.svd(matrices, compute_uv=False)
+    scaled_rows = np.abs(sizes - 1.0).max(axis=1) > _TOLERANCE
     scaled = {bones[int(row)].name for row in np.flatnonzero(scaled_rows)}
-    mirrored = np.linalg.det(np.where(finite[:, None, None], matrices, np.eye(3))) <= 1e-9
+    inside_out = bool((scaled_rows & (np.linalg.det(matrices) <= 1e-9)).any())
     sources: dict[str, str] = {}
     offenders: list[str] = []
     for name in sorted(scaled & subject.deforming_bones):
@@ -186,29 +133,22 @@ def _constrained_issue(
             offenders.append(name)
             sources[source.name] = acting[0]
     if not offenders:
-        return None
+        return
     by = listed([f"{constraint} of {bone}" for bone, constraint in sources.items()])
-    inside_out = bool((mirrored & scaled_rows).any())
     message = (
         f"Constraints scale {counted(len(offenders), 'bone')} of {armature.name}: "
         f"{listed(offenders)}, by {by}. {_HARM_NEGATIVE if inside_out else _HARM}"
     )
-    return Issue(
-        _NAME, _CONSTRAINTS, "ERROR" if inside_out else "INFORMATION", message, tuple(offenders)
-    )
+    severity = "ERROR" if inside_out else "INFORMATION"
+    yield Issue("constraints", severity, message, tuple(offenders))
 
 
-def _severity(smallest: float) -> Severity:
-    return "WARNING" if smallest > 1e-6 else "ERROR"
-
-
-def _harm(smallest: float) -> str:
-    return _HARM if smallest > 1e-6 else _HARM_NEGATIVE
+def _harm(smallest: float) -> tuple[Severity, str]:
+    return ("WARNING", _HARM) if smallest > 1e-6 else ("ERROR", _HARM_NEGATIVE)
 
 
 def _actions(curves: Iterable[BoneCurve]) -> list[PlayedAction]:
-    found = {id(curve.played): curve.played for curve in curves if curve.played is not None}
-    return list(found.values())
+    return list({id(curve.played): curve.played for curve in curves if curve.played}.values())
 
 
 def _shared(actions: list[PlayedAction], armature: bpy.types.Object) -> str:
@@ -220,36 +160,29 @@ def _shared(actions: list[PlayedAction], armature: bpy.types.Object) -> str:
 
 
 def _clear_pose(subject: Subject, issue: Issue) -> str:
-    armature = require_armature(subject)
-    pose: Any = armature.pose
+    armature = subject.rig
     for name in issue.bones:
-        pose.bones[name].scale = (1.0, 1.0, 1.0)
+        armature.pose.bones[name].scale = (1.0, 1.0, 1.0)
     return f"Cleared the scale of {counted(len(issue.bones), 'bone')} of {armature.name}."
 
 
 def _clear_keys(subject: Subject, issue: Issue) -> str:
-    armature = require_armature(subject)
-    offenders = set(issue.bones)
-    curves = [
-        curve
-        for curve in bone_curves(all_actions(armature), "scale")
-        if curve.bone in offenders and curve.played is not None
-    ]
+    curves = bone_curves(all_actions(subject.rig), "scale")
+    curves = [curve for curve in curves if curve.bone in issue.bones]
     actions = _actions(curves)
     for played in actions:
         require_own_action(played.action)
     keys = 0
     for curve in curves:
-        if curve.played is not None:
-            keys += len(curve.curve.keyframe_points)
-            curve.played.curves.remove(curve.curve)
-    pose: Any = armature.pose
-    for name in issue.bones:
-        pose.bones[name].scale = (1.0, 1.0, 1.0)
+        keys += len(curve.curve.keyframe_points)
+        curve.played.curves.remove(curve.curve)
+    _clear_pose(subject, issue)
     return (
-        f"Removed {counted(keys, 'key')} of the scale of {counted(len(offenders), 'bone')} from "
+        f"Removed {counted(keys, 'key')} of the scale of {counted(len(issue.bones), 'bone')} from "
         f"{listed([played.action.name for played in actions])}."
     )
 
 
-CHECK = Check(_NAME, find, {"clear_pose_scale": _clear_pose, "clear_scale_keys": _clear_keys})
+CHECK = Check(
+    "bone_scale", find, {"clear_pose_scale": _clear_pose, "clear_scale_keys": _clear_keys}
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import bpy
@@ -11,45 +12,36 @@ from ...scene.mesh import mesh_of
 from ...scene.object_settings import settings_of
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
-_NAME = "example_supports"
 
-
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The problems of the shape keys and the supports of the example poses."""
-    if not len(settings_of(subject.obj).examples):
-        return []
-    found = (_shown_keys_issue(subject.obj), _overlap_issue(subject))
-    return [issue for issue in found if issue is not None]
+    if shown := _shown_keys(subject.obj):
+        yield _shown_keys_issue(subject.obj, shown)
+    yield from _overlaps(subject)
 
 
 def _shown_keys(obj: bpy.types.Object) -> list[bpy.types.ShapeKey]:
     """The shape keys of the examples that are not muted."""
     keys = mesh_of(obj).shape_keys
-    if keys is None:
-        return []
     names = {item.key for item in settings_of(obj).examples}
-    return [
-        block
-        for block in keys.key_blocks
-        if block.name in names and block != keys.reference_key and not block.mute
-    ]
+    shown = [block for block in keys.key_blocks if not block.mute] if keys is not None else []
+    return [block for block in shown if block.name in names and block != keys.reference_key]
 
 
-def _shown_keys_issue(obj: bpy.types.Object) -> Issue | None:
-    shown = _shown_keys(obj)
-    if not shown:
-        return None
+def _shown_keys_issue(obj: bpy.types.Object, shown: list[bpy.types.ShapeKey]) -> Issue:
     acting = [block.name for block in shown if block.value != 0.0]
-    severity = "ERROR" if acting else "WARNING"
-    what = (
-        f"{listed(acting)} {'has' if len(acting) == 1 else 'have'} a value: the offsets are added "
-        "twice, and show with other methods as well."
-        if acting
-        else "Whoever moves their sliders adds the offsets twice."
-    )
+    what, question = "Whoever moves their sliders adds the offsets twice.", ""
+    if acting:
+        what = (
+            f"{listed(acting)} {'has' if len(acting) == 1 else 'have'} a value: the offsets are "
+            "added twice, and show with other methods as well."
+        )
+        question = (
+            f"{obj.name} will look different: {listed(acting)} no longer act by their values."
+        )
     message = (
         f"The shape keys of example poses of {obj.name} are not muted: "
         f"{listed([block.name for block in shown])}. {what}"
@@ -58,14 +50,12 @@ def _shown_keys_issue(obj: bpy.types.Object) -> Issue | None:
         "mute_keys",
         "Mute Keys",
         "Mute these shape keys: the poses switch them on",
-        f"{obj.name} will look different: {listed(acting)} no longer act by their values."
-        if acting
-        else "",
+        question,
     )
-    return Issue(_NAME, "shown_keys", severity, message, fixes=(fix,))
+    return Issue("shown_keys", "ERROR" if acting else "WARNING", message, fixes=(fix,))
 
 
-def _overlap_issue(subject: Subject) -> Issue | None:
+def _overlaps(subject: Subject) -> Iterator[Issue]:
     """Vertices that are in the painted supports of two bones.
 
     Supports that are found from the weights overlap at neighbouring joints: that is no mistake.
@@ -83,28 +73,26 @@ def _overlap_issue(subject: Subject) -> Issue | None:
         if (both := moved[one] & moved[other]).any()
     ]
     if not pairs:
-        return None
-    vertices = np.flatnonzero(np.any([both for _, _, both in pairs], axis=0)).astype(np.int32)
-    offenders = {bone for one, other, _ in pairs for bone in (one, other)}
+        return
+    vertices = np.flatnonzero(np.any([both for _, _, both in pairs], axis=0))
+    offenders = sorted({bone for one, other, _ in pairs for bone in (one, other)})
     message = (
         f"{counted(len(vertices), 'vertex')} of {obj.name} belong to the supports of several bones "
         f"with example poses: {listed([f'{one} and {other}' for one, other, _ in pairs])}. Where "
         "examples of both act, their offsets add up. Paint the supports apart if that is not "
         "wanted."
     )
-    return Issue(_NAME, "overlap", "INFORMATION", message, tuple(sorted(offenders)), vertices)
+    yield Issue("overlap", "INFORMATION", message, tuple(offenders), vertices)
 
 
 def _mute_keys(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
     require_editable(obj)
     shown = _shown_keys(obj)
-    if not shown:
-        raise FixError(f"The example poses of {obj.name} have no shown shape keys any more.")
     names = [block.name for block in shown]
     for block in shown:
         block.mute = True
     return f"Muted {counted(len(names), 'shape key')} of {obj.name}: {listed(names)}."
 
 
-CHECK = Check(_NAME, find, {"mute_keys": _mute_keys})
+CHECK = Check("example_supports", find, {"mute_keys": _mute_keys})

@@ -7,33 +7,39 @@ other check measures how skin and bones fit: its advice would be to change bones
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import bpy
 import numpy as np
 
 from ...analysis.skin_fit import scale_of
-from ...scene.units import world_millimetres
+from ...scene.units import length_words, world_millimetres
 from ...wording import counted, listed
 from ..evidence.misplacement import Misplacement
-from ..fixes.object_transforms import TRANSFORM_PATHS, Matrix, is_above, is_animated, scale_words
-from ..fixes.requirements import require_armature, require_no_constraints
+from ..fixes.object_transforms import (
+    Matrix,
+    is_above,
+    is_same,
+    require_not_animated,
+    scale_words,
+    set_channels,
+)
+from ..fixes.requirements import require_no_constraints
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
-
-NAME = "mesh_placement"
 
 # Of a matrix's own size: less is rounding in float32, and nothing that anyone sees.
 _TOLERANCE = 1e-4
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """A mesh object that was moved, turned or scaled off its rig."""
     obj, armature, found = subject.obj, subject.armature, subject.misplacement
     # A bone that moves the mesh as a parent is found with the parents.
     by_bone = obj.parent == armature and obj.parent_type == "BONE"
     if armature is None or found is None or by_bone:
-        return []
+        return
     outside = found.outside
-    assert subject.skeleton is not None  # its joints were found
     words = _movement_words(subject, found)
     left = found.outside_after
     then = "no joint lies" if not left else f"{counted(left, 'joint')} lie{'s' * (left == 1)}"
@@ -53,7 +59,7 @@ def find(subject: Subject) -> list[Issue]:
         f"they are.{follow}",
     )
     bones = tuple(subject.skeleton.names[bone] for bone in outside)
-    return [Issue(NAME, "misplaced", "ERROR", message, bones, fixes=(fix,))]
+    yield Issue("misplaced", "ERROR", message, bones, fixes=(fix,))
 
 
 def _movement_words(subject: Subject, found: Misplacement) -> str:
@@ -64,10 +70,7 @@ def _movement_words(subject: Subject, found: Misplacement) -> str:
     way = float(np.linalg.norm(world[:3, 3] - old[:3, 3]))
     if way > _TOLERANCE * np.abs(old).max():
         scene = bpy.context.scene
-        metres = way * world_millimetres(scene) / 1000.0
-        system = scene.unit_settings.system
-        length = bpy.utils.units.to_string(system, "LENGTH", metres, precision=3).strip()
-        words.append(f"moved by {length}")
+        words.append(f"moved by {length_words(way * world_millimetres(scene), scene, 3)}")
     size = scale_of(found.movement)
     cosine = (np.trace(found.movement[:3, :3]) / size - 1.0) / 2.0
     angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
@@ -80,16 +83,14 @@ def _movement_words(subject: Subject, found: Misplacement) -> str:
 
 def _new_world(subject: Subject, found: Misplacement) -> Matrix:
     """Shape (4, 4): the world matrix of the mesh object where it fits."""
-    assert subject.armature is not None
-    assert subject.object_to_armature is not None
-    rig = np.array(subject.armature.evaluated_get(subject.depsgraph).matrix_world, np.float64)
+    assert subject.object_to_armature is not None  # a misplacement was found
+    rig = np.array(subject.rig.evaluated_get(subject.depsgraph).matrix_world, np.float64)
     return rig @ found.movement @ subject.object_to_armature
 
 
 def _move_mesh(subject: Subject, _issue: Issue) -> str:
-    obj, armature, found = subject.obj, require_armature(subject), subject.misplacement
-    if found is None:
-        raise FixError(f"{obj.name} is where its rig is.")
+    obj, armature, found = subject.obj, subject.rig, subject.misplacement
+    assert found is not None  # it was found just now
     words = _movement_words(subject, found)
     require_no_constraints(obj)
     if is_above(obj, armature):
@@ -97,17 +98,14 @@ def _move_mesh(subject: Subject, _issue: Issue) -> str:
             f"{armature.name} is parented to {obj.name} and would move with it. Clear this parent "
             "first (Alt P, Clear and Keep Transformation)."
         )
-    if animated := is_animated(obj, *TRANSFORM_PATHS):
-        raise FixError(f"{obj.name} is moved by {animated}. Remove these keys first.")
+    require_not_animated(obj)
     old = np.array(obj.matrix_basis, np.float64)
     parent = np.array(obj.evaluated_get(subject.depsgraph).matrix_world) @ np.linalg.inv(old)
     new = np.linalg.solve(parent, _new_world(subject, found))
     # Blender would show what is left of a rotation of zero as -0.
     new[np.abs(new) < 1e-9 * np.abs(new).max()] = 0.0
     _require_unlocked(obj, old, new)
-    obj.matrix_basis = new.T.tolist()
-    if not _is_same(np.array(obj.matrix_basis, np.float64), new):
-        obj.matrix_basis = old.T.tolist()
+    if not set_channels(obj, new, _TOLERANCE):
         raise FixError(f"{obj.name} would be sheared by its unequal scale. Apply its scale first.")
     joints = len(found.joints.bones)
     return (
@@ -117,18 +115,14 @@ def _move_mesh(subject: Subject, _issue: Issue) -> str:
 
 
 def _require_unlocked(obj: bpy.types.Object, old: Matrix, new: Matrix) -> None:
-    """Raise unless the channels that a new transform changes may be changed.
-
-    Raises:
-        FixError: one of them is locked.
-    """
+    """See that no channel is locked that a new transform changes."""
     size = np.linalg.norm(new[:3, :3], axis=0), np.linalg.norm(old[:3, :3], axis=0)
     moved = np.abs(new - old)[:3, 3] > _TOLERANCE * np.abs(old).max()
-    turned = not _is_same(new[:3, :3] / size[0], old[:3, :3] / size[1])
+    turned = not is_same(new[:3, :3] / size[0], old[:3, :3] / size[1], _TOLERANCE)
     locked = {
         "Location": (moved & np.array(obj.lock_location)).any(),
         "Rotation": turned and bool(np.any(obj.lock_rotation) or obj.lock_rotation_w),
-        "Scale": not _is_same(size[0], size[1]) and bool(np.any(obj.lock_scale)),
+        "Scale": not is_same(*size, _TOLERANCE) and bool(np.any(obj.lock_scale)),
     }
     names = [name for name, is_locked in locked.items() if is_locked]
     if names:
@@ -138,8 +132,4 @@ def _require_unlocked(obj: bpy.types.Object, old: Matrix, new: Matrix) -> None:
         )
 
 
-def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool(np.abs(one - other).max() <= _TOLERANCE * max(1.0, float(np.abs(other).max())))
-
-
-CHECK = Check(NAME, find, {"move_mesh": _move_mesh})
+CHECK = Check("mesh_placement", find, {"move_mesh": _move_mesh})

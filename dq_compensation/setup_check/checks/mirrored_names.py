@@ -6,6 +6,8 @@ and the mirrored vertex groups pass over a bone whose name leads nowhere.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,12 +22,12 @@ from ..subject import Subject
 _TOLERANCE = 1e-3
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """One hint for all pairs; none for rigs whose sides have other names throughout."""
-    armature, skeleton = subject.armature, subject.skeleton
-    if armature is None or skeleton is None:
-        return []
-    bones, names = armature_of(armature).bones, skeleton.names
+    if subject.armature is None:
+        return
+    skeleton = subject.skeleton
+    bones, names = armature_of(subject.armature).bones, skeleton.names
     flipped = {name: flipped_name(name) for name in names if not is_helper_bone(bones[name])}
     has_other = [name != other and other in flipped for name, other in flipped.items()]
     alone = np.array(
@@ -34,29 +36,28 @@ def find(subject: Subject) -> list[Issue]:
     ends = np.hstack((skeleton.heads, skeleton.tails))
     pairs = _mirror_images(ends, np.flatnonzero(alone), _TOLERANCE * extent(skeleton.heads))
     if not pairs or 2 * len(pairs) > sum(has_other):
-        return []
-    found = [_named_first(names[one], names[other], flipped) for one, other in pairs]
+        return
+    found = [
+        # The bone first whose name has a side that Blender knows.
+        sorted((names[one], names[other]), key=lambda name: flipped[name] == name)
+        for one, other in pairs
+    ]
     described = [
         f"{one} and {other}" + (f" (not {flipped[one]})" if flipped[one] != one else "")
         for one, other in found
     ]
     message = (
-        f"{counted(len(pairs), 'pair')} of bones of {armature.name} mirror each other, but their "
-        f"names do not: {listed(described)}. Symmetrize, X-Axis Mirror and Paste Flipped pass over "
-        "them. Rename one bone of each pair."
+        f"{counted(len(pairs), 'pair')} of bones of {subject.armature.name} mirror each other, but "
+        f"their names do not: {listed(described)}. Symmetrize, X-Axis Mirror and Paste Flipped "
+        "pass over them. Rename one bone of each pair."
     )
-    in_pairs = tuple(name for pair in found for name in pair)
-    return [Issue(CHECK.name, "names", "INFORMATION", message, in_pairs)]
+    yield Issue("names", "INFORMATION", message, tuple(name for pair in found for name in pair))
 
 
 def _mirror_images(
     ends: NDArray[np.float64], bones: NDArray[np.intp], tolerance: float
 ) -> list[tuple[int, int]]:
-    """The pairs of these bones of which each is the only mirror image of the other at X = 0.
-
-    Args:
-        ends: shape (B, 6), the heads and tails of all bones.
-    """
+    """The pairs of these bones of which each is the only mirror image of the other at X = 0."""
     images = ends[bones] * np.tile((-1.0, 1.0, 1.0), 2)
     near = np.ones((len(bones), len(bones)), np.bool_)
     for axis in range(6):
@@ -65,11 +66,6 @@ def _mirror_images(
     # The upper triangle has each pair once, and no bone in the middle, its own image.
     first, second = np.nonzero(np.triu(only, 1))
     return [(int(bones[one]), int(bones[two])) for one, two in zip(first, second, strict=True)]
-
-
-def _named_first(one: str, other: str, flipped: dict[str, str]) -> tuple[str, str]:
-    """The pair with the bone first whose name has a side that Blender knows."""
-    return (one, other) if flipped[one] != one else (other, one)
 
 
 CHECK = Check("mirrored_names", find)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,6 @@ from ...analysis.mirror_map import partners_by_position
 from ...core.vectors import extent
 from ...scene.bone_names import flipped_name
 from ...wording import counted, listed
-from ..fixes.weight_changes import DeformingWeights, deforming_weights
 from ..issue import Check, Issue
 from ..subject import Subject
 
@@ -21,46 +22,38 @@ _SYMMETRIC = 0.95
 _UNSEEN = 0.01
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """One issue for all pairs of vertex groups that differ."""
     mirrored_group = _mirrored_groups(subject)
     if not (mirrored_group >= 0).any():
-        return []
-    size = extent(subject.rest)
-    partners = partners_by_position(subject.rest, _TOLERANCE * size)
+        return
+    partners = partners_by_position(subject.rest, _TOLERANCE * extent(subject.rest))
     if not len(partners) or (partners >= 0).mean() < _SYMMETRIC:
-        return []
-    deforming = deforming_weights(subject)
-    rows, differences = _differing_rows(deforming, mirrored_group, partners)
+        return
+    rows, differences = _differing_rows(subject, mirrored_group, partners)
     if not len(rows):
-        return []
-    obj, names = subject.obj, subject.group_names
+        return
+    names, deforming = subject.group_names, subject.deforming_weights
     worst = np.zeros(len(names))
     groups, different = deforming.groups[rows], deforming.vertices[rows]
     np.maximum.at(worst, np.minimum(groups, mirrored_group[groups]), differences)
     offenders = [int(group) for group in np.argsort(-worst, kind="stable") if worst[group] > 0.0]
     pairs = [f"{names[g]} / {names[mirrored_group[g]]} ({worst[g]:.2f})" for g in offenders]
-    bones = [name for g in offenders for name in (names[g], names[mirrored_group[g]])]
+    bones = tuple(name for g in offenders for name in (names[g], names[mirrored_group[g]]))
     vertices = np.unique(np.concatenate((different, partners[different])))
     message = (
-        f"The two sides of {obj.name} are weighted differently on "
+        f"The two sides of {subject.obj.name} are weighted differently on "
         f"{counted(len(vertices), 'vertex')}; largest differences: {listed(pairs)}. "
         "If you do not want that, use Symmetrize or Mirror in Weight Paint."
     )
-    return [
-        Issue(CHECK.name, "sides", "INFORMATION", message, tuple(bones), vertices.astype(np.int32))
-    ]
+    yield Issue("sides", "INFORMATION", message, bones, vertices)
 
 
 def _differing_rows(
-    deforming: DeformingWeights, mirrored_group: NDArray[np.integer], partners: NDArray[np.integer]
+    subject: Subject, mirrored_group: NDArray[np.integer], partners: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Compare every weight with that of the partner vertex in the mirrored group; none is 0.
-
-    Returns:
-        the rows of `deforming` that differ, and by how much; shapes (d,).
-    """
-    count = len(mirrored_group)
+    """The rows that differ from the partner vertex in the mirrored group, and by how much."""
+    deforming, count = subject.deforming_weights, len(mirrored_group)
     of_pairs = np.flatnonzero(mirrored_group[deforming.groups] >= 0)
     vertices, groups = deforming.vertices[of_pairs], deforming.groups[of_pairs]
     weights = deforming.weights[of_pairs]

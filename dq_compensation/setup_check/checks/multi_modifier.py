@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import bpy
 
 from ...scene.object_settings import settings_of
@@ -10,11 +12,11 @@ from ..issue import Check, Issue
 from ..subject import Subject
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """One issue that names the modifiers."""
     native = settings_of(subject.obj).native
     if native.base_left_on or not native.replaced_modifier:
-        return []
+        return
     names = [
         modifier.name
         for modifier in subject.obj.modifiers
@@ -23,14 +25,13 @@ def find(subject: Subject) -> list[Issue]:
         and modifier.use_multi_modifier
         and modifier.show_viewport
     ]
-    if not names:
-        return []
-    message = (
-        f"{listed(names)} of {subject.obj.name} mixes its result with the Armature modifier "
-        "before it (Multi Modifier). That one is replaced here, so it deforms the result a second "
-        "time instead. Merge the two armatures, or turn it off."
-    )
-    return [Issue(CHECK.name, "mixed", "WARNING", message)]
+    if names:
+        message = (
+            f"{listed(names)} of {subject.obj.name} mixes its result with the Armature modifier "
+            "before it (Multi Modifier). That one is replaced here, so it deforms the result a "
+            "second time instead. Merge the two armatures, or turn it off."
+        )
+        yield Issue("mixed", "WARNING", message)
 
 
-CHECK = Check("multi_modifier", find, {})
+CHECK = Check("multi_modifier", find)

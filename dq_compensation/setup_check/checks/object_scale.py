@@ -7,23 +7,21 @@ rotates, and a negative one turns the bones' axes about.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ...scene.armature import armature_of
+from ...scene.mesh import mesh_of
 from ...wording import counted, listed
 from ..fixes.armature_scale import ArmatureScalePlan, apply_armature_scale, plan_armature_scale
 from ..fixes.mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale
 from ..fixes.object_transforms import is_equal, is_nothing, is_one, own_scale, scale_of, scale_words
-from ..fixes.requirements import require_armature
 from ..issue import Check, Fix, FixError, Issue, Severity
 from ..subject import Subject
 
-_NAME = "object_scale"
-_MESH, _ARMATURE, _PARENTS = "mesh", "armature", "parents"
 _IN_MESH = "Write the scale into the mesh and all its shape keys; nothing moves"
 _IN_BONES = (
     "Write the scale into the bones, their pose, their animation and the meshes parented to the "
@@ -31,61 +29,52 @@ _IN_BONES = (
 )
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The scale of the mesh object, of the armature object, and of their parents."""
-    found = []
     obj, armature = subject.obj, subject.armature
     scale = mesh_scale(obj)
     if not is_one(scale):
         where = "by its parent inverse " if is_one(own_scale(obj)) else ""
         fix = _fix("apply_mesh_scale", _IN_MESH, plan_mesh_scale, obj)
-        found.append(_issue(_MESH, f"{obj.name} is scaled {where}by", scale, fix))
+        yield _issue("mesh", f"{obj.name} is scaled {where}by", scale, fix)
     if armature is not None and not is_one(scale := own_scale(armature)):
         fix = _fix("apply_armature_scale", _IN_BONES, plan_armature_scale, armature)
-        found.append(_issue(_ARMATURE, f"{armature.name} is scaled by", scale, fix))
-    found.extend(_from_above(subject))
-    return found
+        yield _issue("armature", f"{armature.name} is scaled by", scale, fix)
+    yield from _from_above(obj if armature is None else armature, subject.depsgraph)
 
 
-def _from_above(subject: Subject) -> list[Issue]:
+def _from_above(top: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterator[Issue]:
     """The parent that scales a character unequally, mirrors it or flattens it, from outside."""
-    armature = subject.armature
-    top = armature if armature is not None else subject.obj
+    world = scale_of(np.array(top.evaluated_get(depsgraph).matrix_world))
     parent = top.parent
     while parent is not None:
         scale = own_scale(parent)
-        world = scale_of(np.array(top.evaluated_get(subject.depsgraph).matrix_world))
         if not is_one(scale) and (not is_equal(world) or world.min() < 0.0):
+            severity, harm = _harm(scale)
             message = (
                 f"{parent.name}, a parent of {top.name}, is scaled by {scale_words(scale)}, "
-                f"so {top.name} is, too. {_harm(scale)} Give {parent.name} a scale of 1."
+                f"so {top.name} is, too. {harm} Give {parent.name} a scale of 1."
             )
-            return [Issue(_NAME, _PARENTS, _severity(scale), message)]
+            yield Issue("parents", severity, message)
+            return
         parent = parent.parent
-    return []
 
 
-def _severity(scale: NDArray[np.float64]) -> Severity:
+def _harm(scale: NDArray[np.float64]) -> tuple[Severity, str]:
+    """How bad a scale is, and the harm that it does, for the message."""
     if is_nothing(scale):
-        return "ERROR"
-    return "INFORMATION" if is_equal(scale) and scale.min() > 0.0 else "WARNING"
-
-
-def _harm(scale: NDArray[np.float64]) -> str:
-    """The harm that a scale does, for the message."""
-    if is_nothing(scale):
-        return "It is flat and cannot be deformed. Give it a size again."
+        return "ERROR", "It is flat and cannot be deformed. Give it a size again."
     if not is_equal(scale):
-        return "Whatever rotates is squeezed, and exported skins come out distorted."
+        return "WARNING", "Whatever rotates is squeezed, and exported skins come out distorted."
     if scale.min() < 0.0:
-        return "Negative axes: exporters turn faces or bones the wrong way."
-    return "The deformation is right, but exporters and physics often fail."
+        return "WARNING", "Negative axes: exporters turn faces or bones the wrong way."
+    return "INFORMATION", "The deformation is right, but exporters and physics often fail."
 
 
 def _issue(key: str, subject: str, scale: NDArray[np.float64], fix: Fix) -> Issue:
+    severity, harm = _harm(scale)
     fixes = () if is_nothing(scale) else (fix,)
-    message = f"{subject} {scale_words(scale)}. {_harm(scale)}"
-    return Issue(_NAME, key, _severity(scale), message, fixes=fixes)
+    return Issue(key, severity, f"{subject} {scale_words(scale)}. {harm}", fixes=fixes)
 
 
 def _fix(
@@ -102,16 +91,14 @@ def _fix(
 
 def _apply_to_mesh(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
-    plan = plan_mesh_scale(obj)
-    scale = mesh_scale(obj)
-    keys = plan.obj.data.shape_keys if isinstance(plan.obj.data, bpy.types.Mesh) else None
-    apply_mesh_scale(plan)
+    scale, keys = mesh_scale(obj), mesh_of(obj).shape_keys
+    apply_mesh_scale(plan_mesh_scale(obj))
     shapes = f" and {len(keys.key_blocks)} shape keys" if keys is not None else ""
     return f"Applied the scale {scale_words(scale)} of {obj.name} to its mesh{shapes}."
 
 
 def _apply_to_armature(subject: Subject, _issue: Issue) -> str:
-    armature = require_armature(subject)
+    armature = subject.rig
     plan = plan_armature_scale(armature)
     apply_armature_scale(plan)
     keys = f", {counted(plan.key_count, 'key')}" if plan.key_count else ""
@@ -123,5 +110,7 @@ def _apply_to_armature(subject: Subject, _issue: Issue) -> str:
 
 
 CHECK = Check(
-    _NAME, find, {"apply_mesh_scale": _apply_to_mesh, "apply_armature_scale": _apply_to_armature}
+    "object_scale",
+    find,
+    {"apply_mesh_scale": _apply_to_mesh, "apply_armature_scale": _apply_to_armature},
 )

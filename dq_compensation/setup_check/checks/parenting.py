@@ -8,7 +8,7 @@ Armature has a second, unseen Armature deformation.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import bpy
 import numpy as np
@@ -17,58 +17,51 @@ from ...scene.animation_curves import animated_paths
 from ...scene.armature import is_invertible
 from ...wording import listed
 from ..fixes.object_transforms import (
-    TRANSFORM_PATHS,
     Matrix,
     is_above,
     is_animated,
     is_one,
+    is_same,
     local_matrix,
+    require_not_animated,
     scale_of,
+    set_channels,
     set_parent_inverse,
 )
-from ..fixes.requirements import require_armature, require_local, require_no_constraints
+from ..fixes.requirements import require_local, require_no_constraints
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
-_NAME = "parenting"
-_BONE, _TWICE, _APART, _INVERSE = "bone", "deformed_twice", "apart", "parent_inverse"
 # Constraints by which an object can follow an armature without being its child.
 _FOLLOWING = frozenset({"CHILD_OF", "COPY_TRANSFORMS", "ARMATURE"})
-# Of a matrix's own size: less is rounding in float32.
-_TOLERANCE = 1e-5
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The worst problem of the parents of a mesh and its armature."""
     obj, armature = subject.obj, subject.armature
     if armature is None:
-        return []
+        return
     if obj.parent is not None and obj.parent_type == "ARMATURE":
-        return [_twice_issue(obj, armature)]
-    if obj.parent == armature:
-        return _child_issues(obj, armature)
-    together = (
+        yield _twice_issue(obj, armature)
+    elif obj.parent == armature and obj.parent_type == "BONE":
+        yield _bone_issue(obj, armature)
+    elif obj.parent == armature:
+        inverse = np.array(obj.matrix_parent_inverse, np.float64)
+        # One that scales is found as a scale.
+        if not is_same(inverse, np.eye(4)) and is_one(scale_of(inverse)):
+            yield _inverse_issue(obj, armature)
+    elif not (
         is_above(obj, armature)
         or is_above(armature, obj)
         or _follows(obj, armature)
         or (obj.parent is not None and obj.parent == armature.parent)
-    )
-    return [] if together else [_apart_issue(obj, armature)]
-
-
-def _child_issues(obj: bpy.types.Object, armature: bpy.types.Object) -> list[Issue]:
-    if obj.parent_type == "BONE":
-        return [_bone_issue(obj, armature)]
-    inverse = np.array(obj.matrix_parent_inverse, np.float64)
-    # One that scales is found as a scale.
-    if _is_same(inverse, np.eye(4)) or not is_one(scale_of(inverse)):
-        return []
-    return [_inverse_issue(obj, armature)]
+    ):
+        yield _apart_issue(obj, armature)
 
 
 def _bone_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
     bone = obj.parent_bone
-    moved = not _is_same(_pose_factor(armature, bone), np.eye(4))
+    moved = not is_same(_pose_factor(armature, bone), np.eye(4))
     question = f"{obj.name} will look different: {bone} then moves it once instead of twice."
     message = (
         f"{obj.name} is parented to the bone {bone} of {armature.name} and is deformed by the "
@@ -80,7 +73,7 @@ def _bone_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
         "Parent the mesh to the armature as an object, where it is in the rest pose",
         question if moved or animated_paths(armature) else "",
     )
-    return Issue(_NAME, _BONE, "ERROR", message, (bone,), fixes=(fix,))
+    return Issue("bone", "ERROR", message, (bone,), fixes=(fix,))
 
 
 def _twice_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
@@ -95,7 +88,7 @@ def _twice_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
         f"{obj.name} will look different wherever its bones are posed: it is deformed once "
         "instead of twice.",
     )
-    return Issue(_NAME, _TWICE, "ERROR", message, fixes=(fix,))
+    return Issue("deformed_twice", "ERROR", message, fixes=(fix,))
 
 
 def _apart_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
@@ -104,11 +97,10 @@ def _apart_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
         f"{obj.name} is not parented to {armature.name}, so it does not follow when "
         f"{armature.name} is moved as an object: the bones then pull from beside the limbs."
     )
+    question = ""
     if moving:
         by = listed([f"{one.name} by {how}" for one, how in moving.items()])
         message = f"{message} Moved now: {by}."
-    question = ""
-    if moving:
         question = (
             f"{obj.name} stays where it is in this frame and follows {armature.name} from here; "
             "in other frames it will be somewhere else."
@@ -119,13 +111,8 @@ def _apart_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
         "Parent the mesh to the armature as an object; it stays where it is",
         question,
     )
-    return Issue(
-        _NAME,
-        _APART,
-        "WARNING" if moving or obj.parent is not None else "INFORMATION",
-        message,
-        fixes=(fix,),
-    )
+    severity = "WARNING" if moving or obj.parent is not None else "INFORMATION"
+    return Issue("apart", severity, message, fixes=(fix,))
 
 
 def _inverse_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
@@ -138,23 +125,22 @@ def _inverse_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
         "Clear Parent Inverse",
         "Put the parent inverse into Location and Rotation; the mesh stays where it is",
     )
-    return Issue(_NAME, _INVERSE, "INFORMATION", message, fixes=(fix,))
+    return Issue("parent_inverse", "INFORMATION", message, fixes=(fix,))
 
 
 def _follows(obj: bpy.types.Object, armature: bpy.types.Object) -> bool:
     """Whether a constraint makes an object follow an armature."""
-    for constraint in obj.constraints:
-        if constraint.type in _FOLLOWING and constraint.enabled:
-            held: Any = constraint
-            targets = [held, *getattr(held, "targets", ())]
-            if any(getattr(target, "target", None) == armature for target in targets):
-                return True
-    return False
+    return any(
+        getattr(target, "target", None) == armature
+        for constraint in obj.constraints
+        if constraint.type in _FOLLOWING and constraint.enabled
+        for target in (constraint, *getattr(constraint, "targets", ()))
+    )
 
 
 def _moved_by(obj: bpy.types.Object) -> str | None:
     """The cause of an object's motion while the scene plays, for messages; None without motion."""
-    if animated := is_animated(obj, *TRANSFORM_PATHS):
+    if animated := is_animated(obj):
         return animated
     constraints = [constraint.name for constraint in obj.constraints if constraint.enabled]
     if constraints:
@@ -167,10 +153,6 @@ def _moved_by(obj: bpy.types.Object) -> str | None:
     return f"its parent {obj.parent.name}" if above is not None else None
 
 
-def _is_same(one: Matrix, other: Matrix) -> bool:
-    return bool(np.abs(one - other).max() <= _TOLERANCE * max(1.0, float(np.abs(other).max())))
-
-
 def _pose_factor(armature: bpy.types.Object, bone: str) -> Matrix:
     """Shape (4, 4): how far the current pose moves a bone, D_b."""
     posed = armature.pose.bones.get(bone) if armature.pose is not None else None
@@ -178,35 +160,26 @@ def _pose_factor(armature: bpy.types.Object, bone: str) -> Matrix:
 
 
 def _parent_to_armature(subject: Subject, issue: Issue) -> str:
-    obj, armature = subject.obj, require_armature(subject)
+    obj, armature = subject.obj, subject.rig
     require_no_constraints(obj)
     place = np.array(armature.evaluated_get(subject.depsgraph).matrix_world, np.float64)
     world = np.array(obj.evaluated_get(subject.depsgraph).matrix_world, np.float64)
-    if not is_invertible(place):
-        raise FixError(f"{armature.name} has a scale of zero. Give it a size again.")
+    basis = np.array(obj.matrix_basis, np.float64)
+    for one, matrix in ((armature, place), (obj, basis)):
+        if not is_invertible(matrix):
+            raise FixError(f"{one.name} has a scale of zero. Give it a size again.")
     local = np.linalg.solve(place, world)
-    if issue.key == _BONE:
+    if issue.key == "bone":
         # Where it is without the pose: O = A D_b A_b T P B, with T to the tail.
         local = np.linalg.solve(_pose_factor(armature, obj.parent_bone), local)
-    basis = np.array(obj.matrix_basis, np.float64)
-    if not is_invertible(basis):
-        raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
     obj.parent = armature
     obj.parent_type = "OBJECT"
-    _place(obj, local, basis)
-    return f"Parented {obj.name} to {armature.name}; it stays where it is."
-
-
-def _place(obj: bpy.types.Object, local: Matrix, basis: Matrix) -> None:
-    """Give an object a place by its parent: in its own channels where these are free."""
-    if is_animated(obj, *TRANSFORM_PATHS) is None:
+    # Its place is in its own channels where these are free.
+    if is_animated(obj) is None and set_channels(obj, local):
         set_parent_inverse(obj, np.eye(4))
-        obj.matrix_basis = local.T.tolist()
-        # Channels cannot hold a shear.
-        if _is_same(np.array(obj.matrix_basis, np.float64), local):
-            return
-        obj.matrix_basis = basis.T.tolist()
-    set_parent_inverse(obj, local @ np.linalg.inv(basis))
+    else:
+        set_parent_inverse(obj, local @ np.linalg.inv(basis))
+    return f"Parented {obj.name} to {armature.name}; it stays where it is."
 
 
 def _parent_as_object(subject: Subject, _issue: Issue) -> str:
@@ -217,24 +190,19 @@ def _parent_as_object(subject: Subject, _issue: Issue) -> str:
 
 
 def _clear_inverse(subject: Subject, _issue: Issue) -> str:
-    obj, armature = subject.obj, require_armature(subject)
+    obj = subject.obj
     require_local(obj)
-    if animated := is_animated(obj, *TRANSFORM_PATHS):
-        raise FixError(f"{obj.name} is moved by {animated}. Remove these keys first.")
-    local = local_matrix(obj)
-    basis = np.array(obj.matrix_basis, np.float64)
-    inverse = np.array(obj.matrix_parent_inverse, np.float64)
-    set_parent_inverse(obj, np.eye(4))
-    obj.matrix_basis = local.T.tolist()
-    if not _is_same(np.array(obj.matrix_basis, np.float64), local):
-        set_parent_inverse(obj, inverse)
-        obj.matrix_basis = basis.T.tolist()
+    require_not_animated(obj)
+    if not set_channels(obj, local_matrix(obj)):
         raise FixError(f"{obj.name} is sheared by its unequal scale. Apply its scale first.")
-    return f"{obj.name} has no parent inverse any more; it stays by {armature.name} where it was."
+    set_parent_inverse(obj, np.eye(4))
+    return (
+        f"{obj.name} has no parent inverse any more; it stays by {subject.rig.name} where it was."
+    )
 
 
 CHECK = Check(
-    _NAME,
+    "parenting",
     find,
     {
         "parent_to_armature": _parent_to_armature,

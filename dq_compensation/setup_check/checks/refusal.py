@@ -5,6 +5,8 @@ What other checks find with a button is left to them, and so is Edit Mode, which
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...lifecycle import enabling
 from ...scene.mesh import mesh_of
 from ..fixes.object_transforms import is_nothing, own_scale
@@ -12,13 +14,11 @@ from ..issue import Check, Issue
 from ..subject import Subject
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The sentence with which Enable refuses the object."""
-    obj = subject.obj
-    reason = enabling.refusal(obj) if obj.library is None else None
-    if reason is None or _is_found_elsewhere(subject):
-        return []
-    return [Issue(CHECK.name, "refused", "ERROR", reason)]
+    reason = enabling.refusal(subject.obj) if subject.obj.library is None else None
+    if reason is not None and not _is_found_elsewhere(subject):
+        yield Issue("refused", "ERROR", reason)
 
 
 def _is_found_elsewhere(subject: Subject) -> bool:

@@ -7,7 +7,8 @@ basis are fine, and so are modifiers that deform after ours.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import bpy  # before bmesh, which the bpy wheel brings along
 
@@ -26,32 +27,39 @@ from ..fixes.requirements import require_editable
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
-_NAME = "shape_keys"
-_ABSOLUTE, _MISMATCHED, _UNSET = "absolute", "mismatched", "unset_values"
-_PINNED, _POSED = "pinned", "posed"
 # Of the size of the mesh: a key that moves nothing further has no effect.
 _NO_EFFECT = 1e-7
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The problems of the shape keys of a mesh."""
     obj = subject.obj
     keys = mesh_of(obj).shape_keys
     if keys is None or not len(keys.key_blocks):
-        return []
+        return
     count = len(mesh_of(obj).vertices)
     wrong = [block.name for block in keys.key_blocks if len(block.points) != count]
     # In Edit Mode the mesh is behind: its keys grow with it when it is left.
     if wrong and obj.mode != "EDIT":
-        return [_mismatched_issue(obj, wrong)]
+        yield _mismatched_issue(obj, wrong)
+        return
     if not keys.use_relative:
-        return [_absolute_issue(obj, keys)]
-    found = [issue for issue in (_unset_issue(subject, keys), _pinned_issue(obj)) if issue]
-    if subject.influences is not None and len(subject.influences.weights) == count:
+        yield _absolute_issue(obj, keys)
+        return
+    if unset := _unset_keys(keys):
+        yield _unset_issue(subject, unset)
+    if obj.show_only_shape_key and obj.active_shape_key is not None:
+        yield _pinned_issue(obj, obj.active_shape_key)
+    if subject.armature is not None and len(subject.influences.weights) == count:
         posed = posed_keys(keys, subject.influences, subject.rest)
         if posed:
-            found.append(_posed_issue(obj, posed))
-    return found
+            message = (
+                f"Shape keys of {obj.name} turn whole limbs: {listed(posed)}. They seem to hold a "
+                "pose, as Save as Shape Key of an Armature modifier makes them; keys act before "
+                "the armature, so in that pose the limbs turn twice. Keep them off, or store only "
+                "the difference."
+            )
+            yield Issue("posed", "WARNING", message)
 
 
 def _mismatched_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
@@ -67,7 +75,7 @@ def _mismatched_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
         f"{obj.name} may look different: {counted(len(names), 'key')} will act again on "
         "the vertices that they know by number.",
     )
-    return Issue(_NAME, _MISMATCHED, "ERROR", message, fixes=(fix,))
+    return Issue("mismatched", "ERROR", message, fixes=(fix,))
 
 
 def _absolute_issue(obj: bpy.types.Object, keys: bpy.types.Key) -> Issue:
@@ -89,15 +97,11 @@ def _absolute_issue(obj: bpy.types.Object, keys: bpy.types.Key) -> Issue:
         "Turn on Relative and set the values of the keys so that the current shape stays",
         " ".join(questions),
     )
-    return Issue(_NAME, _ABSOLUTE, "ERROR", message, fixes=(fix,))
+    return Issue("absolute", "ERROR", message, fixes=(fix,))
 
 
-def _unset_issue(subject: Subject, keys: bpy.types.Key) -> Issue | None:
-    """Keys that are fully on though nothing drives them: new keys start so from Blender 5 on."""
+def _unset_issue(subject: Subject, unset: list[bpy.types.ShapeKey]) -> Issue:
     obj = subject.obj
-    unset = _unset_keys(keys)
-    if not unset:
-        return None
     names = [block.name for block in unset]
     size = extent(subject.rest)
     acting = [block.name for block in unset if _largest_offset(block) > _NO_EFFECT * size]
@@ -111,10 +115,11 @@ def _unset_issue(subject: Subject, keys: bpy.types.Key) -> Issue | None:
     fix = Fix(
         "clear_values", "Set to 0", "Set the value of these keys to 0", question if acting else ""
     )
-    return Issue(_NAME, _UNSET, "INFORMATION", message, fixes=(fix,))
+    return Issue("unset_values", "INFORMATION", message, fixes=(fix,))
 
 
 def _unset_keys(keys: bpy.types.Key) -> list[bpy.types.ShapeKey]:
+    """Keys that are fully on though nothing drives them: new keys start so from Blender 5 on."""
     animated = animated_paths(keys)
     return [
         block
@@ -126,10 +131,7 @@ def _unset_keys(keys: bpy.types.Key) -> list[bpy.types.ShapeKey]:
     ]
 
 
-def _pinned_issue(obj: bpy.types.Object) -> Issue | None:
-    block = obj.active_shape_key
-    if not obj.show_only_shape_key or block is None:
-        return None
+def _pinned_issue(obj: bpy.types.Object, block: bpy.types.ShapeKey) -> Issue:
     message = (
         f"Only the shape key {block.name} of {obj.name} is shown: the values, drivers and keys of "
         "the others do nothing."
@@ -140,16 +142,7 @@ def _pinned_issue(obj: bpy.types.Object) -> Issue | None:
         "Turn off Solo Active Shape Key (in Blender 4.2: Shape Key Lock)",
         f"{obj.name} will look different: its shape keys act by their values.",
     )
-    return Issue(_NAME, _PINNED, "INFORMATION", message, fixes=(fix,))
-
-
-def _posed_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
-    message = (
-        f"Shape keys of {obj.name} turn whole limbs: {listed(names)}. They seem to hold a pose, "
-        "as Save as Shape Key of an Armature modifier makes them; keys act before the armature, "
-        "so in that pose the limbs turn twice. Keep them off, or store only the difference."
-    )
-    return Issue(_NAME, _POSED, "WARNING", message)
+    return Issue("pinned", "INFORMATION", message, fixes=(fix,))
 
 
 def _points(block: bpy.types.ShapeKey) -> NDArray[np.float32]:
@@ -157,8 +150,7 @@ def _points(block: bpy.types.ShapeKey) -> NDArray[np.float32]:
 
 
 def _largest_offset(block: bpy.types.ShapeKey) -> float:
-    before = _points(block.relative_key)
-    return float(np.abs(_points(block) - before).max(initial=0.0))
+    return float(np.abs(_points(block) - _points(block.relative_key)).max(initial=0.0))
 
 
 def _shares(keys: bpy.types.Key) -> dict[str, float] | None:
@@ -179,16 +171,9 @@ def _shares(keys: bpy.types.Key) -> dict[str, float] | None:
 
 
 def _keys(subject: Subject) -> bpy.types.Key:
-    """The shape keys of a mesh that can be changed now.
-
-    Raises:
-        FixError: it is linked, in Edit Mode, or has none any more.
-    """
+    """The shape keys of a mesh that can be changed now."""
     require_editable(subject.obj)
-    keys = mesh_of(subject.obj).shape_keys
-    if keys is None:
-        raise FixError(f"{subject.obj.name} has no shape keys any more.")
-    return keys
+    return cast("bpy.types.Key", mesh_of(subject.obj).shape_keys)
 
 
 def _make_relative(subject: Subject, _issue: Issue) -> str:
@@ -199,8 +184,7 @@ def _make_relative(subject: Subject, _issue: Issue) -> str:
         block.value = 0.0
     for name, share in shares.items():
         block = keys.key_blocks[name]
-        block.relative_key, block.mute = keys.reference_key, False
-        block.value = share
+        block.relative_key, block.mute, block.value = keys.reference_key, False, share
     on = [name for name, share in shares.items() if share > 0.0]
     return (
         f"Made {counted(len(keys.key_blocks), 'shape key')} of {subject.obj.name} relative; on: "
@@ -209,18 +193,15 @@ def _make_relative(subject: Subject, _issue: Issue) -> str:
 
 
 def _clear_values(subject: Subject, _issue: Issue) -> str:
-    keys = _keys(subject)
-    names = [block.name for block in _unset_keys(keys)]
-    for name in names:
-        keys.key_blocks[name].value = 0.0
+    unset = _unset_keys(_keys(subject))
+    names = [block.name for block in unset]
+    for block in unset:
+        block.value = 0.0
     return f"Set {counted(len(names), 'shape key')} of {subject.obj.name} to 0: {listed(names)}."
 
 
 def _fit_keys(subject: Subject, _issue: Issue) -> str:
-    """Give each key as many points as there are vertices.
-
-    Blender itself does so when Edit Mode is left, and leaves the new points to chance.
-    """
+    """Blender itself does so when Edit Mode is left, and leaves the new points to chance."""
     obj = subject.obj
     keys = _keys(subject)
     mesh = mesh_of(obj)
@@ -253,7 +234,7 @@ def _unpin(subject: Subject, _issue: Issue) -> str:
 
 
 CHECK = Check(
-    _NAME,
+    "shape_keys",
     find,
     {
         "make_relative": _make_relative,

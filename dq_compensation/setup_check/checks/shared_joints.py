@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...core.spherical_joint import joint_sets
@@ -13,23 +15,21 @@ from ..subject import Subject
 _SETS_NAMED = 2
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """One issue for all vertices without a joint of their own."""
-    obj, influences, skeleton = subject.obj, subject.influences, subject.skeleton
-    method = Settings.of(obj).acting_method
-    if method != "SPHERICAL_JOINT" or influences is None or skeleton is None:
-        return []
-    sets = joint_sets(influences, skeleton)
+    obj = subject.obj
+    if subject.armature is None or Settings.of(obj).acting_method != "SPHERICAL_JOINT":
+        return
+    names = subject.skeleton.names
+    sets = joint_sets(subject.influences, subject.skeleton)
     if sets.shared.all():
-        return []
+        return
     free = np.append(~sets.shared, False)  # the last entry is for vertices without a set: -1
-    vertices = np.flatnonzero(free[sets.set_of_vertex]).astype(np.int32)
+    vertices = np.flatnonzero(free[sets.set_of_vertex])
     counts = np.bincount(sets.set_of_vertex[vertices], minlength=sets.set_count)
     commonest = np.argsort(-counts, kind="stable")[:_SETS_NAMED]
     named = [
-        " + ".join(
-            skeleton.names[bone] for bone in sets.bones[sets.offsets[s] : sets.offsets[s + 1]]
-        )
+        " + ".join(names[bone] for bone in sets.bones[sets.offsets[s] : sets.offsets[s + 1]])
         for s in commonest
         if counts[s]
     ]
@@ -41,16 +41,8 @@ def find(subject: Subject) -> list[Issue]:
         f"{do_not} not meet in one joint, mostly {listed(named)}. Spherical Joint turns them "
         "about the point that the bones' motions agree on best, which may drift in wide poses."
     )
-    return [
-        Issue(
-            CHECK.name,
-            "no_shared_joint",
-            "INFORMATION",
-            message,
-            tuple(skeleton.names[bone] for bone in bones),
-            vertices,
-        )
-    ]
+    bones_named = tuple(names[bone] for bone in bones)
+    yield Issue("no_shared_joint", "INFORMATION", message, bones_named, vertices)
 
 
 CHECK = Check("shared_joints", find)

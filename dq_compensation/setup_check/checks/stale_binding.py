@@ -6,11 +6,13 @@ scripts change what Blender does not report.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import bpy
 
 from ...errors import BindingError
 from ...lifecycle import enabling
-from ...lifecycle.reconcile import Comparison, State, look
+from ...lifecycle.reconcile import State, look
 from ...scene.bind import bind
 from ...scene.modifiers_before import modifiers_read
 from ...scene.object_settings import settings_of
@@ -19,63 +21,53 @@ from ...session.status import status_of
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
-NAME = "stale_binding"
 
-
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """The outdated parts of an enabled character's deformation."""
     obj = subject.obj
     # The panel, and the check of what is wrong, say what cannot be deformed at all.
     if not settings_of(obj).is_enabled or obj.library is not None or enabling.refusal(obj):
-        return []
+        return
     if status_of(obj).failure:
-        return [_issue("failed", f"Deforming {obj.name} has failed. {status_of(obj).failure}")]
+        yield _issue("failed", f"Deforming {obj.name} has failed. {status_of(obj).failure}")
+        return
     try:
         # To read modifiers again, Blender sorts out all dependencies of the scene anew.
         read = bindings.get if modifiers_read(obj) else bind
         found = look(obj, subject.depsgraph, read(obj, subject.depsgraph))
     except BindingError:
-        return []
-    return _issues_of(obj, found)
-
-
-def _issues_of(obj: bpy.types.Object, found: Comparison) -> list[Issue]:
+        return
     if found.state is State.MISSING:
-        return [_modifier_missing(obj)]
-    if found.state is State.PASSING:
-        return [Issue(NAME, "passing", "ERROR", str(found.reason))]
-    if found.state is State.OUT_OF_DATE:
+        yield _modifier_missing(obj)
+    elif found.state is State.PASSING:
+        yield Issue("passing", "ERROR", str(found.reason))
+    elif found.state is State.OUT_OF_DATE:
         what = ", ".join(found.parts) or "modifiers"
         message = f"{obj.name} has an outdated deformation. Changed since: {what}."
-        return [_issue("stale", message)]
-    return []
+        yield _issue("stale", message)
 
 
 def _issue(key: str, message: str) -> Issue:
     fix = Fix("refresh", "Refresh", "Read the mesh, its weights and its armature again")
-    return Issue(NAME, key, "ERROR", message, fixes=(fix,))
+    return Issue(key, "ERROR", message, fixes=(fix,))
 
 
 def _modifier_missing(obj: bpy.types.Object) -> Issue:
-    name = obj.name
-    deformed = "the Armature modifier alone deforms it"
-    if not settings_of(obj).native.base_left_on:
-        deformed = "nothing deforms it"
+    on_base = settings_of(obj).native.base_left_on
+    deformed = "the Armature modifier alone deforms it" if on_base else "nothing deforms it"
     fix = Fix(
         "refresh",
         "Add It Again",
         "Add the modifier again and read the mesh, its weights and its armature",
-        f"Adds the modifier DQ Compensation to {name} again. If it was applied, the mesh has "
+        f"Adds the modifier DQ Compensation to {obj.name} again. If it was applied, the mesh has "
         "changed by the pose, which then acts twice: undo Apply instead.",
     )
-    message = f"The modifier DQ Compensation of {name} was applied or removed: {deformed}."
-    return Issue(NAME, "taken_away", "ERROR", message, fixes=(fix,))
+    message = f"The modifier DQ Compensation of {obj.name} was applied or removed: {deformed}."
+    return Issue("taken_away", "ERROR", message, fixes=(fix,))
 
 
 def _refresh(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
-    if reason := enabling.refusal(obj):
-        raise FixError(reason)
     try:
         binding = enabling.refresh(obj, subject.depsgraph)
     except BindingError as error:
@@ -84,4 +76,4 @@ def _refresh(subject: Subject, _issue: Issue) -> str:
     return f"{obj.name}: {binding.vertex_count} vertices follow {bones} bones"
 
 
-CHECK = Check(NAME, find, {"refresh": _refresh})
+CHECK = Check("stale_binding", find, {"refresh": _refresh})

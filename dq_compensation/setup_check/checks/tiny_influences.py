@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,7 @@ from ...core.pose import Pose, PoseError
 from ...core.vectors import extent
 from ...scene.armature import pose_matrices, pose_order
 from ...wording import counted
-from ..fixes.weight_changes import DeformingWeights, deforming_weights, sharing_question
+from ..fixes.weight_changes import sharing_question
 from ..issue import Check, Fix, Issue
 from ..subject import Subject
 from .weight_sums import write_normalized
@@ -22,21 +24,22 @@ SMALLEST_SHARE = 1e-4
 _UNSEEN = 0.5e-5
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """One issue for all influences below a ten-thousandth, those of exactly 0 included."""
-    if not subject.deforming_bones:
-        return []
-    deforming = deforming_weights(subject)
-    tiny = _tiny(deforming)
+    tiny = _tiny(subject)
     if not tiny.any():
-        return []
-    obj = subject.obj
-    vertices = np.unique(deforming.vertices[tiny]).astype(np.int32)
-    movement = _movement_question(subject, deforming, tiny)
+        return
+    obj, count = subject.obj, int(tiny.sum())
+    vertices = np.unique(subject.deforming_weights.vertices[tiny])
+    movement = ""
+    if (moved := _largest_movement(subject, tiny)) > _UNSEEN:
+        movement = (
+            f"In this pose the surface of {obj.name} moves by up to {moved:.5%} of its size: "
+            "bones far away from each other share these vertices."
+        )
     message = (
-        f"{counted(int(tiny.sum()), 'influence')} on "
-        f"{counted(len(vertices), 'vertex')} of {obj.name} "
-        f"{'is' if tiny.sum() == 1 else 'are'} below {SMALLEST_SHARE:g}: too weak to see, but "
+        f"{counted(count, 'influence')} on {counted(len(vertices), 'vertex')} of {obj.name} "
+        f"{'is' if count == 1 else 'are'} below {SMALLEST_SHARE:g}: too weak to see, but "
         "they count against the 4 or 8 that game engines keep."
     )
     fix = Fix(
@@ -46,65 +49,41 @@ def find(subject: Subject) -> list[Issue]:
         "normalizes their other weights",
         sharing_question(obj, movement),
     )
-    return [
-        Issue(
-            CHECK.name,
-            "seen" if movement else "tiny",
-            "INFORMATION",
-            message,
-            vertices=vertices,
-            fixes=(fix,),
-        )
-    ]
+    key = "seen" if movement else "tiny"
+    yield Issue(key, "INFORMATION", message, vertices=vertices, fixes=(fix,))
 
 
 def clean(subject: Subject, issue: Issue) -> str:
     """Take the influences away and normalise the vertices' other ones."""
-    deforming = deforming_weights(subject)
-    tiny = _tiny(deforming)
-    write_normalized(subject, deforming, issue.vertices, tiny)
+    tiny = _tiny(subject)
+    write_normalized(subject, issue.vertices, tiny)
     return (
         f"Cleaned {counted(int(tiny.sum()), 'influence')} from "
         f"{counted(len(issue.vertices), 'vertex')} of {subject.obj.name}."
     )
 
 
-def _tiny(deforming: DeformingWeights) -> NDArray[np.bool_]:
-    """Shape (m,), rows of `deforming`."""
+def _tiny(subject: Subject) -> NDArray[np.bool_]:
+    """Shape (m,), rows of the deforming weights."""
+    deforming = subject.deforming_weights
     # A little less, for a weight of exactly that much is below it in float32.
     shares = (1.0 - 1e-4) * SMALLEST_SHARE * deforming.sums[deforming.vertices]
     return (deforming.weights < shares) & deforming.moved[deforming.vertices]
 
 
-def _movement_question(
-    subject: Subject, deforming: DeformingWeights, tiny: NDArray[np.bool_]
-) -> str:
-    """How far the surface moves in the current pose without them; empty if nobody could see it.
+def _largest_movement(subject: Subject, tiny: NDArray[np.bool_]) -> float:
+    """How far the surface moves in the current pose without them, in parts of the object's size.
 
-    Linear skinning tells: no other method makes more of a ten-thousandth.
+    0 where the pose cannot be read. Linear skinning tells: no other method makes more of a
+    ten-thousandth.
     """
-    moved = _largest_movement(subject, deforming, tiny)
-    if moved <= _UNSEEN:
-        return ""
-    return (
-        f"In this pose the surface of {subject.obj.name} moves by up to {moved:.5%} of its size: "
-        "bones far away from each other share these vertices."
-    )
-
-
-def _largest_movement(
-    subject: Subject, deforming: DeformingWeights, tiny: NDArray[np.bool_]
-) -> float:
-    """In parts of the object's size; 0 where the pose cannot be read."""
-    armature, skeleton = subject.armature, subject.skeleton
-    if armature is None or skeleton is None:
-        return 0.0
     to_armature, rest = subject.object_to_armature, subject.rest_in_armature
     if to_armature is None or rest is None:
         return 0.0
+    skeleton, deforming = subject.skeleton, subject.deforming_weights
     try:
-        evaluated = armature.evaluated_get(subject.depsgraph)
-        matrices = pose_matrices(evaluated, pose_order(armature, skeleton))
+        evaluated = subject.rig.evaluated_get(subject.depsgraph)
+        matrices = pose_matrices(evaluated, pose_order(subject.rig, skeleton))
         pose = Pose.from_matrices(matrices, skeleton)
     except PoseError:
         return 0.0
@@ -113,20 +92,15 @@ def _largest_movement(
     vertices = np.unique(deforming.vertices[tiny])
     rows = np.flatnonzero(np.isin(deforming.vertices, vertices))
     places = np.searchsorted(vertices, deforming.vertices[rows])
-    bones = bone_of_group[deforming.groups[rows]]
-    weights = deforming.weights[rows]
+    bones, weights = bone_of_group[deforming.groups[rows]], deforming.weights[rows]
     before, after = (
         linear_blend(
             rest[vertices], None, Influences.from_triples(places, bones, kept, len(vertices)), pose
         )[0]
         for kept in (weights, np.where(tiny[rows], 0.0, weights))
     )
-    size = extent(subject.rest) * float(np.cbrt(_volume(to_armature)))
+    size = extent(subject.rest) * float(np.cbrt(abs(np.linalg.det(to_armature[:3, :3]))))
     return float(np.linalg.norm(after - before, axis=1).max(initial=0.0)) / max(size, 1e-30)
-
-
-def _volume(matrix: NDArray[np.float64]) -> float:
-    return abs(float(np.linalg.det(matrix[:3, :3])))
 
 
 CHECK = Check("tiny_influences", find, {"clean": clean})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import bpy
 import numpy as np
 from mathutils.kdtree import KDTree
@@ -13,14 +15,9 @@ from ...analysis.weight_spreading import (
     spread_weights,
     strongest_weights,
 )
-from ...scene.weights_writing import write_rows
 from ...wording import counted
-from ..fixes.weight_changes import (
-    DeformingWeights,
-    deforming_weights,
-    require_writable,
-    sharing_question,
-)
+from ..evidence.deforming_weights import DeformingWeights
+from ..fixes.weight_changes import sharing_question, write_weights
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
@@ -28,40 +25,30 @@ from ..subject import Subject
 _LOOSE_ROUNDS = 12
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """One issue for the vertices beside weighted ones, one for parts without any weights."""
     if not subject.deforming_bones:
-        return []
-    deforming = deforming_weights(subject)
+        return
+    obj, deforming = subject.obj, subject.deforming_weights
     unweighted = ~deforming.moved & ~_moved_by_envelopes(subject) & _in_modifier_mask(subject)
     if not unweighted.any():
-        return []
-    obj = subject.obj
+        return
     if not deforming.moved.any():
         message = (
             f"No vertex of {obj.name} has a weight on a deforming bone: nothing moves. "
             "Weight paint it, or use Ctrl P, With Automatic Weights."
         )
-        return [
-            Issue(
-                CHECK.name,
-                "all",
-                "ERROR",
-                message,
-                vertices=np.flatnonzero(unweighted).astype(np.int32),
-            )
-        ]
+        yield Issue("all", "ERROR", message, vertices=np.flatnonzero(unweighted))
+        return
     parts = islands(subject.edges, len(unweighted))
     has_weights = np.zeros(len(unweighted), np.bool_)
     has_weights[parts[deforming.moved]] = True
     beside = has_weights[parts]
-    found = []
-    torn = np.flatnonzero(unweighted & beside).astype(np.int32)
+    torn = np.flatnonzero(unweighted & beside)
     if len(torn):
         message = (
-            f"{counted(len(torn), 'vertex')} of {obj.name} "
-            f"{_have(torn)} {_lacking(deforming, torn)}. They stay behind when the "
-            "character moves, and the surface tears."
+            f"{counted(len(torn), 'vertex')} of {obj.name} {_lack(len(torn), deforming, torn)}. "
+            "They stay behind when the character moves, and the surface tears."
         )
         fix = Fix(
             "weight_from_neighbours",
@@ -69,14 +56,13 @@ def find(subject: Subject) -> list[Issue]:
             "Gives these vertices weights that continue those of the surface around them",
             _question(obj, torn),
         )
-        found.append(Issue(CHECK.name, "torn", "ERROR", message, vertices=torn, fixes=(fix,)))
-    loose = np.flatnonzero(unweighted & ~beside).astype(np.int32)
+        yield Issue("torn", "ERROR", message, vertices=torn, fixes=(fix,))
+    loose = np.flatnonzero(unweighted & ~beside)
     if len(loose):
         count = len(np.unique(parts[loose]))
         message = (
-            f"{counted(count, 'separate part')} of {obj.name}, "
-            f"{counted(len(loose), 'vertex')} in all, {_have(np.arange(count))} "
-            f"{_lacking(deforming, loose)} and will not move with the character."
+            f"{counted(count, 'separate part')} of {obj.name}, {counted(len(loose), 'vertex')} in "
+            f"all, {_lack(count, deforming, loose)} and will not move with the character."
         )
         fix = Fix(
             "weight_from_nearest",
@@ -84,13 +70,12 @@ def find(subject: Subject) -> list[Issue]:
             "Gives these parts the weights of the surface that is nearest to them",
             _question(obj, loose),
         )
-        found.append(Issue(CHECK.name, "loose", "WARNING", message, vertices=loose, fixes=(fix,)))
-    return found
+        yield Issue("loose", "WARNING", message, vertices=loose, fixes=(fix,))
 
 
 def weight_from_neighbours(subject: Subject, issue: Issue) -> str:
     """Continue the weights of the surface into the vertices of an issue."""
-    deforming = deforming_weights(subject)
+    deforming = subject.deforming_weights
     unweighted = np.zeros(len(deforming.sums), np.bool_)
     unweighted[issue.vertices] = True
     edges = subject.edges[unweighted[subject.edges].any(axis=1)]
@@ -101,12 +86,12 @@ def weight_from_neighbours(subject: Subject, issue: Issue) -> str:
         weights, deforming.moved[near], local_edges, subject.rest[near].astype(np.float64)
     )
     wanted = unweighted[near] & filled
-    return _write(subject, deforming, near[wanted], groups, result[wanted])
+    return _write(subject, near[wanted], groups, result[wanted])
 
 
 def weight_from_nearest(subject: Subject, issue: Issue) -> str:
     """Give each vertex of an issue the weights of the nearest weighted one, evened out a little."""
-    deforming = deforming_weights(subject)
+    deforming = subject.deforming_weights
     weighted = np.flatnonzero(deforming.moved)
     tree = KDTree(len(weighted))
     for index, position in enumerate(subject.rest[weighted].tolist()):
@@ -126,22 +111,20 @@ def weight_from_nearest(subject: Subject, issue: Issue) -> str:
         subject.rest[issue.vertices].astype(np.float64),
         _LOOSE_ROUNDS,
     )
-    return _write(subject, deforming, issue.vertices, groups, weights)
+    return _write(subject, issue.vertices, groups, weights)
 
 
 def _moved_by_envelopes(subject: Subject) -> NDArray[np.bool_]:
-    modifier, influences = subject.modifier, subject.influences
-    if modifier is None or influences is None or not modifier.use_bone_envelopes:
+    if subject.modifier is None or not subject.modifier.use_bone_envelopes:
         return np.zeros(subject.weights.vertex_count, np.bool_)
-    return influences.weights[:, 0] > 0.0
+    return subject.influences.weights[:, 0] > 0.0
 
 
 def _in_modifier_mask(subject: Subject) -> NDArray[np.bool_]:
     """Shape (n,): where the Armature modifier acts; all, without a vertex group of its own."""
     modifier = subject.modifier
-    everywhere = np.ones(subject.weights.vertex_count, np.bool_)
     if modifier is None or modifier.vertex_group not in subject.group_names:
-        return everywhere
+        return np.ones(subject.weights.vertex_count, np.bool_)
     mask = subject.weights.of_group(subject.group_names.index(modifier.vertex_group))
     return mask < 1.0 if modifier.invert_vertex_group else mask > 0.0
 
@@ -149,10 +132,9 @@ def _in_modifier_mask(subject: Subject) -> NDArray[np.bool_]:
 def _normalised_rows(
     deforming: DeformingWeights, vertices: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
-    """The groups (g,) that move any of these vertices, and weights (k, g) with a sum of 1 each.
+    """The groups (g,) that move any of these rising vertices, and weights (k, g) with a sum of 1.
 
-    Args:
-        vertices: shape (k,), rising. Rows of vertices that nothing moves are 0.
+    Rows of vertices that nothing moves are 0.
     """
     place = np.full(len(deforming.sums), -1, np.intp)
     place[vertices] = np.arange(len(vertices))
@@ -167,12 +149,12 @@ def _normalised_rows(
 
 def _write(
     subject: Subject,
-    deforming: DeformingWeights,
     vertices: NDArray[np.integer],
     groups: NDArray[np.int32],
     weights: NDArray[np.floating],
 ) -> str:
     """Write the strongest of the weights (k, g); what the vertices had in these groups goes."""
+    deforming = subject.deforming_weights
     if not len(vertices):
         raise FixError(
             f"No vertex of {subject.obj.name} can be given weights: no weighted vertex is near."
@@ -180,22 +162,21 @@ def _write(
     most = int(np.bincount(deforming.vertices, deforming.weights > 0.0).max())
     weights = strongest_weights(weights, most)
     rows, columns = np.nonzero(weights)
-    names = [subject.group_names[group] for group in np.unique(groups[columns])]
-    is_target = np.zeros(len(deforming.sums), np.bool_)
-    is_target[vertices] = True
-    old = np.flatnonzero(is_target[deforming.vertices])
-    old_groups = deforming.groups[old]
-    old_names = [subject.group_names[group] for group in np.unique(old_groups)]
-    require_writable(subject.obj, [*names, *old_names])
-    write_rows(subject.obj, deforming.vertices[old], old_groups, np.zeros(len(old)))
-    write_rows(subject.obj, vertices[rows], groups[columns], weights[rows, columns])
+    old = np.flatnonzero(np.isin(deforming.vertices, vertices))
+    # Of one group, weights of 0 are written first.
+    write_weights(
+        subject.obj,
+        np.concatenate((deforming.vertices[old], vertices[rows])),
+        np.concatenate((deforming.groups[old], groups[columns])),
+        np.concatenate((np.zeros(len(old)), weights[rows, columns])),
+    )
     return (
         f"Gave {counted(len(vertices), 'vertex')} of {subject.obj.name} weights in "
-        f"{counted(len(names), 'vertex group')}."
+        f"{counted(len(np.unique(columns)), 'vertex group')}."
     )
 
 
-def _question(obj: bpy.types.Object, vertices: NDArray[np.int32]) -> str:
+def _question(obj: bpy.types.Object, vertices: NDArray[np.integer]) -> str:
     them = "It moves" if len(vertices) == 1 else "They move"
     return sharing_question(
         obj,
@@ -204,14 +185,10 @@ def _question(obj: bpy.types.Object, vertices: NDArray[np.int32]) -> str:
     )
 
 
-def _lacking(deforming: DeformingWeights, vertices: NDArray[np.integer]) -> str:
-    """What keeps Blender from moving vertices."""
-    no_number = ", or one that is not a number," if deforming.broken[vertices].any() else ""
-    return f"no weight on a deforming bone{no_number}".rstrip(",")
-
-
-def _have(things: NDArray[np.integer]) -> str:
-    return "has" if len(things) == 1 else "have"
+def _lack(count: int, deforming: DeformingWeights, vertices: NDArray[np.integer]) -> str:
+    """What keeps Blender from moving vertices: ``has no weight on a deforming bone``."""
+    no_number = ", or one that is not a number" if deforming.broken[vertices].any() else ""
+    return f"{'has' if count == 1 else 'have'} no weight on a deforming bone{no_number}"
 
 
 CHECK = Check(

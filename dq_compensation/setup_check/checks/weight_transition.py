@@ -7,6 +7,8 @@ bones that are short for the thickness of the body (spines, palms).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...analysis.transition_reshaping import BEST_WIDTH, Reshaped
@@ -15,22 +17,22 @@ from ...scene.weights_writing import write_rows
 from ...wording import counted, listed
 from ..evidence.transition_offenders import MeasuredTransitions, Offender
 from ..fixes.weight_changes import require_writable, sharing_question
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
 # More pairs of joints than this are counted, not listed.
 _MOST_LISTED = 6
 
 
-def find(subject: Subject) -> list[Issue]:
+def find(subject: Subject) -> Iterator[Issue]:
     """One issue for each joint, left and right in one, and one for joints outside of the skin."""
     measured = MeasuredTransitions.of(subject)
     if measured is None or subject.misplacement is not None:
-        return []
-    found = _outside(subject, measured)
-    compensates = Settings.of(subject.obj).compensates
-    offenders = measured.offenders() if compensates else []
-    found.extend(_issue(subject, measured, offender) for offender in offenders[:_MOST_LISTED])
+        return
+    yield from _outside(subject, measured)
+    offenders = measured.offenders() if Settings.of(subject.obj).compensates else []
+    for offender in offenders[:_MOST_LISTED]:
+        yield _issue(subject, measured, offender)
     more = [joint for offender in offenders[_MOST_LISTED:] for joint in offender.joints]
     if more:
         bones = tuple(measured.names[joint] for joint in more)
@@ -38,25 +40,18 @@ def find(subject: Subject) -> list[Issue]:
             f"{counted(len(more), 'more joint')} of {subject.obj.name} with weights that do "
             f"not fit: {listed(bones)}. They are listed when the worse ones are fixed."
         )
-        found.append(Issue(CHECK.name, "more", "INFORMATION", message, bones))
-    return found
+        yield Issue("more", "INFORMATION", message, bones)
 
 
 def reshape(subject: Subject, issue: Issue) -> str:
     """Let the weights at the joints of an issue change at the joint, over the best length."""
     measured = MeasuredTransitions.of(subject)
-    offenders = measured.offenders() if measured is not None else []
-    offender = next((offender for offender in offenders if offender.key == issue.key), None)
-    plan = offender.plan(measured) if offender is not None and measured is not None else None
-    if plan is None or measured is None:
-        raise FixError(
-            f"The weights of {subject.obj.name} have changed since it was checked. Check again."
-        )
-    groups = subject.group_names
-    places = {name: index for index, name in enumerate(groups)}
+    assert measured is not None  # a joint was found just now
+    plan = next(each.plan(measured) for each in measured.offenders() if each.key == issue.key)
+    assert plan is not None  # for it the fix is offered
     require_writable(subject.obj, [name for joint in plan for name in measured.pair(joint)])
     for joint, reshaped in plan.items():
-        parent, child = (places[name] for name in measured.pair(joint))
+        parent, child = (subject.group_names.index(name) for name in measured.pair(joint))
         of_parent, of_child = subject.weights.of_group(parent), subject.weights.of_group(child)
         together = np.clip(of_parent + of_child, 0.0, None)[reshaped.vertices].astype(np.float64)
         of_child_now = np.minimum(together * reshaped.shares, 1.0)
@@ -80,15 +75,13 @@ def reshape(subject: Subject, issue: Issue) -> str:
 def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) -> Issue:
     obj = subject.obj
     plan = offender.plan(measured)
-    pairs = [measured.pair(joint) for joint in offender.joints]
     result = "bulges" if offender.error > 0.0 else "is pressed in"
     fixes: tuple[Fix, ...] = ()
     advice = " Other bones have weights there, too: paint them by hand."
-    vertices = np.zeros(0, np.int32)
+    changed = [np.zeros(0, np.int32)]
     if plan is not None:
         advice = ""
         changed = [reshaped.vertices for reshaped in plan.values()]
-        vertices = np.unique(np.concatenate(changed)).astype(np.int32)
         fixes = (
             Fix(
                 "reshape",
@@ -106,15 +99,10 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         f"radius with the curve {setting_label(obj, 'curve')}.{advice} Ignore this where bones "
         "only twist."
     )
-    return Issue(
-        CHECK.name,
-        offender.key,
-        "INFORMATION" if settings_of(obj).curve == "MEASURED" else "WARNING",
-        message,
-        tuple(dict.fromkeys(name for pair in pairs for name in pair)),
-        vertices,
-        fixes=fixes,
-    )
+    severity = "INFORMATION" if settings_of(obj).curve == "MEASURED" else "WARNING"
+    bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))
+    vertices = np.unique(np.concatenate(changed))
+    return Issue(offender.key, severity, message, bones, vertices, fixes)
 
 
 def _question(subject: Subject, measured: MeasuredTransitions, plan: dict[int, Reshaped]) -> str:
@@ -147,26 +135,25 @@ def _described(measured: MeasuredTransitions, joint: int) -> str:
     return f"{text}, {away} from the joint towards {pair[int(shift > 0.0)]}"
 
 
-def _outside(subject: Subject, measured: MeasuredTransitions) -> list[Issue]:
+def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]:
     """One issue for all joints that lie outside of the skin that they bend."""
     joints = np.flatnonzero(measured.misplaced)
-    if not len(joints) or subject.armature is None:
-        return []
-    transitions = measured.transitions
-    distances = np.hypot(transitions.offsets, transitions.shifts)[joints]
-    worst = np.argsort(-distances, kind="stable")
-    names = [measured.names[joint] for joint in joints[worst]]
+    if not len(joints):
+        return
+    distances = np.hypot(measured.transitions.offsets, measured.transitions.shifts)
+    joints = joints[np.argsort(-distances[joints], kind="stable")]
+    names = tuple(measured.names[joint] for joint in joints)
     places = [
-        f"{measured.names[joint]} ({measured.length(joint, distance)})"
-        for joint, distance in zip(joints[worst].tolist(), distances[worst], strict=True)
+        f"{name} ({measured.length(joint, float(distances[joint]))})"
+        for name, joint in zip(names, joints.tolist(), strict=True)
     ]
     lies = "joint lies" if len(joints) == 1 else "joints lie"
     message = (
         f"{len(joints)} {lies} outside of the limb of {subject.obj.name}, far "
-        f"from where the weights of {subject.armature.name} change: {listed(places)}. "
+        f"from where the weights of {subject.rig.name} change: {listed(places)}. "
         "Move the heads of these bones into the middle of the limb, at the crease."
     )
-    return [Issue(CHECK.name, "outside", "INFORMATION", message, tuple(names))]
+    yield Issue("outside", "INFORMATION", message, names)
 
 
 CHECK = Check("weight_transition", find, {"reshape": reshape})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import bpy
 
@@ -13,7 +13,6 @@ from ...scene.object_settings import settings_of
 from ..issue import Fix, Issue
 from ..subject import Subject
 
-_CHECK = "armature_modifier"
 # By whether it is about the viewport, and about renders.
 _PLACES = {
     (True, True): "in the viewport and in renders",
@@ -22,14 +21,22 @@ _PLACES = {
 }
 
 
-def find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> list[Issue]:
+def find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Iterator[Issue]:
     """The problems of the visibility of the deforming modifiers.
 
     Args:
         modifier: its Armature modifier, with an armature.
     """
-    found = (_twice(subject), _turned_off(subject, modifier), _preserve_volume(subject, modifier))
-    return [issue for issue in found if issue is not None]
+    replaced = _replaced(subject)
+    native = settings_of(subject.obj).native
+    meant = native.base_left_on or native.passing or native.passing_in_renders
+    if replaced is not None and not meant and acts(replaced):
+        yield _twice(subject.obj.name, replaced)
+    off = _first_turned_off(subject.obj, modifier)
+    if off is not None:
+        yield _turned_off(subject.obj, off)
+    if replaced is not None and preserves_volume(subject.obj, modifier):
+        yield _preserve_volume(subject.obj.name, modifier)
 
 
 def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
@@ -41,13 +48,7 @@ def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
     return modifier if is_replaced(settings.native, modifier) else None
 
 
-def _twice(subject: Subject) -> Issue | None:
-    replaced = _replaced(subject)
-    native = settings_of(subject.obj).native
-    meant = native.base_left_on or native.passing or native.passing_in_renders
-    if replaced is None or meant or not acts(replaced):
-        return None
-    name = subject.obj.name
+def _twice(name: str, replaced: bpy.types.ArmatureModifier) -> Issue:
     where = _PLACES[replaced.show_viewport, replaced.show_render]
     message = (
         f"{name} is deformed twice {where}: by DQ Compensation and by "
@@ -60,7 +61,7 @@ def _twice(subject: Subject) -> Issue | None:
         f"Turns {replaced.name} off: DQ Compensation alone deforms {name}, and its look changes "
         "where it is posed.",
     )
-    return Issue(_CHECK, "twice", "ERROR", message, fixes=(fix,))
+    return Issue("twice", "ERROR", message, fixes=(fix,))
 
 
 def _turn_off(subject: Subject, _issue: Issue) -> str:
@@ -70,17 +71,10 @@ def _turn_off(subject: Subject, _issue: Issue) -> str:
     return f"{replaced.name} of {subject.obj.name} is off: DQ Compensation alone deforms it"
 
 
-def _turned_off(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Issue | None:
+def _turned_off(obj: bpy.types.Object, deforming: bpy.types.Modifier) -> Issue:
     """The deforming modifier is on in the viewport and off in renders, or the reverse."""
-    obj, ours = subject.obj, our_modifier(subject.obj)
-    # With the GPU display it is hidden in the viewport for as long as we draw.
-    if settings_of(obj).is_enabled and (ours is None or settings_of(obj).display == "GPU"):
-        return None
-    deforming = _first_turned_off(obj, modifier)
-    if deforming is None:
-        return None
     where = _PLACES[not deforming.show_viewport, not deforming.show_render]
-    on_base = deforming == ours and settings_of(obj).native.base_left_on
+    on_base = deforming == our_modifier(obj) and settings_of(obj).native.base_left_on
     message = (
         f"{deforming.name} is turned off {where}: {obj.name} is not "
         f"{'compensated' if on_base else 'deformed'} there."
@@ -92,7 +86,7 @@ def _turned_off(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Issue
         f"Turns {deforming.name} on: {obj.name} is deformed {where}, too, and looks otherwise "
         "there.",
     )
-    return Issue(_CHECK, "turned_off", "WARNING", message, fixes=(fix,))
+    return Issue("turned_off", "WARNING", message, fixes=(fix,))
 
 
 def _first_turned_off(
@@ -101,10 +95,11 @@ def _first_turned_off(
     """The first of the modifiers that deform an object that is off somewhere; None without one."""
     settings, ours = settings_of(obj), our_modifier(obj)
     deforming: list[bpy.types.Modifier | None] = [armature]
-    if settings.is_enabled and ours is not None:
-        deforming = [armature, ours] if settings.native.base_left_on else [ours]
-        if settings.native.passing_in_renders:
+    if settings.is_enabled:
+        # With the GPU display it is hidden in the viewport for as long as we draw.
+        if ours is None or settings.display == "GPU" or settings.native.passing_in_renders:
             return None
+        deforming = [armature, ours] if settings.native.base_left_on else [ours]
     off = (m for m in deforming if m is not None and not (m.show_viewport and m.show_render))
     return next(off, None)
 
@@ -117,11 +112,7 @@ def _turn_on(subject: Subject, _issue: Issue) -> str:
     return f"{modifier.name} of {obj.name} is on in the viewport and in renders"
 
 
-def _preserve_volume(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Issue | None:
-    obj = subject.obj
-    if _replaced(subject) is None or not preserves_volume(obj, modifier):
-        return None
-    name = obj.name
+def _preserve_volume(name: str, modifier: bpy.types.ArmatureModifier) -> Issue:
     message = (
         f"Preserve Volume of {modifier.name} makes no difference while DQ Compensation deforms "
         f"{name}. It counts again after Disable; game engines and exported files know the plain "
@@ -134,7 +125,7 @@ def _preserve_volume(subject: Subject, modifier: bpy.types.ArmatureModifier) -> 
         f"{name} looks as it does now, but after Disable {modifier.name} will deform it without "
         "Preserve Volume.",
     )
-    return Issue(_CHECK, "preserve_volume", "INFORMATION", message, fixes=(fix,))
+    return Issue("preserve_volume", "INFORMATION", message, fixes=(fix,))
 
 
 def _preserve_volume_off(subject: Subject, _issue: Issue) -> str:

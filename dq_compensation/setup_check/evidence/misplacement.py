@@ -71,9 +71,6 @@ def _plain_places(
 
     Where its location is 0, or its rotation, or both; and at the origin of the armature, turned
     about its axes by quarters as files with another axis up have it.
-
-    Args:
-        movement: that roughly takes the object to its place.
     """
     basis = np.array(obj.matrix_basis, np.float64)
     scale = np.array(obj.scale, np.float64) * np.array(obj.delta_scale, np.float64)

@@ -44,18 +44,15 @@ def posed_keys(
     names: list[str] = []
     if not len(vertices):
         return names
-    known: dict[str, NDArray[np.float32]] = {}
-
-    def places(block: bpy.types.ShapeKey) -> NDArray[np.float32]:
-        if block.name not in known:
-            known[block.name] = read_property(block.points, "co", np.float32, (3,))[vertices]
-        return known[block.name]
-
+    places = {
+        block.name: read_property(block.points, "co", np.float32, (3,))[vertices]
+        for block in keys.key_blocks
+        if len(block.points) == len(rest)
+    }
     for block in keys.key_blocks:
-        relative = block.relative_key
-        if block == relative or {len(block.points), len(relative.points)} != {len(rest)}:
+        after, before = places.get(block.name), places.get(block.relative_key.name)
+        if block == block.relative_key or after is None or before is None:
             continue
-        after, before = places(block), places(relative)
         if np.abs(after - before).max(initial=0.0) < _LEAST_MOVE * size:
             continue
         turns = _rigid_turns(before.astype(np.float64), after.astype(np.float64), bones)

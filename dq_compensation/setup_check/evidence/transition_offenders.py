@@ -19,7 +19,7 @@ from ...analysis.transition_measurement import (
 from ...analysis.transition_reshaping import Reshaped, reshape_transition
 from ...scene.bone_names import flipped_name
 from ...scene.object_settings import settings_of
-from ...scene.units import object_millimetres
+from ...scene.units import length_words, object_millimetres
 from ..subject import Subject
 
 # Errors up to here, in % of the limb's radius, are not worth a warning.
@@ -53,8 +53,6 @@ class MeasuredTransitions:
 
     Attributes:
         positions: shape (n, 3), armature space, at rest.
-        sound: shape (B,), bool; whether enough was measured for the model.
-        nearly_sound: the same with wider limits, for the other side of a sound joint.
     """
 
     subject: Subject
@@ -62,34 +60,37 @@ class MeasuredTransitions:
     positions: NDArray[np.float64]
     joints: TransitionJoints
     transitions: Transitions
-    sound: NDArray[np.bool_]
-    nearly_sound: NDArray[np.bool_]
 
     @classmethod
     def of(cls, subject: Subject) -> MeasuredTransitions | None:
         """None where nothing can be measured."""
-        skeleton, influences = subject.skeleton, subject.influences
-        if skeleton is None or influences is None or not subject.deforming_bones:
-            return None
         positions = subject.rest_in_armature
-        if positions is None:
+        if positions is None or not subject.deforming_bones:
             return None
+        skeleton = subject.skeleton
         deforms = np.array([name in subject.deforming_bones for name in skeleton.names])
         axis = settings_of(subject.obj).limb_axis
         joints = TransitionJoints.of(skeleton, deforms, axis)
-        measured = measure_transitions(positions, influences, joints)
-        sound, nearly_sound = (_sound(joints, measured, wider) for wider in (1.0, _WIDER))
-        return cls(subject, skeleton.names, positions, joints, measured, sound, nearly_sound)
+        measured = measure_transitions(positions, subject.influences, joints)
+        return cls(subject, skeleton.names, positions, joints, measured)
 
     @property
     def misplaced(self) -> NDArray[np.bool_]:
         """Shape (B,): where the joint lies outside of the limb that it bends."""
-        return self.sound & self._outside
+        return self._sound() & self._outside
 
     @property
     def _outside(self) -> NDArray[np.bool_]:
         far = np.abs(self.transitions.shifts) > _FAR
         return far | (self.transitions.offsets > _OUTSIDE)
+
+    def _sound(self, wider: float = 1.0) -> NDArray[np.bool_]:
+        """Shape (B,): where the model fits; the limits are wider by this factor."""
+        joints, measured = self.joints, self.transitions
+        sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
+        sound &= wider * joints.lengths >= _LONG * measured.radii
+        sound &= measured.spreads <= wider * _SCATTERED
+        return sound & (measured.tilts <= wider * _TILTED)
 
     def pair(self, joint: int) -> tuple[str, str]:
         """The names of the two bones of a joint, the parent first."""
@@ -97,15 +98,18 @@ class MeasuredTransitions:
 
     def offenders(self) -> list[Offender]:
         """The joints where the curve leaves too much, by pairs of left and right, worst first."""
+        inside = ~self._outside
+        nearly_sound = inside & self._sound(_WIDER)
         errors = {
             joint: error
-            for joint in np.flatnonzero(self.sound & ~self._outside).tolist()
-            if (error := self._error(joint))
+            for joint in np.flatnonzero(self._sound() & inside).tolist()
+            if (error := self._error(joint, 1.0, _UNSEEN))
         }
         places = {name: joint for joint, name in enumerate(self.names)}
         for joint in list(errors):
             other = places.get(flipped_name(self.names[joint]), joint)
-            if other not in errors and (error := self._error_of_other_side(other)):
+            near = other not in errors and nearly_sound[other]
+            if near and (error := self._error(other, _WIDER, 0.5 * _UNSEEN)):
                 errors[other] = error
         pairs: dict[str, list[int]] = {}
         for joint in sorted(errors):
@@ -119,46 +123,28 @@ class MeasuredTransitions:
 
     def length(self, joint: int, radii: float) -> str:
         """A length that is given in radii of the limb, in the units of the scene."""
-        length = float(radii * self.transitions.radii[joint])
         scene = bpy.context.scene
-        if self.subject.armature is not None:
-            length *= object_millimetres(self.subject.armature, scene) / 1000.0
-        system = scene.unit_settings.system
-        return bpy.utils.units.to_string(system, "LENGTH", length, precision=2).strip()
+        unit = object_millimetres(self.subject.rig, scene)
+        return length_words(float(radii * self.transitions.radii[joint]) * unit, scene)
 
     def reach(self, joint: int, width: float) -> str:
         """The way along the limb on which the child's share rises from 0.1 to 0.9."""
         return self.length(joint, 2.0 * float(quantile_of_share(np.array(0.9))) * width)
 
-    def _error(self, joint: int) -> float:
+    def _error(self, joint: int, wider: float, unseen: float) -> float:
         """The error that the object's curve leaves, in % of the radius; 0 if it is negligible.
 
-        Negative where the surface is pressed in.
+        Negative where the surface is pressed in. The limits are wider by this factor.
         """
-        width, shift = self._measured(joint)
-        if is_right(width, shift):
+        width, shift = float(self.transitions.widths[joint]), float(self.transitions.shifts[joint])
+        if is_right(width, shift, wider):
             return 0.0
         error = expected_error(settings_of(self.subject.obj).curve, width, shift)
-        return error if abs(error) > _UNSEEN and self._is_even(joint, _EVEN) else 0.0
-
-    def _error_of_other_side(self, joint: int) -> float:
-        """The same within the wider limits."""
-        width, shift = self._measured(joint)
-        sound = self.nearly_sound[joint] and not self._outside[joint]
-        if not sound or is_right(width, shift, _WIDER):
-            return 0.0
-        error = expected_error(settings_of(self.subject.obj).curve, width, shift)
-        near = abs(error) > 0.5 * _UNSEEN and self._is_even(joint, _EVEN * _WIDER)
-        return error if near else 0.0
-
-    def _measured(self, joint: int) -> tuple[float, float]:
-        return float(self.transitions.widths[joint]), float(self.transitions.shifts[joint])
+        return error if abs(error) > unseen and self._is_even(joint, wider * _EVEN) else 0.0
 
     def _is_even(self, joint: int, most: float) -> bool:
         """Whether neither side of a joint is thicker than the other by more than this factor."""
         influences = self.subject.influences
-        if influences is None:
-            return False
         ratio = thickness_ratio(self.positions, influences, self.joints, self.transitions, joint)
         return 1.0 / most < ratio < most
 
@@ -178,14 +164,10 @@ class Offender:
 
     def plan(self, measured: MeasuredTransitions) -> dict[int, Reshaped] | None:
         """Better weights by joint; None where other bones have to change as well."""
-        influences = measured.subject.influences
-        if influences is None:
-            return None
         plan: dict[int, Reshaped] = {}
+        read = (measured.positions, measured.subject.influences)
         for joint in self.joints:
-            reshaped = reshape_transition(
-                measured.positions, influences, measured.joints, measured.transitions, joint
-            )
+            reshaped = reshape_transition(*read, measured.joints, measured.transitions, joint)
             if not is_right(reshaped.width, reshaped.shift) or not len(reshaped.vertices):
                 return None
             plan[joint] = reshaped
@@ -196,11 +178,3 @@ def is_right(width: float, shift: float, narrower: float = 1.0) -> bool:
     """Whether a transition is as the curves want it; the limits are narrower by this factor."""
     low, high = _RIGHT_WIDTHS
     return narrower * low <= width <= high / narrower and narrower * abs(shift) <= _RIGHT_SHIFT
-
-
-def _sound(joints: TransitionJoints, measured: Transitions, wider: float) -> NDArray[np.bool_]:
-    """Shape (B,): whether the model fits; the limits are wider by this factor."""
-    sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
-    sound &= wider * joints.lengths >= _LONG * measured.radii
-    sound &= measured.spreads <= wider * _SCATTERED
-    return sound & (measured.tilts <= wider * _TILTED)

@@ -11,7 +11,7 @@ such answer: rotated bones would have to be sheared.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -26,7 +26,6 @@ from ...scene.animation_curves import (
     multiply_values,
 )
 from ...scene.armature import armature_of
-from ...scene.attributes import read_property
 from ...scene.setup import armature_modifier
 from ...wording import counted, listed
 from ..issue import FixError
@@ -34,18 +33,18 @@ from .mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_s
 from .object_transforms import (
     Matrix,
     clear_scale,
-    constant_scale_keys,
     is_equal,
-    is_nothing,
     is_one,
     keep_children,
     kept_children,
     own_scale,
     require_children_can_follow,
     require_free_scale,
+    scale_questions,
     scaled,
+    shares_data,
 )
-from .requirements import require_no_edit_mode, require_own_action
+from .requirements import require_own_action
 from .scaled_bones import (
     LENGTHS,
     MIRROR_SIGNS,
@@ -70,7 +69,6 @@ class ArmatureScalePlan:
         scale: shape (3,), its own.
         curves: the F-Curves of bones' channels to multiply, and by what.
         meshes: how the meshes that are parented to it take the scale over, those that can.
-        shares_bones: whether other objects use the armature, so that this one gets a copy.
         unkept: sentences: what will look different.
     """
 
@@ -78,13 +76,7 @@ class ArmatureScalePlan:
     scale: NDArray[np.float64]
     curves: list[tuple[BoneCurve, float]]
     meshes: list[MeshScalePlan]
-    shares_bones: bool
-    unkept: list[str] = field(default_factory=list)
-
-    @property
-    def actions(self) -> list[str]:
-        """The names of the actions whose keys are multiplied, sorted."""
-        return sorted({c.played.action.name for c, _ in self.curves if c.played is not None})
+    unkept: list[str]
 
     @property
     def key_count(self) -> int:
@@ -94,20 +86,13 @@ class ArmatureScalePlan:
     @property
     def question(self) -> str:
         """The question before the scale is applied; empty without one."""
-        parts = []
-        if self.shares_bones:
-            parts.append(
-                f"The armature {armature_of(self.obj).name} has other users: {self.obj.name} gets "
-                "its own copy."
-            )
+        parts = scale_questions(self.obj)
         if self.curves:
+            actions = sorted({c.played.action.name for c, _ in self.curves if c.played is not None})
             parts.append(
-                f"In {listed(self.actions)}, {counted(self.key_count, 'key')} will be multiplied, "
+                f"In {listed(actions)}, {counted(self.key_count, 'key')} will be multiplied, "
                 "so that the animation looks the same."
             )
-        keys = constant_scale_keys(self.obj)
-        if keys:
-            parts.append(f"{counted(keys, 'key')} of its scale will be set to 1.")
         return " ".join(parts + self.unkept)
 
 
@@ -120,25 +105,15 @@ def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
     require_free_scale(obj)
     require_children_can_follow(obj)
     scale = own_scale(obj)
-    if is_nothing(scale):
-        raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
-    require_no_edit_mode(obj)
     curves = list(_curves(obj, scale))
     _require_linear(obj, [curve for curve, _ in curves])
-    return ArmatureScalePlan(
-        obj=obj,
-        scale=scale,
-        curves=curves,
-        meshes=_meshes(obj, scale),
-        shares_bones=armature_of(obj).users - int(armature_of(obj).use_fake_user) > 1,
-        unkept=_unkept(obj, scale),
-    )
+    return ArmatureScalePlan(obj, scale, curves, _meshes(obj, scale), _unkept(obj, scale))
 
 
 def apply_armature_scale(plan: ArmatureScalePlan) -> None:
     """Carry out a plan: bones, pose, animation, object, constraints, children, meshes."""
     obj, scale = plan.obj, plan.scale
-    if plan.shares_bones:
+    if shares_data(obj):
         obj.data = armature_of(obj).copy()
         bpy.context.view_layer.update()
     before = _rest(obj)
@@ -157,11 +132,7 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
 
 
 def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
-    bones = armature_of(obj).bones
-    matrices = read_property(bones, "matrix_local", np.float32, (4, 4)).transpose(0, 2, 1)
-    return {
-        bone.name: matrix.astype(np.float64) for bone, matrix in zip(bones, matrices, strict=True)
-    }
+    return {bone.name: np.array(bone.matrix_local, np.float64) for bone in armature_of(obj).bones}
 
 
 def _curves(obj: bpy.types.Object, scale: NDArray[np.float64]) -> Iterator[tuple[BoneCurve, float]]:
@@ -175,11 +146,7 @@ def _curves(obj: bpy.types.Object, scale: NDArray[np.float64]) -> Iterator[tuple
 
 
 def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
-    """Raise unless multiplying the keys of curves multiplies what is played, and nothing else.
-
-    Raises:
-        FixError: an action is shared or multiplied in the NLA, or a curve has modifiers or samples.
-    """
+    """See that multiplying the keys of curves multiplies what is played, and nothing else."""
     actions = {id(curve.played): curve.played for curve in curves if curve.played is not None}
     tracks = obj.animation_data.nla_tracks if obj.animation_data is not None else ()
     strips = [strip for track in tracks for strip in track.strips if strip.action is not None]
@@ -202,16 +169,14 @@ def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
 
 
 def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[MeshScalePlan]:
-    """For the meshes that are parented to an armature and deformed by it, and can take its scale.
-
-    Planned with the parent inverse that they will have when children have been kept in place.
-    """
+    """Of the meshes that are parented to an armature and deformed by it, those that can take it."""
     found: list[MeshScalePlan] = []
     for child in kept_children(obj):
         modifier = armature_modifier(child) if child.type == "MESH" else None
         if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
             continue
         try:
+            # As it will be when children have been kept in place.
             inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
             plan = plan_mesh_scale(child, inverse)
         except FixError:

@@ -11,24 +11,15 @@ from mathutils import Euler, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...analysis.rest_rotation import RestRotation
-from ...scene.animation_curves import PlayedAction, bone_channel, multiply_values
+from ...scene.animation_curves import PlayedAction, bone_channel, key_points, multiply_values
 from ...scene.attributes import read_property
-from .bone_motion import every_frame
+from .bone_motion import VECTOR_CHANNELS, every_frame, key_every_frame, sampled
 
-# The channels that hold a vector in the space of the bone, and where in them it starts.
-VECTOR_CHANNELS = {
-    "location": 0,
-    "rotation_euler": 0,
-    "rotation_quaternion": 1,
-    "rotation_axis_angle": 1,
-    "scale": 0,
-}
 # Between keys of these, the weighted sum of curves is the curve of the weighted sums.
 _SUMMABLE = frozenset({"CONSTANT", "LINEAR", "BEZIER"})
-_FREE, _VECTOR_HANDLE, _ALIGNED = 0, 2, 3
-_LINEAR = 1
-# Of a handle type that Blender computes from the neighbouring keys; the sum has to hold its own.
-_KEPT_HANDLES = (_FREE, _VECTOR_HANDLE, _ALIGNED)
+# Free, vector, aligned. Blender computes others from the neighbouring keys: the sum has to hold
+# its own, which are free then.
+_KEPT_HANDLES, _FREE = (0, 2, 3), 0
 # Modifiers of curves that a change of sign, or a sum, passes through.
 _HARMLESS_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
 
@@ -42,36 +33,29 @@ def turn_pose(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
         turn: one whose axes only change places where the bone has an Euler rotation that is keyed
             or an unequal scale; `reorient_bones` sees to that.
     """
-    axes = turn.axes
     channels: Any = bone
     channels.location = _turned(turn, channels.location)
     channels.rotation_quaternion = _turned_quaternion(turn, channels.rotation_quaternion)
     angle, *axis = channels.rotation_axis_angle
     channels.rotation_axis_angle = (angle, *_turned(turn, axis))
     mode = channels.rotation_mode
-    if axes is not None:
+    if turn.axes is not None:
         euler = _turned(turn, channels.rotation_euler)
         if mode not in {"QUATERNION", "AXIS_ANGLE"}:
             channels.rotation_mode = turn.order(mode)
         channels.rotation_euler = euler
-        _turn_per_axis(bone, turn)
+        _turn_per_axis(bone, turn.axes[0])
     elif mode not in {"QUATERNION", "AXIS_ANGLE"}:
         before = Euler(channels.rotation_euler, mode)
         turned = _turned_quaternion(turn, before.to_quaternion())
         channels.rotation_euler = turned.to_euler(mode, before)
 
 
-def _turn_per_axis(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
-    """Move what belongs to an axis, without a sign: scale and locks."""
-    axes = turn.axes
-    if axes is None:
-        return
+def _turn_per_axis(bone: bpy.types.PoseBone, places: tuple[int, int, int]) -> None:
+    """Move what belongs to an axis, without a sign, to the axis in its new place."""
     for name in ("scale", "lock_location", "lock_rotation", "lock_scale"):
         before = list(getattr(bone, name))
-        after = list(before)
-        for place, value in zip(axes[0], before, strict=True):
-            after[place] = value
-        setattr(bone, name, after)
+        setattr(bone, name, [before[places.index(axis)] for axis in range(3)])
 
 
 def turn_curves(
@@ -111,8 +95,7 @@ def channels_of(
         component = curve.array_index - VECTOR_CHANNELS[place[1]]
         if 0 <= component < 3:
             found.setdefault(place, [None, None, None])[component] = curve
-    for (bone, channel), components in found.items():
-        yield bone, channel, components
+    yield from ((*place, components) for place, components in found.items())
 
 
 def keeps_no_sum(curve: bpy.types.FCurve) -> bool:
@@ -122,12 +105,10 @@ def keeps_no_sum(curve: bpy.types.FCurve) -> bool:
 
 def is_uneven(components: Components) -> bool:
     """Whether three curves are not one and the same, as those of an equal scale are."""
-    if any(curve is None for curve in components):
-        return True
-    points = [_points(curve) for curve in components if curve is not None]
-    return any(
-        one.shape != points[0].shape or not np.allclose(one[..., 1], points[0][..., 1], atol=1e-5)
-        for one in points[1:]
+    values = [_points(curve)[..., 1] for curve in components if curve is not None]
+    return len(values) < 3 or any(
+        one.shape != values[0].shape or not np.allclose(one, values[0], atol=1e-5)
+        for one in values[1:]
     )
 
 
@@ -159,31 +140,28 @@ def _sum_components(
     armature: bpy.types.Object,
 ) -> bool:
     """Make each curve the sum of the three; returns whether they had to be sampled for it."""
-    first = next(curve for curve in components if curve is not None)
-    is_sampled = not _have_common_keys(components)
-    if is_sampled:
-        curves = [curve for curve in components if curve is not None]
-        frames = every_frame(np.concatenate([_points(curve)[:, 0, 0] for curve in curves]))
-        points = [_sampled(curve, frames) if curve is not None else None for curve in components]
-    else:
-        points = [_points(curve) if curve is not None else None for curve in components]
-    pattern = next(each for each in points if each is not None)
-    bone = armature.pose.bones[turn.bone]
-    rest = list(getattr(bone, channel))[VECTOR_CHANNELS[channel] :]
-    stacked = np.stack(
-        [
-            each[..., 1] if each is not None else np.full(pattern.shape[:2], value)
-            for each, value in zip(points, rest, strict=True)
-        ],
-        axis=-1,
-    )
-    turned = turn.vectors(stacked)
-    kinds = None if is_sampled else _kinds(first)
+    curves = [curve for curve in components if curve is not None]
+    is_sampled = not _have_common_keys(curves)
+    keys = [key_points(curve)[:, 0] for curve in curves]
+    frames = every_frame(np.concatenate(keys, dtype=np.float64))
+    times = frames if is_sampled else _points(curves[0])[..., 0]
+    kinds = _kinds(curves[0])
+
+    def values(curve: bpy.types.FCurve) -> NDArray[np.float64]:
+        return sampled(curve, frames) if is_sampled else _points(curve)[..., 1]
+
+    rest = list(getattr(armature.pose.bones[turn.bone], channel))[VECTOR_CHANNELS[channel] :]
+    stacked = [
+        values(curve) if curve is not None else np.full(times.shape, value)
+        for curve, value in zip(components, rest, strict=True)
+    ]
+    turned = turn.vectors(np.stack(stacked, axis=-1))
     for component in range(3):
-        curve = components[component] or _new_curve(played, first, channel, component)
-        values = pattern.copy()
-        values[..., 1] = turned[..., component]
-        _write(curve, values, kinds)
+        curve = components[component] or _new_curve(played, curves[0], channel, component)
+        if is_sampled:
+            key_every_frame(curve, frames, turned[..., component])
+        else:
+            _write(curve, np.stack((times, turned[..., component]), axis=-1), *kinds)
     return is_sampled
 
 
@@ -196,9 +174,8 @@ def _new_curve(
     return curve
 
 
-def _have_common_keys(components: Components) -> bool:
+def _have_common_keys(curves: list[bpy.types.FCurve]) -> bool:
     """Whether the weighted sum of the curves has its keys and handles where they have theirs."""
-    curves = [curve for curve in components if curve is not None]
     if any(key.interpolation not in _SUMMABLE for key in curves[0].keyframe_points):
         return False
     times = _points(curves[0])[..., 0]
@@ -228,30 +205,17 @@ def _kinds(curve: bpy.types.FCurve) -> tuple[NDArray[np.int32], NDArray[np.int32
     return read_property(points, "interpolation", np.int32), np.stack(handles, axis=1)
 
 
-def _sampled(curve: bpy.types.FCurve, frames: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shape (k, 3, 2), as of `_points`: the curve's values at these frames."""
-    values = np.array([curve.evaluate(float(frame)) for frame in frames])
-    step = np.array([0.0, -0.3, 0.3])
-    points = np.empty((len(frames), 3, 2))
-    points[..., 0] = frames[:, None] + step
-    points[..., 1] = values[:, None]
-    return points
-
-
 def _write(
     curve: bpy.types.FCurve,
     values: NDArray[np.float64],
-    kinds: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
+    interpolation: NDArray[np.int32],
+    handles: NDArray[np.int32],
 ) -> None:
-    """Give a curve keys; `kinds` None: straight lines between them."""
+    """Give a curve keys, with `values` as of `_points` and the rest as of `_kinds`."""
     points: Any = curve.keyframe_points
     points.clear()
     points.add(len(values))
-    interpolation = np.full(len(values), _LINEAR, np.int32)
-    handles = np.full((len(values), 2), _VECTOR_HANDLE, np.int32)
-    if kinds is not None:
-        interpolation = kinds[0]
-        handles = np.where(np.isin(kinds[1], _KEPT_HANDLES), kinds[1], _FREE).astype(np.int32)
+    handles = np.where(np.isin(handles, _KEPT_HANDLES), handles, _FREE).astype(np.int32)
     points.foreach_set("interpolation", interpolation)
     for column, side in enumerate(("left", "right")):
         points.foreach_set(f"handle_{side}_type", np.ascontiguousarray(handles[:, column]))

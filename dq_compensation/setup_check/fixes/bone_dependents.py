@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import bpy
@@ -14,7 +14,7 @@ from ...scene.animation_curves import bone_drivers, drivers
 from ...scene.armature import armature_of
 from ...wording import counted, listed
 from ..issue import FixError
-from .bone_channels import VECTOR_CHANNELS
+from .bone_motion import VECTOR_CHANNELS
 
 # Constraints whose result does not ask for the axes of the bone that has them (in World Space).
 _FREE_OF_OWN_AXES = frozenset({"ARMATURE", "CHILD_OF", "COPY_LOCATION", "LIMIT_DISTANCE"})
@@ -88,10 +88,10 @@ def chain_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple
     """The bones in the chains of inverse kinematics, which run along parents, each with why."""
     for pose_bone in armature.pose.bones:
         for constraint in pose_bone.constraints:
-            if constraint.type in _WITH_CHAINS:
-                for bone in _ik_chain(pose_bone, constraint):
-                    if bone in names:
-                        yield bone, f"it is in the chain of {constraint.name} of {pose_bone.name}"
+            chain = _ik_chain(pose_bone, constraint) if constraint.type in _WITH_CHAINS else []
+            for bone in chain:
+                if bone in names:
+                    yield bone, f"it is in the chain of {constraint.name} of {pose_bone.name}"
 
 
 def _constraint_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
@@ -101,9 +101,10 @@ def _constraint_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator
             if constraint.type not in _WITH_CHAINS and not _is_free_of_own_axes(constraint):
                 yield pose_bone.name, f"its constraint {constraint.name} works along its axes"
     for owner, constraint in all_constraints():
-        for target, bone, is_tied in _targets(constraint):
-            if target == armature and bone in names and is_tied:
-                yield bone, f"the constraint {constraint.name} of {owner} looks at its axes"
+        bone = getattr(constraint, "subtarget", "")
+        targeted = bone in names and constraint.target == armature
+        if targeted and not _asks_for_the_head(constraint):
+            yield bone, f"the constraint {constraint.name} of {owner} looks at its axes"
 
 
 def _ik_chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
@@ -115,11 +116,8 @@ def _ik_chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
 
 
 def _is_free_of_own_axes(constraint: Any) -> bool:
-    return (
-        constraint.type in _FREE_OF_OWN_AXES
-        and constraint.owner_space == "WORLD"
-        and constraint.target_space == "WORLD"
-    )
+    in_world = constraint.owner_space == constraint.target_space == "WORLD"
+    return in_world and constraint.type in _FREE_OF_OWN_AXES
 
 
 def all_constraints() -> Iterator[tuple[str, Any]]:
@@ -132,17 +130,39 @@ def all_constraints() -> Iterator[tuple[str, Any]]:
                 yield f"{bone.name} ({obj.name})", constraint
 
 
-def _targets(constraint: Any) -> Iterator[tuple[bpy.types.Object | None, str, bool]]:
-    """Targets with their bones, and whether more is asked of the bone than where its head is."""
-    if constraint.type == "ARMATURE":  # takes the skinning transforms of its bones, which stay
-        return
+def bones_behind(
+    armature: bpy.types.Object, names: Iterable[str], *, poles: bool = False
+) -> set[str]:
+    """These bones and all that they depend on: their ancestors, and what constraints follow.
+
+    A bone that is a slider, for drivers to read, is none of them.
+
+    Args:
+        poles: also the targets of poles.
+    """
+    pose: Any = armature.pose
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        bone = pose.bones.get(waiting.pop())
+        if bone is None or bone.name in found:
+            continue
+        found.add(bone.name)
+        if bone.parent is not None:
+            waiting.append(bone.parent.name)
+        for constraint in bone.constraints:
+            if poles and getattr(constraint, "pole_target", None) == armature:
+                waiting.append(constraint.pole_subtarget)
+            ends = (constraint, *getattr(constraint, "targets", ()))
+            waiting.extend(e.subtarget for e in ends if getattr(e, "target", None) == armature)
+    return found
+
+
+def _asks_for_the_head(constraint: Any) -> bool:
+    """Whether nothing of the target bone counts but where its head is."""
     in_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
     at_head = getattr(constraint, "head_tail", 0.0) == 0.0
-    tied = not (constraint.type in _ASK_FOR_THE_HEAD and in_world and at_head)
-    yield getattr(constraint, "target", None), getattr(constraint, "subtarget", ""), tied
-    pole = getattr(constraint, "pole_target", None)
-    if pole is not None:  # the place of its head counts
-        yield pole, constraint.pole_subtarget, False
+    return constraint.type in _ASK_FOR_THE_HEAD and in_world and at_head
 
 
 def driver_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
@@ -181,48 +201,37 @@ def _animated() -> Iterator[Any]:
     for name in dir(bpy.data):
         collection = getattr(bpy.data, name)
         if isinstance(collection, bpy.types.bpy_prop_collection):
-            yield from (
-                each for each in collection if getattr(each, "animation_data", None) is not None
-            )
+            yield from (each for each in collection if getattr(each, "animation_data", None))
 
 
 def follow(
     armature: bpy.types.Object, turns: dict[str, RestRotation], lengths: dict[str, float]
-) -> int:
+) -> None:
     """Move what is tied to turned bones back to where it was: children, hooks, custom shapes.
 
     Args:
         armature: the armature object, its rest bones turned.
         turns: by the names of the bones.
         lengths: of the bones before, by their names.
-
-    Returns:
-        how many things were tied to the bones.
     """
     inverse = {name: Matrix(turn.rotation.T.tolist()).to_4x4() for name, turn in turns.items()}
-    count = 0
     for obj in bpy.data.objects:
-        if obj.parent == armature and obj.parent_type == "BONE" and obj.parent_bone in turns:
-            name = obj.parent_bone
-            if not armature_of(armature).bones[name].use_relative_parent:
-                # The parent's space starts at the tail.
-                new_tail = Matrix.Translation((0.0, -turns[name].length, 0.0))
-                old_tail = Matrix.Translation((0.0, lengths[name], 0.0))
-                obj.matrix_parent_inverse = (
-                    new_tail @ inverse[name] @ old_tail @ obj.matrix_parent_inverse
-                )
-            count += 1
+        name = obj.parent_bone
+        is_tied = obj.parent == armature and obj.parent_type == "BONE" and name in turns
+        if is_tied and not armature_of(armature).bones[name].use_relative_parent:
+            # The parent's space starts at the tail.
+            new_tail = Matrix.Translation((0.0, -turns[name].length, 0.0))
+            old_tail = Matrix.Translation((0.0, lengths[name], 0.0))
+            turned = new_tail @ inverse[name] @ old_tail
+            obj.matrix_parent_inverse = turned @ obj.matrix_parent_inverse
         for modifier in obj.modifiers:
             hook: Any = modifier
             if hook.type == "HOOK" and hook.object == armature and hook.subtarget in turns:
                 hook.matrix_inverse = inverse[hook.subtarget] @ hook.matrix_inverse
-                count += 1
     for bone in armature.pose.bones:
         shown_at = bone.custom_shape_transform or bone
         if bone.custom_shape is not None and shown_at.name in turns:
             _turn_shape(bone, turns[shown_at.name])
-            count += 1
-    return count
 
 
 def _turn_shape(bone: bpy.types.PoseBone, turn: RestRotation) -> None:

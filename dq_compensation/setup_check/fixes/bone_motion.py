@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import bpy
 import numpy as np
+from mathutils import Euler, Matrix, Quaternion
 from numpy.typing import NDArray
 
 from ...analysis.forward_kinematics import skinning_transform
-from ...core.dual_quaternion import (
-    matrices_from_quaternions,
-    normalized_quaternions,
-    quaternions_from_axis_angle,
-)
-from ...scene.animation_curves import PlayedAction, bone_channel
+from ...scene.animation_curves import PlayedAction, bone_curves
 from ...scene.armature import armature_of
 
-_CHANNELS = {
-    "location": 3,
-    "rotation_quaternion": 4,
-    "rotation_axis_angle": 4,
-    "rotation_euler": 3,
-    "scale": 3,
+# The channels that hold a vector in the space of the bone, and where in them it starts.
+VECTOR_CHANNELS = {
+    "location": 0,
+    "rotation_euler": 0,
+    "rotation_quaternion": 1,
+    "rotation_axis_angle": 1,
+    "scale": 0,
 }
+_LINEAR, _VECTOR_HANDLE = 1, 2
+
 Curves = dict[tuple[str, str, int], bpy.types.FCurve]
 
 
@@ -46,13 +46,11 @@ class BoneMotion:
         self._curves: Curves = curves_by_channel(played) if played is not None else {}
         self._moved: dict[str, NDArray[np.float64]] = {}
 
-    def skinning(self, bone: str | None) -> NDArray[np.float64]:
-        """Shape (f, 4, 4): D = B A^-1, armature space; identities for None, a root's parent."""
-        if bone is None:
-            return np.tile(np.eye(4), (len(self._frames), 1, 1))
+    def skinning(self, bone: str) -> NDArray[np.float64]:
+        """Shape (f, 4, 4): D = B A^-1, armature space."""
         if bone not in self._moved:
             parent = armature_of(self._armature).bones[bone].parent
-            above = self.skinning(parent.name if parent is not None else None)
+            above = self.skinning(parent.name) if parent is not None else np.eye(4)
             self._moved[bone] = skinning_transform(above, self._rest(bone), self.basis(bone))
         return self._moved[bone]
 
@@ -73,43 +71,37 @@ class BoneMotion:
     def _rest(self, bone: str) -> NDArray[np.float64]:
         return np.array(armature_of(self._armature).bones[bone].matrix_local, np.float64)
 
-    def _rotations(self, bone: bpy.types.PoseBone) -> NDArray[np.floating]:
-        if bone.rotation_mode == "QUATERNION":
-            quaternions = self._values(bone, "rotation_quaternion")
-            return matrices_from_quaternions(normalized_quaternions(quaternions))
-        if bone.rotation_mode == "AXIS_ANGLE":
-            values = self._values(bone, "rotation_axis_angle")
-            lengths = np.linalg.norm(values[:, 1:], axis=1, keepdims=True)
-            axes = values[:, 1:] / np.where(lengths > 0.0, lengths, 1.0)
-            turned = quaternions_from_axis_angle(axes, values[:, 0])
-            # Without an axis nothing turns.
-            return matrices_from_quaternions(normalized_quaternions(turned))
-        angles = self._values(bone, "rotation_euler")
-        total: NDArray[np.floating] = np.tile(np.eye(3), (len(angles), 1, 1))
-        for letter in bone.rotation_mode:  # XYZ: about X first
-            index = "XYZ".index(letter)
-            about = quaternions_from_axis_angle(np.eye(3)[index], angles[:, index])
-            total = matrices_from_quaternions(about) @ total
-        return total
+    def _rotations(self, bone: bpy.types.PoseBone) -> NDArray[np.float64]:
+        values = self._values(bone, rotation_channel(bone)).tolist()
+        return np.array([_rotation(bone.rotation_mode, each) for each in values], np.float64)
 
     def _values(self, bone: bpy.types.PoseBone, channel: str) -> NDArray[np.float64]:
         now: Any = getattr(bone, channel)
         values = np.tile(np.array(now, np.float64), (len(self._frames), 1))
-        for index in range(_CHANNELS[channel]):
+        for index in range(values.shape[1]):
             curve = self._curves.get((bone.name, channel, index))
             if curve is not None:
-                values[:, index] = [curve.evaluate(float(frame)) for frame in self._frames]
+                values[:, index] = sampled(curve, self._frames)
         return values
+
+
+def _rotation(mode: str, values: Sequence[float]) -> Matrix:
+    if mode == "QUATERNION":
+        return Quaternion(values).normalized().to_matrix()
+    if mode == "AXIS_ANGLE":
+        return Quaternion(values[1:], values[0]).to_matrix()
+    return Euler(values, mode).to_matrix()
 
 
 def curves_by_channel(played: PlayedAction) -> Curves:
     """The curves of bones in an action, by bone, channel and component."""
-    found: Curves = {}
-    for curve in played.curves:
-        place = bone_channel(curve.data_path)
-        if place is not None and place[1] in _CHANNELS:
-            found[(*place, curve.array_index)] = curve
-    return found
+    curves = (curve for curve in bone_curves([played]) if curve.channel in VECTOR_CHANNELS)
+    return {(curve.bone, curve.channel, curve.index): curve.curve for curve in curves}
+
+
+def sampled(curve: bpy.types.FCurve, frames: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Shape (f,): the values of a curve at these frames."""
+    return np.array([curve.evaluate(frame) for frame in frames.tolist()])
 
 
 def path_of(bone: str, channel: str) -> str:
@@ -127,3 +119,17 @@ def every_frame(keys: NDArray[np.float64]) -> NDArray[np.float64]:
     """Every whole frame from the first key to the last, and every key between frames."""
     whole = np.arange(np.ceil(keys.min()), np.floor(keys.max()) + 1.0)
     return np.unique(np.concatenate([whole, keys.round(3)]))
+
+
+def key_every_frame(
+    curve: bpy.types.FCurve, frames: NDArray[np.float64], values: NDArray[np.float64]
+) -> None:
+    """Replace the keys of a curve; straight lines between the new ones."""
+    points: Any = curve.keyframe_points
+    points.clear()
+    points.add(len(frames))
+    points.foreach_set("co", np.column_stack([frames, values]).astype(np.float32).reshape(-1))
+    points.foreach_set("interpolation", np.full(len(frames), _LINEAR, np.int32))
+    for side in ("left", "right"):
+        points.foreach_set(f"handle_{side}_type", np.full(len(frames), _VECTOR_HANDLE, np.int32))
+    curve.update()

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scene.attributes import read_property
-from ...scene.mesh import mesh_of, other_users
+from ...scene.mesh import mesh_of
 from ...wording import listed
 from ..issue import FixError
 from .object_transforms import (
     Matrix,
     clear_scale,
-    constant_scale_keys,
     is_animated,
-    is_nothing,
     is_one,
     keep_children,
     local_matrix,
@@ -26,7 +24,9 @@ from .object_transforms import (
     require_children_can_follow,
     require_free_scale,
     scale_of,
+    scale_questions,
     set_parent_inverse,
+    shares_data,
 )
 
 # Modifiers whose settings are lengths in the object's own units.
@@ -44,34 +44,23 @@ class MeshScalePlan:
         change: shape (4, 4), linear; what the vertices are multiplied by.
         parent_inverse: shape (4, 4); the new one.
         location: shape (3,); the new one.
-        shares_mesh: whether other objects use the mesh, so that this one gets a copy.
-        other_units: its modifiers with lengths that stay the numbers that they are.
     """
 
     obj: bpy.types.Object
     change: Matrix
     parent_inverse: Matrix
     location: NDArray[np.float64]
-    shares_mesh: bool
-    other_units: tuple[str, ...]
 
     @property
     def question(self) -> str:
         """The question before the scale is applied; empty without one."""
-        parts = []
-        if self.shares_mesh:
-            parts.append(
-                f"The mesh {mesh_of(self.obj).name} has other users: {self.obj.name} gets its own "
-                "copy."
-            )
-        if self.other_units:
+        parts = scale_questions(self.obj)
+        other_units = [m.name for m in self.obj.modifiers if m.type in _IN_OBJECT_UNITS]
+        if other_units:
             parts.append(
                 "Modifiers with lengths in the object's units look different afterwards: "
-                f"{listed(self.other_units)}."
+                f"{listed(other_units)}."
             )
-        keys = constant_scale_keys(self.obj)
-        if keys:
-            parts.append(f"{keys} keys of its scale are set to 1.")
         return " ".join(parts)
 
 
@@ -98,8 +87,6 @@ def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None)
     """
     require_free_scale(obj)
     require_children_can_follow(obj)
-    if is_nothing(own_scale(obj)):
-        raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
     if any(modifier.type == "MULTIRES" for modifier in obj.modifiers):
         raise FixError(f"{obj.name} has a Multiresolution modifier. Apply the scale by Ctrl A.")
     inverse = np.array(obj.matrix_parent_inverse) if parent_inverse is None else parent_inverse
@@ -117,22 +104,15 @@ def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None)
         location = np.linalg.solve(rigid[:3, :3], before[:3, 3] - rigid[:3, 3])
     change = np.eye(4)
     change[:3, :3] = np.linalg.solve(rigid[:3, :3] @ rotation, before[:3, :3])
-    return MeshScalePlan(
-        obj=obj,
-        change=change,
-        parent_inverse=rigid,
-        location=location - np.array(obj.delta_location),
-        shares_mesh=other_users(mesh_of(obj)) > 0,
-        other_units=tuple(m.name for m in obj.modifiers if m.type in _IN_OBJECT_UNITS),
-    )
+    return MeshScalePlan(obj, change, rigid, location - np.array(obj.delta_location))
 
 
 def apply_mesh_scale(plan: MeshScalePlan) -> None:
     """Carry out a plan: the mesh with all its shape keys, its normals, its object, its children."""
     obj = plan.obj
-    if plan.shares_mesh:
+    if shares_data(obj):
         obj.data = mesh_of(obj).copy()
-    transform_mesh(mesh_of(obj), plan.change)
+    _transform_mesh(mesh_of(obj), plan.change)
     if obj.parent is not None:
         set_parent_inverse(obj, plan.parent_inverse)
     if np.abs(plan.location - np.array(obj.location)).max() > 0.0:
@@ -141,13 +121,8 @@ def apply_mesh_scale(plan: MeshScalePlan) -> None:
     keep_children(obj, plan.change, {})
 
 
-def transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
-    """Multiply the vertices of a mesh and of all its shape keys, faces facing as before.
-
-    Args:
-        mesh: not in Edit Mode.
-        change: shape (4, 4), linear.
-    """
+def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
+    """Multiply the vertices of a mesh and of all its shape keys, faces facing as before."""
     linear = change[:3, :3]
     mirrors = np.linalg.det(linear) < 0.0
     normals = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import bpy
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +13,9 @@ from ...scene.animation_curves import (
     played_actions,
     set_values,
 )
+from ...scene.armature import armature_of
 from ...scene.own_objects import is_palette
-from ...wording import listed
+from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_editable, require_own_action
 
@@ -29,7 +28,7 @@ _SCALING_CONSTRAINTS = frozenset(
 )
 _SCALE_PATHS = ("scale", "delta_scale")
 # The channels that place an object.
-TRANSFORM_PATHS = (
+_PLACING = (
     *("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale"),
     *("delta_location", "delta_rotation_euler", "delta_rotation_quaternion", "delta_scale"),
 )
@@ -95,19 +94,20 @@ def scale_words(scale: NDArray[np.float64]) -> str:
 
 
 def require_free_scale(obj: bpy.types.Object) -> None:
-    """Raise unless an object's scale is a plain number of its own that can be cleared.
+    """See that an object's scale is a plain number of its own that can be cleared.
 
     Raises:
-        FixError: it is linked, in Edit Mode, driven, constrained, or animated with changing values.
+        FixError: it is linked, in Edit Mode, zero, driven, constrained, or animated with changing
+            values.
     """
     require_editable(obj)
+    if is_nothing(own_scale(obj)):
+        raise FixError(f"{obj.name} has a scale of zero. Give it a size again.")
     scaling = [
-        constraint.name
-        for constraint in obj.constraints
-        if constraint.enabled
-        and (
-            constraint.type in _SCALING_CONSTRAINTS or getattr(constraint, "map_to", "") == "SCALE"
-        )
+        each.name
+        for each in obj.constraints
+        if each.enabled
+        and (each.type in _SCALING_CONSTRAINTS or getattr(each, "map_to", "") == "SCALE")
     ]
     if scaling:
         raise FixError(
@@ -121,10 +121,8 @@ def require_free_scale(obj: bpy.types.Object) -> None:
             if curve.data_path not in _SCALE_PATHS:
                 continue
             now = getattr(obj, curve.data_path)[curve.array_index]
-            values = key_points(curve)[:, 1]
-            if len(curve.modifiers) or np.abs(values - now).max(initial=0.0) > SCALE_TOLERANCE * (
-                abs(now)
-            ):
+            changes = np.abs(key_points(curve)[:, 1] - now).max(initial=0.0)
+            if len(curve.modifiers) or changes > SCALE_TOLERANCE * abs(now):
                 raise FixError(
                     f"The scale of {obj.name} is animated by the action {played.action.name}. "
                     "Remove these keys first."
@@ -132,14 +130,27 @@ def require_free_scale(obj: bpy.types.Object) -> None:
             require_own_action(played.action, played.other_users(obj))
 
 
-def constant_scale_keys(obj: bpy.types.Object) -> int:
-    """The number of keys of an object's own scale."""
-    return sum(
+def shares_data(obj: bpy.types.Object) -> bool:
+    """Whether other objects use an object's data, so that it gets a copy for its own scale."""
+    return obj.data.users - int(obj.data.use_fake_user) > 1
+
+
+def scale_questions(obj: bpy.types.Object) -> list[str]:
+    """The sentences on what else changes when the scale of an object is applied."""
+    found = []
+    if shares_data(obj):
+        found.append(
+            f"The {obj.type.lower()} {obj.data.name} has other users: {obj.name} gets its own copy."
+        )
+    keys = sum(
         len(curve.keyframe_points)
         for played in played_actions(obj)
         for curve in played.curves
         if curve.data_path in _SCALE_PATHS
     )
+    if keys:
+        found.append(f"{counted(keys, 'key')} of its scale will be set to 1.")
+    return found
 
 
 def clear_scale(obj: bpy.types.Object) -> None:
@@ -161,9 +172,23 @@ def is_above(obj: bpy.types.Object, other: bpy.types.Object) -> bool:
 
 
 def is_animated(obj: bpy.types.Object, *paths: str) -> str | None:
-    """The animation of one of these paths of an object, for messages; None without any."""
+    """The animation of one of these paths of an object, for messages; None without any.
+
+    Args:
+        paths: by default all that place an object.
+    """
     animated = animated_paths(obj)
-    return next((animated[path] for path in paths if path in animated), None)
+    return next((animated[path] for path in paths or _PLACING if path in animated), None)
+
+
+def require_not_animated(obj: bpy.types.Object) -> None:
+    """See that no animation places an object.
+
+    Raises:
+        FixError: one does.
+    """
+    if animated := is_animated(obj):
+        raise FixError(f"{obj.name} is moved by {animated}. Remove these keys first.")
 
 
 def require_children_can_follow(obj: bpy.types.Object) -> None:
@@ -185,14 +210,9 @@ def kept_children(obj: bpy.types.Object) -> list[bpy.types.Object]:
 
     Our own palettes are none of the user's: they are made anew.
     """
-    return sorted(
-        (
-            child
-            for child in obj.children
-            if child.parent_type not in _VERTEX_PARENTS and not is_palette(child)
-        ),
-        key=lambda child: child.name,
-    )
+    children = (child for child in obj.children if child.parent_type not in _VERTEX_PARENTS)
+    kept = (child for child in children if not is_palette(child))
+    return sorted(kept, key=lambda child: child.name)
 
 
 def keep_children(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
@@ -207,22 +227,17 @@ def keep_children(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix
     for child in kept_children(obj):
         factor = change
         if child.parent_type == "BONE" and child.parent_bone in bones:
-            armature = cast("bpy.types.Armature", obj.data)
-            bone = armature.bones[child.parent_bone]
+            bone = armature_of(obj).bones[child.parent_bone]
             if not bone.use_relative_parent:
                 factor = _from_tail(bones[child.parent_bone], bone.length)
         set_parent_inverse(child, factor @ np.array(child.matrix_parent_inverse))
 
 
 def _from_tail(factor: Matrix, length: float) -> Matrix:
-    """A factor at a bone's head as one at its tail, where Blender attaches children.
-
-    Args:
-        factor: shape (4, 4).
-        length: of the bone now; it was the length over the stretch of the bone's Y axis.
-    """
+    """A factor at the head of a bone of this length as one at its tail, where children are."""
     now, before = np.eye(4), np.eye(4)
     now[1, 3] = length
+    # It was the length over the stretch of the bone's Y axis.
     before[1, 3] = length / np.linalg.norm(factor[:3, 1])
     return np.linalg.inv(now) @ factor @ before
 
@@ -230,3 +245,22 @@ def _from_tail(factor: Matrix, length: float) -> Matrix:
 def set_parent_inverse(obj: bpy.types.Object, matrix: Matrix) -> None:
     """Write an object's parent inverse."""
     obj.matrix_parent_inverse = matrix.T.tolist()  # Blender takes columns
+
+
+def set_channels(obj: bpy.types.Object, matrix: Matrix, tolerance: float = 1e-5) -> bool:
+    """Write an object's own transform.
+
+    Returns:
+        False where the channels cannot hold it, because it is sheared; nothing has changed then.
+    """
+    before = obj.matrix_basis.copy()
+    obj.matrix_basis = matrix.T.tolist()
+    if is_same(np.array(obj.matrix_basis), matrix, tolerance):
+        return True
+    obj.matrix_basis = before
+    return False
+
+
+def is_same(one: Matrix, other: Matrix, tolerance: float = 1e-5) -> bool:
+    """Whether two matrices differ by no more than this, of the size of the second one."""
+    return bool(np.abs(one - other).max() <= tolerance * max(1.0, float(np.abs(other).max())))

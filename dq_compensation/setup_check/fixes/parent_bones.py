@@ -11,20 +11,26 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ...scene.animation_curves import PlayedAction
+from ...scene.animation_curves import PlayedAction, key_points
 from ...scene.armature import armature_of
 from ...scene.edited_bones import edited_bones
 from ...wording import counted, listed
 from ..issue import FixError
 from .armature_actions import actions_of, objects_with
 from .bone_dependents import require_no_reasons
-from .bone_motion import BoneMotion, curves_by_channel, every_frame, path_of, rotation_channel
+from .bone_motion import (
+    BoneMotion,
+    curves_by_channel,
+    every_frame,
+    key_every_frame,
+    path_of,
+    rotation_channel,
+)
 from .parenting_reasons import chain_of, is_led, parenting_reasons
 
 # Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
 # that point against Y come out of Blender up to 6e-5 from square.
 _TOLERANCE = 1e-3
-_LINEAR = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +41,7 @@ class _Rewrite:
     bone: str
     played: PlayedAction | None
     frames: NDArray[np.float64]
-    matrices: NDArray[np.float64]
+    channels: dict[str, NDArray[np.float64]]
 
 
 def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
@@ -88,50 +94,36 @@ def _rewrites(
     moved: dict[str, str],
     actions: list[tuple[PlayedAction, bpy.types.Object]],
 ) -> Iterator[_Rewrite]:
-    """The channels for the new parents, computed while the old ones are in place.
-
-    Raises:
-        FixError: a bone would have to be sheared.
-    """
-    for played, player in actions:
-        if player != owner:
-            continue
-        for name, parent in moved.items():
-            frames = _frames(owner, played, name, parent)
-            if len(frames):
-                motion = BoneMotion(owner, frames, played)
-                yield _rewrite(owner, motion, name, parent, played, frames)
-    now = np.zeros(1)
-    pose = BoneMotion(owner, now, None)
+    """The channels for the new parents, computed while the old ones are in place."""
     for name, parent in moved.items():
-        yield _rewrite(owner, pose, name, parent, None, now)
+        for played, player in actions:
+            if player == owner and len(frames := _frames(owner, played, name, parent)):
+                yield _rewrite(owner, name, parent, played, frames)
+        yield _rewrite(owner, name, parent, None, np.zeros(1))
 
 
 def _rewrite(
     owner: bpy.types.Object,
-    motion: BoneMotion,
     name: str,
     parent: str,
     played: PlayedAction | None,
     frames: NDArray[np.float64],
 ) -> _Rewrite:
     """M' = (D_new A)^-1 B: the bone stays where it is, below another parent."""
+    motion, bone = BoneMotion(owner, frames, played), owner.pose.bones[name]
     rest = np.array(armature_of(owner).bones[name].matrix_local, np.float64)
     matrices = np.linalg.solve(motion.skinning(parent) @ rest, motion.pose(name))
-    rotations, _scales = _split(matrices)
+    scales = np.linalg.norm(matrices[:, :3, :3], axis=1)
+    scales[np.linalg.det(matrices[:, :3, :3]) < 0.0] *= -1.0
+    rotations = matrices[:, :3, :3] / scales[:, None, :]
     skew = np.abs(rotations.transpose(0, 2, 1) @ rotations - np.eye(3)).max(initial=0.0)
     if skew > _TOLERANCE:
         raise FixError(
             f"{name} cannot follow {parent}, which has an unequal scale. Clear the scale first."
         )
-    return _Rewrite(owner, name, played, frames, matrices)
-
-
-def _split(matrices: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rotations (f, 3, 3) and scales (f, 3) of matrices that are not sheared."""
-    scales = np.linalg.norm(matrices[:, :3, :3], axis=1)
-    scales[np.linalg.det(matrices[:, :3, :3]) < 0.0] *= -1.0
-    return matrices[:, :3, :3] / scales[:, None, :], scales
+    turned = {rotation_channel(bone): _rotation_values(bone, rotations)}
+    channels = {"location": matrices[:, :3, 3], **turned, "scale": scales}
+    return _Rewrite(owner, name, played, frames, channels)
 
 
 def _frames(
@@ -140,36 +132,28 @@ def _frames(
     """Every frame and every key of what moves the bone, before or afterwards, in an action."""
     moving = chain_of(owner, name, parent)
     keys = [
-        key.co[0]
+        key_points(curve)[:, 0]
         for (bone, _channel, _index), curve in curves_by_channel(played).items()
-        if bone in moving
-        for key in curve.keyframe_points
+        if bone in moving and len(curve.keyframe_points)
     ]
-    return every_frame(np.array(keys)) if keys else np.zeros(0)
+    return every_frame(np.concatenate(keys, dtype=np.float64)) if keys else np.zeros(0)
 
 
 def _write(rewrite: _Rewrite) -> None:
-    bone: Any = rewrite.owner.pose.bones[rewrite.bone]
-    rotations, scales = _split(rewrite.matrices)
-    channels = {
-        "location": rewrite.matrices[:, :3, 3],
-        rotation_channel(bone): _rotation_values(bone, rotations),
-        "scale": scales,
-    }
     if rewrite.played is None:
-        for channel, values in channels.items():
-            setattr(bone, channel, values[0].tolist())
+        for channel, values in rewrite.channels.items():
+            setattr(rewrite.owner.pose.bones[rewrite.bone], channel, values[0].tolist())
         return
     known = curves_by_channel(rewrite.played)
     has_scale = any((rewrite.bone, "scale", index) in known for index in range(3))
-    if not has_scale and np.allclose(scales, 1.0, atol=1e-5):
-        del channels["scale"]
-    for channel, values in channels.items():
+    for channel, values in rewrite.channels.items():
+        if channel == "scale" and not has_scale and np.allclose(values, 1.0, atol=1e-5):
+            continue
         for index in range(values.shape[1]):
             curve = known.get((rewrite.bone, channel, index))
             if curve is None:
                 curve = _new_curve(rewrite.played, rewrite.bone, channel, index)
-            _key_every_frame(curve, rewrite.frames, values[:, index])
+            key_every_frame(curve, rewrite.frames, values[:, index])
 
 
 def _rotation_values(bone: Any, rotations: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,18 +191,5 @@ def _axis_angles(quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _new_curve(played: PlayedAction, bone: str, channel: str, index: int) -> bpy.types.FCurve:
     curve = played.curves.new(path_of(bone, channel), index=index)
-    group = played.groups.get(bone) or played.groups.new(bone)
-    curve.group = group
+    curve.group = played.groups.get(bone) or played.groups.new(bone)
     return curve
-
-
-def _key_every_frame(
-    curve: bpy.types.FCurve, frames: NDArray[np.float64], values: NDArray[np.float64]
-) -> None:
-    """Replace the keys of a curve; straight lines between the new ones."""
-    points: Any = curve.keyframe_points
-    points.clear()
-    points.add(len(frames))
-    points.foreach_set("co", np.column_stack([frames, values]).astype(np.float32).reshape(-1))
-    points.foreach_set("interpolation", np.full(len(frames), _LINEAR, np.int32))
-    curve.update()

@@ -10,8 +10,14 @@ import bpy
 from ...scene.animation_curves import PlayedAction, bone_curves, bone_drivers
 from ...scene.armature import armature_of
 from ...scene.object_settings import settings_of
-from ...scene.setup import armature_modifier
-from .bone_dependents import all_constraints, chain_reasons, driver_reasons, inherits_as_usual
+from ...scene.setup import find_rig
+from .bone_dependents import (
+    all_constraints,
+    bones_behind,
+    chain_reasons,
+    driver_reasons,
+    inherits_as_usual,
+)
 
 
 def parenting_reasons(
@@ -27,7 +33,7 @@ def parenting_reasons(
         moved: those of them whose channels move them; the rest is led, see `is_led`.
     """
     for name, parent in parents.items():
-        if name in _leaders(owner, parent):
+        if name in bones_behind(owner, [parent], poles=True):
             yield name, f"{parent} follows it by constraints"
     for name, parent in moved.items():
         chain = chain_of(owner, name, parent)
@@ -79,29 +85,8 @@ def _reader_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[
 def _example_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
     """Bones with example poses, which say how a bone is turned against its parent."""
     for obj in bpy.data.objects:
-        modifier = armature_modifier(obj) if obj.type == "MESH" else None
-        if modifier is not None and modifier.object is not None:
-            if modifier.object.data != owner.data:
-                continue
+        rig = find_rig(obj) if obj.type == "MESH" else None
+        if rig is not None and rig.data == owner.data:
             for example in settings_of(obj).examples:
                 if example.bone in names:
                     yield example.bone, f"the example pose {example.name} depends on its parent"
-
-
-def _leaders(owner: bpy.types.Object, name: str) -> set[str]:
-    """Every bone of this armature that a bone depends on, through parents and constraints."""
-    found: set[str] = set()
-    to_visit = [name]
-    while to_visit:
-        bone = owner.pose.bones.get(to_visit.pop())
-        if bone is None or bone.name in found:
-            continue
-        found.add(bone.name)
-        if bone.parent is not None:
-            to_visit.append(bone.parent.name)
-        constraints: Any = bone.constraints
-        for constraint in constraints:
-            ends = (getattr(constraint, end, "") for end in ("subtarget", "pole_subtarget"))
-            to_visit.extend(ends)
-            to_visit.extend(target.subtarget for target in getattr(constraint, "targets", ()))
-    return found

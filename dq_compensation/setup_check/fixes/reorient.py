@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import bpy
 import numpy as np
@@ -21,6 +22,7 @@ from ..issue import FixError
 from .armature_actions import actions_of, objects_with
 from .bone_channels import channels_of, is_uneven, keeps_no_sum, turn_curves, turn_pose
 from .bone_dependents import follow, require_no_reasons, turning_reasons
+from .bone_motion import rotation_channel
 
 
 def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:
@@ -97,24 +99,19 @@ def _bound_to_axes(
     """The bones whose channels survive only if axes change places, and why."""
     for owner in objects_with(armature_of(armature)):
         for name in names:
-            bone = owner.pose.bones[name]
+            bone: Any = owner.pose.bones[name]
             if np.ptp(np.array(bone.scale)) > 1e-5:
                 yield name, "unequal scale"
-            for name_of_locks in ("lock_location", "lock_rotation", "lock_scale"):
-                locks = list(getattr(bone, name_of_locks))
-                if len(set(locks)) > 1:
-                    yield name, "locked channels"
+            locks = (bone.lock_location, bone.lock_rotation, bone.lock_scale)
+            if any(len(set(each)) > 1 for each in locks):
+                yield name, "locked channels"
     anything = {name: RestRotation(name, np.eye(3), 1.0) for name in names}
     for played in actions:
         for name, channel, components in channels_of(played, anything):
-            if channel == "rotation_euler" and _uses_euler(armature, name):
+            if channel == "rotation_euler" == rotation_channel(armature.pose.bones[name]):
                 yield name, "keyed Euler rotation"
             elif channel == "scale" and is_uneven(components):
                 yield name, "unequal keyed scale"
-
-
-def _uses_euler(armature: bpy.types.Object, name: str) -> bool:
-    return armature.pose.bones[name].rotation_mode not in {"QUATERNION", "AXIS_ANGLE"}
 
 
 def _require_turnable(
@@ -122,11 +119,7 @@ def _require_turnable(
     actions: list[tuple[PlayedAction, bpy.types.Object]],
     turns: dict[str, RestRotation],
 ) -> None:
-    """See that everything can follow the turned bones.
-
-    Raises:
-        FixError: naming the bones, each with its reason.
-    """
+    """See that everything can follow the turned bones."""
     names = set(turns)
     reasons = [pair for owner in owners for pair in turning_reasons(owner, names)]
     for played, _owner in actions:
@@ -135,11 +128,13 @@ def _require_turnable(
                 continue
             if curve.channel == "rotation_mode":
                 reasons.append((curve.bone, f"its rotation mode is keyed in {played.action.name}"))
-            elif curve.channel and _is_bound_by_modifiers(curve.curve, turns[curve.bone]):
+            elif curve.channel and (
+                keeps_no_sum(curve.curve)
+                or (turns[curve.bone].axes is None and len(curve.curve.modifiers))
+            ):
                 reasons.append((curve.bone, f"its {curve.channel} has curve modifiers"))
-    for obj in bpy.data.objects:
-        modifier = armature_modifier(obj)
-        if modifier is not None and modifier.object in owners and modifier.use_bone_envelopes:
+    for obj, modifier in _followers(owners):
+        if modifier.use_bone_envelopes:
             raise FixError(
                 f"{obj.name} is deformed by bone envelopes, which turn with the bones. "
                 "Turn them off or make vertex groups of them first."
@@ -147,8 +142,14 @@ def _require_turnable(
     require_no_reasons(reasons, "cannot be turned")
 
 
-def _is_bound_by_modifiers(curve: bpy.types.FCurve, turn: RestRotation) -> bool:
-    return keeps_no_sum(curve) or (turn.axes is None and len(curve.modifiers) > 0)
+def _followers(
+    owners: list[bpy.types.Object],
+) -> Iterator[tuple[bpy.types.Object, bpy.types.ArmatureModifier]]:
+    """The objects that these armature objects deform, with their modifiers."""
+    for obj in bpy.data.objects:
+        modifier = armature_modifier(obj)
+        if modifier is not None and modifier.object in owners:
+            yield obj, modifier
 
 
 def _turn_rest(armature: bpy.types.Object, turns: dict[str, RestRotation]) -> list[str]:
@@ -199,13 +200,10 @@ def _drop_dead_locations(played: PlayedAction, loosened: list[str]) -> None:
 def _reset_limb_axis(owners: list[bpy.types.Object]) -> list[str]:
     """Limb Axis of the meshes that had one for the old axes; returns their names."""
     reset = []
-    for obj in bpy.data.objects:
-        modifier = armature_modifier(obj) if obj.type == "MESH" else None
-        if modifier is None or modifier.object not in owners or obj.library is not None:
-            continue
-        settings = settings_of(obj)
-        if settings.limb_axis not in {"AUTO", "Y"}:
-            settings.limb_axis = "AUTO"
+    for obj, _modifier in _followers(owners):
+        is_own = obj.type == "MESH" and obj.library is None
+        if is_own and settings_of(obj).limb_axis not in {"AUTO", "Y"}:
+            settings_of(obj).limb_axis = "AUTO"
             reset.append(obj.name)
     return reset
 

@@ -15,35 +15,20 @@ from ..subject import Subject
 ADVICE_LINKED = "Fix it there, or make it local."
 
 
-def require_armature(subject: Subject) -> bpy.types.Object:
-    """The armature object of a character.
-
-    Raises:
-        FixError: it has none any more.
-    """
-    if subject.armature is None:
-        raise FixError(f"{subject.obj.name} has no armature any more.")
-    return subject.armature
-
-
 def require_editable_bones(subject: Subject) -> bpy.types.Armature:
     """The armature data of a character, whose bones can be changed now.
 
     Raises:
-        FixError: there is none, it is linked, or it is in Edit Mode.
+        FixError: it is linked, or it is in Edit Mode.
     """
-    armature = require_armature(subject)
-    require_local(armature_of(armature))
-    require_no_edit_mode(armature)
-    return armature_of(armature)
+    armature = armature_of(subject.rig)
+    require_local(armature)
+    _require_no_edit_mode(subject.rig)
+    return armature
 
 
-def require_no_edit_mode(obj: bpy.types.Object) -> None:
-    """See that neither an object nor another one with its data is in Edit Mode.
-
-    Raises:
-        FixError: one is.
-    """
+def _require_no_edit_mode(obj: bpy.types.Object) -> None:
+    """See that neither an object nor another one with its data is in Edit Mode."""
     if obj.mode == "EDIT" or (obj.type == "ARMATURE" and armature_of(obj).is_editmode):
         raise FixError(f"{obj.name} is in Edit Mode. Leave it (Tab) and try again.")
 
@@ -57,7 +42,7 @@ def require_editable(obj: bpy.types.Object) -> None:
     for owner in (obj, obj.data):
         if owner is not None:
             require_local(owner)
-    require_no_edit_mode(obj)
+    _require_no_edit_mode(obj)
 
 
 def require_local(owner: bpy.types.ID) -> None:

@@ -29,6 +29,8 @@ MIRROR_SIGNS: dict[str, tuple[float, ...]] = {
 LENGTHS = frozenset(
     {"location", "bbone_curveinx", "bbone_curveoutx", "bbone_curveinz", "bbone_curveoutz"}
 )
+_CURVED = [name for name in LENGTHS | MIRROR_SIGNS.keys() if name.startswith("bbone")]
+_ROTATIONS = [name for name in MIRROR_SIGNS if name.startswith("rotation")]
 
 
 def is_plain(scale: NDArray[np.float64]) -> bool:
@@ -61,17 +63,14 @@ def scale_rest_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
     """Give the rest bones the scale: heads and tails, rolls, and every length that they have."""
     armature = armature_of(obj)
     size = float(np.abs(scale).mean())
-    curved = [name for name in LENGTHS if name.startswith("bbone")]
     if is_plain(scale):
         armature.transform(cast("BlenderMatrix", scaled(scale).tolist()))
         armature.update_tag()  # which Blender leaves to us
     else:
         _scale_by_edit_mode(obj, scale)
     for bone in armature.bones:
-        for name in (*curved, "bbone_rollin", "bbone_rollout"):
-            factor = channel_factor(name, 0, scale)
-            if factor != 1.0:
-                setattr(bone, name, getattr(bone, name) * factor)
+        for name in _CURVED:
+            setattr(bone, name, getattr(bone, name) * channel_factor(name, 0, scale))
         if not is_plain(scale):
             for name in ("bbone_x", "bbone_z", "head_radius", "tail_radius", "envelope_distance"):
                 setattr(bone, name, getattr(bone, name) * size)
@@ -97,16 +96,12 @@ def scale_pose(
     pose: Any = obj.pose
     size = float(np.abs(scale).mean())
     for bone in pose.bones:
-        location = factors[bone.name][:3, :3] @ np.array(bone.location)
-        bone.location = location.tolist()
-        for channel, signs in MIRROR_SIGNS.items():
-            if channel.startswith("rotation") and mirrors(scale):
-                values = np.array(getattr(bone, channel)) * signs
-                setattr(bone, channel, values.tolist())
-            elif channel.startswith("bbone"):
-                setattr(bone, channel, getattr(bone, channel) * channel_factor(channel, 0, scale))
-        for channel in ("bbone_curveinz", "bbone_curveoutz"):
-            setattr(bone, channel, getattr(bone, channel) * size)
+        bone.location = (factors[bone.name][:3, :3] @ np.array(bone.location)).tolist()
+        for channel in _CURVED:
+            setattr(bone, channel, getattr(bone, channel) * channel_factor(channel, 0, scale))
+        for channel in _ROTATIONS if mirrors(scale) else ():
+            values = np.array(getattr(bone, channel)) * MIRROR_SIGNS[channel]
+            setattr(bone, channel, values.tolist())
         # Custom shapes that are not drawn in bone lengths have a size of their own.
         bone.custom_shape_translation = [size * v for v in bone.custom_shape_translation]
         if not bone.use_custom_shape_bone_size:

@@ -12,14 +12,12 @@ from ...scene.own_objects import is_palette
 from ...wording import listed
 from .object_transforms import Matrix
 
-# The lengths of a bone's constraints, by what space they are in: that of its owner, of its target,
-# or always the armature's.
+# The lengths of a bone's constraints that are in the space of its owner.
 _OWNER_LENGTHS = {
     "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
     "LIMIT_DISTANCE": ("distance",),
     "FLOOR": ("offset",),
 }
-_ALWAYS_LENGTHS = {"STRETCH_TO": ("rest_length",)}
 _WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
 
 
@@ -39,20 +37,17 @@ def keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matr
             # For bones Blender takes it from the armature's space to the target's.
             ours = constraint.target == obj
             factor = bones.get(constraint.subtarget, change) if ours else np.eye(4)
-            _multiply_inverse(constraint, "inverse_matrix", factor, np.linalg.inv(change))
+            inverse = np.array(constraint.inverse_matrix, np.float64) @ np.linalg.inv(change)
+            constraint.inverse_matrix = (factor @ inverse).T.tolist()  # Blender takes columns
     for follower, name in _followers(obj):
         factor = bones.get(getattr(follower, "subtarget", ""), change)
-        _multiply_inverse(follower, name, factor)
+        setattr(follower, name, (factor @ np.array(getattr(follower, name))).T.tolist())
 
 
 def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
-    """The constraints and modifiers of objects that hold an inverse of a place of an armature.
-
-    Yields:
-        each with the name of the matrix. Our own palettes are made anew and have none to keep.
-    """
+    """What holds an inverse of a place of an armature, with the name of the matrix."""
     for other in bpy.data.objects:
-        if other.library is not None or is_palette(other):
+        if other.library is not None or is_palette(other):  # palettes are made anew
             continue
         for constraint in other.constraints:
             if constraint.type == "CHILD_OF" and getattr(constraint, "target", None) == obj:
@@ -64,13 +59,18 @@ def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
 
 def unkept_dependents(obj: bpy.types.Object) -> list[str]:
     """The followers of an armature object's scale that will look different; sentences."""
-    owners = {bone for bone, constraint in _bone_constraints(obj) if _takes_scale(constraint, obj)}
-    for other in bpy.data.objects:
-        if other == obj:
-            continue
-        for constraint in other.constraints:
-            if getattr(constraint, "target", None) == obj and constraint.type in _WORLD_SCALE:
-                owners.add(other.name)
+    owners = {
+        bone
+        for bone, constraint in _bone_constraints(obj)
+        if constraint.type in _WORLD_SCALE
+        and constraint.owner_space == "WORLD"
+        and getattr(constraint, "target", None) != obj
+    } | {
+        other.name
+        for other in bpy.data.objects
+        for constraint in other.constraints
+        if constraint.type in _WORLD_SCALE and getattr(constraint, "target", None) == obj
+    }
     if not owners:
         return []
     return [f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."]
@@ -82,17 +82,11 @@ def _bone_constraints(obj: bpy.types.Object) -> Iterator[tuple[str, Any]]:
             yield bone.name, constraint
 
 
-def _takes_scale(constraint: Any, obj: bpy.types.Object) -> bool:
-    """Whether a bone's constraint compares its scale in the world with something outside."""
-    if constraint.type not in _WORLD_SCALE or constraint.owner_space != "WORLD":
-        return False
-    return getattr(constraint, "target", None) != obj
-
-
 def _scale_lengths(constraint: Any, size: float) -> None:
     """Multiply the lengths of a bone's constraint that are in its armature's units."""
     in_world = constraint.owner_space == "WORLD"
-    names = list(_ALWAYS_LENGTHS.get(constraint.type, ()))
+    # Stretch To has its length in the armature's units, whatever the space.
+    names = ["rest_length"] if constraint.type == "STRETCH_TO" else []
     if not in_world:
         names += _OWNER_LENGTHS.get(constraint.type, ())
     from_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
@@ -105,10 +99,3 @@ def _scale_lengths(constraint: Any, size: float) -> None:
             names += [f"to_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
     for name in names:
         setattr(constraint, name, getattr(constraint, name) * size)
-
-
-def _multiply_inverse(owner: Any, name: str, left: Matrix, right: Matrix | None = None) -> None:
-    matrix = left @ np.array(getattr(owner, name), np.float64)
-    if right is not None:
-        matrix = matrix @ right
-    setattr(owner, name, matrix.T.tolist())  # Blender takes columns
