@@ -19,10 +19,10 @@ from ..scene.stored_examples import ExampleItem, example_items, example_placemen
 from .captured_pose import CapturedPose
 from .items import (
     authoring_refusal,
-    bone_index,
     bone_settings,
     key_name,
     keys_of_bone,
+    require_bone,
     require_distance,
     write_example,
     write_support,
@@ -113,7 +113,7 @@ def give_shape(
             f"The shape has {len(wanted)} vertices, {obj.name} has {binding.vertex_count}. Undo "
             "the change of the number of vertices."
         )
-    bone_index(binding, item.bone)
+    require_bone(binding, item.bone)
     others = keys_of_bone(obj, item.bone) | {item.key}
     deformer = captured.deformer(binding, by_example(obj))
     shape = captured.shape(binding, others)
@@ -171,7 +171,7 @@ def _item_for(
     skeleton, axis = binding.skeleton, Settings.of(obj).limb_axis
     index, pose = skeleton.names.index(bone), captured.pose(binding)
     placement = example_placement(index, pose, skeleton, axis)
-    direction, rotation = (tuple(float(part) for part in row) for row in placement)
+    direction, rotation = (tuple(row.tolist()) for row in placement)
     taken = {item.name for item in settings_of(obj).examples if item.bone == bone}
     number = 1
     while not name or name in taken:

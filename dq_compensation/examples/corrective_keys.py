@@ -11,12 +11,11 @@ make there as well; those that are 1 in one and the same pose become one example
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.corrective_joints import Quaternion
 from ..analysis.forward_kinematics import posed_matrices
@@ -26,7 +25,7 @@ from ..modifier.armature_base import preserves_volume
 from ..scene.armature import object_to_armature
 from ..scene.bind import bind
 from ..scene.binding import Binding
-from ..scene.example_capture import capture
+from ..scene.example_capture import Capture, capture
 from ..scene.key_writing import remove_keys
 from ..scene.mesh import mesh_of
 from ..scene.object_settings import Settings, settings_of
@@ -75,8 +74,6 @@ class _Found:
     keys: list[str]
     values: dict[str, float]
     item: ExampleItem | None = None
-    offsets: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
-    error: float = 0.0
 
 
 def examples_from_correctives(
@@ -102,16 +99,15 @@ def examples_from_correctives(
     found = _placed(obj, found, binding, refused)
     if not found:
         raise ExampleError(" ".join(refused[:3]))
-    for each in found:
-        _capture(obj, each, binding)
-    _write(obj, found)
+    captures = [_capture(obj, each, binding) for each in found]
+    _write(obj, found, captures)
     keys = [key for each in found for key in each.keys]
     _let_go(obj, keys, drivers)
     return TakenOver(
         tuple(each.item.name for each in found if each.item is not None),
         tuple(keys),
         tuple(refused),
-        max(each.error for each in found),
+        max(each.error for each in captures),
     )
 
 
@@ -209,7 +205,7 @@ def _items(
     for each in found:
         pose = _captured(obj, each, binding).pose(binding)
         placement = example_placement(bone, pose, skeleton, limb_axis)
-        direction, rotation = (tuple(float(part) for part in row) for row in placement)
+        direction, rotation = (tuple(row.tolist()) for row in placement)
         name = _free_name(each.keys[0], {item.name for item in (*known, *items.values())})
         key = key_name(each.bone, name)
         item = ExampleItem(name, each.bone, key, direction, rotation, 1.0, sigma, twists)
@@ -238,7 +234,7 @@ def _captured(obj: bpy.types.Object, found: _Found, binding: Binding) -> Capture
     return CapturedPose(skeleton.names, matrices, there, found.values)
 
 
-def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
+def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> Capture:
     """Find the offsets that give the look that the Armature modifier has in the pose."""
     modifier, settings = armature_modifier(obj), by_example(obj)
     preserves = modifier is not None and preserves_volume(obj, modifier)
@@ -247,19 +243,19 @@ def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> None:
     captured = _captured(obj, found, binding)
     wanted = captured.deformer(binding, native)(captured.shape(binding))
     deformer, everywhere = captured.deformer(binding, settings), np.ones(binding.vertex_count)
-    got = capture(binding, deformer, binding.rest, wanted, everywhere)
-    found.offsets, found.error = got.offsets, got.error
+    return capture(binding, deformer, binding.rest, wanted, everywhere)
 
 
-def _write(obj: bpy.types.Object, found: Sequence[_Found]) -> None:
+def _write(obj: bpy.types.Object, found: list[_Found], captures: list[Capture]) -> None:
     """Add the examples, their keys, and supports with all vertices that they move."""
-    for each in found:
+    pairs = list(zip(found, captures, strict=True))
+    for each, captured in pairs:
         assert each.item is not None
         bone_settings(obj, each.bone).twists = each.item.twists
-        write_example(obj, each.item, each.offsets)
+        write_example(obj, each.item, captured.offsets)
     for bone in dict.fromkeys(each.bone for each in found):
         if not bone_settings(obj, bone).support:
-            offsets = np.array([each.offsets for each in found if each.bone == bone])
+            offsets = np.array([one.offsets for each, one in pairs if each.bone == bone])
             moved = np.abs(offsets).max(axis=(0, 2)) > _LEAST_OFFSET
             write_support(obj, bone, moved.astype(np.float32))
     settings_of(obj).active_example = len(settings_of(obj).examples) - 1

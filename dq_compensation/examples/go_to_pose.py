@@ -22,7 +22,7 @@ from ..scene.linked import linked_refusal
 from ..scene.object_settings import Settings
 from ..scene.setup import rig_of
 from ..scene.stored_examples import example_bone, example_items, example_placement
-from .items import bone_index
+from .items import require_bone
 
 # Which of them counts is the bone's rotation mode.
 _ROTATIONS = ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
@@ -47,7 +47,7 @@ def go_to_pose(
     binding = bind(obj, depsgraph)
     skeleton, rig = binding.skeleton, rig_of(obj)
     item = example_items(obj)[index]
-    bone = bone_index(binding, item.bone)
+    bone = require_bone(binding, item.bone)
     if reason := linked_refusal(rig.name, [rig], "Make a library override of it to pose it."):
         raise ExampleError(reason)
     example = example_bone(bone, [item], skeleton)
@@ -105,7 +105,7 @@ def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
     depsgraph = bpy.context.evaluated_depsgraph_get()
     binding = bind(obj, depsgraph)
     armature = rig_of(obj).evaluated_get(depsgraph)
-    skeleton, bone = binding.skeleton, bone_index(binding, item.bone)
+    skeleton, bone = binding.skeleton, require_bone(binding, item.bone)
     pose = Pose.from_matrices(binding.pose_matrices(armature), skeleton)
     direction, rotation = example_placement(bone, pose, skeleton, Settings.of(obj).limb_axis)
     if item.twists:

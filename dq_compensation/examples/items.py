@@ -114,7 +114,7 @@ def require_distance(
         )
 
 
-def bone_index(binding: Binding, bone: str) -> int:
+def require_bone(binding: Binding, bone: str) -> int:
     """The place of the bone of an example in the skeleton.
 
     Raises:

@@ -83,12 +83,11 @@ _delayed_look = DelayedCall(_look_now, 1.0 / LOOKS, "TIME")
 
 
 def _redraw_sidebars() -> None:
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                for region in area.regions:
-                    if region.type == "UI":
-                        region.tag_redraw()
+    windows = bpy.context.window_manager.windows
+    for area in (area for window in windows for area in window.screen.areas):
+        for region in area.regions if area.type == "VIEW_3D" else ():
+            if region.type == "UI":
+                region.tag_redraw()
 
 
 FOLLOWS = (

@@ -77,9 +77,8 @@ def _mirrored_item(
             if other != item.bone
             else f"{item.bone} has no side in its name, such as .L or .R."
         )
-    bone = skeleton.names.index(other)
+    own, bone = skeleton.names.index(item.bone), skeleton.names.index(other)
     limbs = skeleton.limb_directions(axis)
-    own = skeleton.names.index(item.bone)
     if np.arccos(np.clip(limbs[bone] @ (limbs[own] * _X), -1.0, 1.0)) > _SAME_LIMB:
         raise ExampleError(
             f"{other} is not the mirror image of {item.bone} at rest. Symmetrize the armature."
@@ -97,8 +96,8 @@ def _mirrored_item(
         name=name,
         bone=other,
         key=key_name(other, name),
-        direction=tuple(float(each) for each in rotate_vectors(back, direction)),
-        rotation=tuple(float(each) for each in rotation),
+        direction=tuple(rotate_vectors(back, direction).tolist()),
+        rotation=tuple(rotation.tolist()),
     )
 
 

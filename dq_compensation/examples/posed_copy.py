@@ -28,9 +28,7 @@ from ..scene.setup import find_rig
 from ..scene.stored_examples import ExampleItem, example_items
 from .authoring import Outside, by_example, give_shape, remove_example
 from .captured_pose import CapturedPose
-from .items import authoring_refusal, bone_index
-
-__all__ = ["apply", "begin", "cancel", "character_of", "end", "posed_copy_of", "positions_in"]
+from .items import authoring_refusal, require_bone
 
 ShapingMode = Literal["SCULPT", "EDIT"]
 
@@ -88,7 +86,7 @@ def begin(
     settings = by_example(obj)
     captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]
-    bone_index(binding, item.bone)
+    require_bone(binding, item.bone)
     shape = captured.shape(binding)
     posed = captured.deformer(binding, settings)(shape).astype(np.float32)
     copy = _copy_in_shape(obj, posed)
@@ -202,9 +200,8 @@ def cancel(copy: bpy.types.Object) -> str:
         what became of the example, a sentence.
     """
     obj, name = character_of(copy), str(copy.get(NAME_PROPERTY, copy.name))
-    is_new = bool(copy.get(NEW_PROPERTY, False))
     summary = f"{name} keeps the shape that it had."
-    if obj is not None and is_new and authoring_refusal(obj) is None:
+    if obj is not None and copy.get(NEW_PROPERTY, False) and authoring_refusal(obj) is None:
         try:
             keep_basis = bool(copy.get(BASIS_PROPERTY, True))
             remove_example(obj, example_of(copy, obj), keep_basis=keep_basis)

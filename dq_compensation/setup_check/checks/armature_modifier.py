@@ -45,18 +45,16 @@ def _idle(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
     return [m for m in _armature_modifiers(obj) if m.object is None]
 
 
-def _doubles(
+def _further(
     obj: bpy.types.Object, first: bpy.types.ArmatureModifier
 ) -> list[bpy.types.ArmatureModifier]:
-    """The modifiers after the first one that act and do what it does."""
-    return [
-        m
-        for m in _armature_modifiers(obj)
-        if m != first
-        and acts(m)
-        and not m.use_multi_modifier
-        and all(getattr(first, name) == getattr(m, name) for name in _SAME_IN_DOUBLES)
-    ]
+    """The modifiers that deform again what the first one has deformed: without Multi Modifier."""
+    others = [m for m in _armature_modifiers(obj) if m != first and m.object is not None]
+    return [m for m in others if acts(m) and not m.use_multi_modifier]
+
+
+def _is_double(one: bpy.types.ArmatureModifier, other: bpy.types.ArmatureModifier) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in _SAME_IN_DOUBLES)
 
 
 def _right_armature(subject: Subject) -> bpy.types.Object | None:
@@ -93,23 +91,21 @@ def _is_posed(armature: bpy.types.Object) -> bool:
 def _missing(subject: Subject) -> Issue:
     obj, armature = subject.obj, _right_armature(subject)
     message = f"{obj.name} has no Armature modifier, so that no armature deforms it."
-    fixes: tuple[Fix, ...] = ()
     if _is_deformed_by_parent(obj):
         message = (
             f"{obj.name} has no Armature modifier: its parent {obj.parent.name} deforms it by the "
             "parent type Armature, which DQ Compensation and most exporters do not know."
         )
     if armature is None:
-        message += " Parent it to its armature (Ctrl P, Armature Deform)."
-    else:
-        fix = Fix(
-            "add_modifier",
-            f"Add Modifier for {armature.name}",
-            f"Add an Armature modifier with {armature.name} at the top of the stack",
-            _question_of_new_armature(subject, armature),
-        )
-        fixes = (fix,)
-    return Issue("missing", "ERROR", message, fixes=fixes)
+        advice = "Parent it to its armature (Ctrl P, Armature Deform)."
+        return Issue("missing", "ERROR", f"{message} {advice}")
+    fix = Fix(
+        "add_modifier",
+        f"Add Modifier for {armature.name}",
+        f"Add an Armature modifier with {armature.name} at the top of the stack",
+        _question_of_new_armature(subject, armature),
+    )
+    return Issue("missing", "ERROR", message, fixes=(fix,))
 
 
 def _is_deformed_by_parent(obj: bpy.types.Object) -> bool:
@@ -132,12 +128,10 @@ def _add_modifier(subject: Subject, _issue: Issue) -> str:
 def _without_armature(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Issue:
     obj, armature = subject.obj, _right_armature(subject)
     message = f"The modifier {modifier.name} of {obj.name} has no armature and does nothing."
-    fixes: tuple[Fix, ...] = ()
     if armature is None:
-        message += " Choose one in its Object field."
-    else:
-        fixes = (_set_armature_fix(subject, modifier, armature),)
-    return Issue("no_armature", "ERROR", message, fixes=fixes)
+        return Issue("no_armature", "ERROR", f"{message} Choose one in its Object field.")
+    fix = _set_armature_fix(subject, modifier, armature)
+    return Issue("no_armature", "ERROR", message, fixes=(fix,))
 
 
 def _set_armature_fix(
@@ -193,16 +187,9 @@ def _remove_idle(subject: Subject, _issue: Issue) -> str:
 
 
 def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Issue]:
-    obj, doubles = subject.obj, _doubles(subject.obj, first)
-    # A modifier with Multi Modifier on does not deform the result of the one before it again.
-    others = [
-        m
-        for m in _armature_modifiers(obj)
-        if m not in (first, *doubles)
-        and m.object is not None
-        and acts(m)
-        and not m.use_multi_modifier
-    ]
+    obj, further = subject.obj, _further(subject.obj, first)
+    doubles = [m for m in further if _is_double(first, m)]
+    others = [m for m in further if m not in doubles]
     if doubles:
         names = listed([m.name for m in doubles])
         message = f"{obj.name} is deformed more than once: {names} does what {first.name} does."
@@ -226,7 +213,7 @@ def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Is
 def _remove_doubles(subject: Subject, _issue: Issue) -> str:
     first = subject.modifier
     assert first is not None  # it was found just now
-    doubles = _doubles(subject.obj, first)
+    doubles = [m for m in _further(subject.obj, first) if _is_double(first, m)]
     names = listed([m.name for m in doubles])
     for modifier in doubles:
         subject.obj.modifiers.remove(modifier)

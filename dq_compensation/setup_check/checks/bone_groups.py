@@ -34,7 +34,13 @@ def find(subject: Subject) -> Iterator[Issue]:
         if isinstance(modifier, bpy.types.ArmatureModifier) and modifier.object is not None:
             known |= {bone.name for bone in armature_of(modifier.object).bones}
     if names := [name for name in members if name not in known]:
-        yield _groups_without_bone(subject, names)
+        groups = "Vertex group" if len(names) == 1 else "Vertex groups"
+        message = (
+            f"{groups} {listed(names)} of {subject.obj.name}: no bone of {subject.armature.name} "
+            "has this name, and nothing else uses the weights. If a bone was renamed, rename the "
+            "group as well."
+        )
+        yield Issue("no_bone", "INFORMATION", message, vertices=_vertices_in(subject, names))
     yield from _bones_without_group(subject, subject.armature, members)
 
 
@@ -91,16 +97,6 @@ def _still_bones(subject: Subject, names: list[str]) -> Issue:
         ),
     )
     return Issue("still", "WARNING", message, tuple(names), vertices, fixes)
-
-
-def _groups_without_bone(subject: Subject, names: list[str]) -> Issue:
-    """Groups with weights that nothing uses and that have no bone's name."""
-    groups = "Vertex group" if len(names) == 1 else "Vertex groups"
-    message = (
-        f"{groups} {listed(names)} of {subject.obj.name}: no bone of {subject.rig.name} has this "
-        "name, and nothing else uses the weights. If a bone was renamed, rename the group as well."
-    )
-    return Issue("no_bone", "INFORMATION", message, vertices=_vertices_in(subject, names))
 
 
 def _vertices_in(subject: Subject, groups: list[str]) -> NDArray[np.int32]:

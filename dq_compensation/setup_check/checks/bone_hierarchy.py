@@ -38,8 +38,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     positions, settings = subject.rest_in_armature, Settings.of(subject.obj)
     if positions is None or not settings.compensates or subject.misplacement is not None:
         return
-    limbs = Limbs.of(positions, subject.influences, subject.skeleton, settings.limb_axis)
-    gaps = _gaps(subject, positions, limbs)
+    gaps, limbs = _gaps(subject, positions)
     closes = settings.use_mesh_joints and settings.acts("use_mesh_joints")
     for key in _REASONS:
         if key in gaps:
@@ -47,15 +46,17 @@ def find(subject: Subject) -> Iterator[Issue]:
             yield _issue(subject, key, gaps[key], len(joints))
 
 
-def _gaps(subject: Subject, positions: NDArray[np.float64], limbs: Limbs) -> dict[str, list[Gap]]:
+def _gaps(subject: Subject, positions: NDArray[np.float64]) -> tuple[dict[str, list[Gap]], Limbs]:
     """The gaps of the hierarchy by how they were found, without helper bones of a bake."""
+    axis = Settings.of(subject.obj).limb_axis
+    limbs = Limbs.of(positions, subject.influences, subject.skeleton, axis)
     names, bones = subject.skeleton.names, armature_of(subject.rig).bones
     sides = np.array([bone_side(name) for name in names], np.int8)
     found: dict[str, list[Gap]] = {}
     for gap in find_gaps(positions, subject.influences, limbs, sides):
         if not any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child)):
             found.setdefault(_key_of(subject, gap), []).append(gap)
-    return found
+    return found, limbs
 
 
 def _key_of(subject: Subject, gap: Gap) -> str:
@@ -109,9 +110,7 @@ _QUESTIONS = {
 def _parent_bones(subject: Subject, issue: Issue) -> str:
     positions, names = subject.rest_in_armature, subject.skeleton.names
     assert positions is not None  # gaps were found just now
-    axis = Settings.of(subject.obj).limb_axis
-    limbs = Limbs.of(positions, subject.influences, subject.skeleton, axis)
-    gaps = _gaps(subject, positions, limbs)[issue.key]
+    gaps = _gaps(subject, positions)[0][issue.key]
     return parent_bones(subject.rig, {names[gap.child]: names[gap.parent] for gap in gaps})
 
 

@@ -46,13 +46,11 @@ def find(subject: Subject) -> Iterator[Issue]:
         yield Issue("limb_axis", severity, message, _names(axes, wrong), fixes=fixes)
     elif setting == "AUTO" and turned.any():
         names = _names(axes, turned)
-        does = (
-            "does not point along its limb" if len(names) == 1 else "do not point along their limbs"
-        )
+        do_not = "does not" if len(names) == 1 else "do not"
         message = (
-            f"{counted(len(names), 'bone')} of {subject.armature.name} {does}: {listed(names)}. "
-            f"Limb Axis {setting_label(subject.obj, 'limb_axis')} takes the limbs from the "
-            "hierarchy, so the deformation is right."
+            f"{counted(len(names), 'bone')} of {subject.armature.name} {do_not} point along the "
+            f"limb: {listed(names)}. Limb Axis {setting_label(subject.obj, 'limb_axis')} takes "
+            "limbs from the hierarchy, so the deformation is right."
         )
         yield Issue("own_axes", "INFORMATION", message, names, fixes=reorient)
 

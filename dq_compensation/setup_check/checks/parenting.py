@@ -100,7 +100,7 @@ def _apart_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
     question = ""
     if moving:
         by = listed([f"{one.name} by {how}" for one, how in moving.items()])
-        message = f"{message} Moved now: {by}."
+        message += f" Moved now: {by}."
         question = (
             f"{obj.name} stays where it is in this frame and follows {armature.name} from here; "
             "in other frames it will be somewhere else."

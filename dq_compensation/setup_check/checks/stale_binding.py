@@ -28,8 +28,8 @@ def find(subject: Subject) -> Iterator[Issue]:
     # The panel, and the check of what is wrong, say what cannot be deformed at all.
     if not settings_of(obj).is_enabled or obj.library is not None or enabling.refusal(obj):
         return
-    if status_of(obj).failure:
-        yield _issue("failed", f"Deforming {obj.name} has failed. {status_of(obj).failure}")
+    if failure := status_of(obj).failure:
+        yield _issue("failed", f"Deforming {obj.name} has failed. {failure}")
         return
     try:
         # To read modifiers again, Blender sorts out all dependencies of the scene anew.

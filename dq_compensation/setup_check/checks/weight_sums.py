@@ -29,9 +29,8 @@ def find(subject: Subject) -> Iterator[Issue]:
     found = f"from {least} to {most}" if least != most else f"the sum is {least}"
     do_not = "does not" if len(vertices) == 1 else "do not"
     message = (
-        f"The weights of {counted(len(vertices), 'vertex')} of {obj.name} {do_not} add "
-        f"up to 1 ({found}). Blender divides by the sum, as we do; some exporters and engines do "
-        "not."
+        f"The weights of {counted(len(vertices), 'vertex')} of {obj.name} {do_not} add up to 1 "
+        f"({found}). Blender divides by the sum, as we do; some exporters and engines do not."
     )
     fix = Fix(
         "normalize",

@@ -56,13 +56,9 @@ def reshape(subject: Subject, issue: Issue) -> str:
         together = np.clip(of_parent + of_child, 0.0, None)[reshaped.vertices].astype(np.float64)
         of_child_now = np.minimum(together * reshaped.shares, 1.0)
         of_parent_now = np.clip(together - of_child_now, 0.0, 1.0)
-        count = len(reshaped.vertices)
-        write_rows(
-            subject.obj,
-            np.tile(reshaped.vertices, 2),
-            np.repeat((parent, child), count),
-            np.concatenate((of_parent_now, of_child_now)),
-        )
+        groups = np.repeat((parent, child), len(reshaped.vertices))
+        weights = np.concatenate((of_parent_now, of_child_now))
+        write_rows(subject.obj, np.tile(reshaped.vertices, 2), groups, weights)
     changed = sum(len(reshaped.vertices) for reshaped in plan.values())
     joints = [
         f"from {' to '.join(measured.pair(joint))} over {measured.reach(joint, new.width)}"
@@ -82,22 +78,20 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
     if plan is not None:
         advice = ""
         changed = [reshaped.vertices for reshaped in plan.values()]
-        fixes = (
-            Fix(
-                "reshape",
-                "Fit Weights to Joint",
-                "Let the weights change from one bone to the other at the joint, over the length "
-                "that the curve is made for. The sum of the two bones' weights stays at every "
-                "vertex, and so do all other groups",
-                _question(subject, measured, plan),
-            ),
+        fix = Fix(
+            "reshape",
+            "Fit Weights to Joint",
+            "Let the weights change from one bone to the other at the joint, over the length "
+            "that the curve is made for. The sum of the two bones' weights stays at every "
+            "vertex, and so do all other groups",
+            _question(subject, measured, plan),
         )
+        fixes = (fix,)
     message = (
         f"The weights of {obj.name} change "
-        f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. Bent "
-        f"by 90 degrees, the outside {result} by about {abs(offender.error):.0f} % of the limb's "
-        f"radius with the curve {setting_label(obj, 'curve')}.{advice} Ignore this where bones "
-        "only twist."
+        f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. Bent by 90 "
+        f"degrees, the outside {result} by about {abs(offender.error):.0f} % of the limb's radius "
+        f"with the curve {setting_label(obj, 'curve')}.{advice} Ignore this where bones only twist."
     )
     severity = "INFORMATION" if settings_of(obj).curve == "MEASURED" else "WARNING"
     bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))

@@ -54,13 +54,10 @@ def find_misplacement(
         to_armature: shape (4, 4), the current A^-1 O.
         positions: shape (n, 3), armature space.
     """
-    joints = SkinnedJoints.of(positions, influences, skeleton)
-
-    def plain(movement: Movement) -> Iterator[Movement]:
-        for place in _plain_places(obj, movement, to_armature):
-            yield place @ np.linalg.inv(to_armature)
-
-    movement = find_movement(joints, plain)
+    joints, back = SkinnedJoints.of(positions, influences, skeleton), np.linalg.inv(to_armature)
+    movement = find_movement(
+        joints, lambda near: (place @ back for place in _plain_places(obj, near, to_armature))
+    )
     return Misplacement(movement, joints) if movement is not None else None
 
 

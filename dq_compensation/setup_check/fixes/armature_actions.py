@@ -42,11 +42,6 @@ def actions_of(owners: list[bpy.types.Object]) -> list[tuple[PlayedAction, bpy.t
 def _stored_for(owner: bpy.types.Object) -> list[PlayedAction]:
     """The unused actions that can be of no other armature."""
     names = {bone.name for bone in owner.pose.bones}
-    others = [
-        other
-        for other in bpy.data.objects
-        if other.type == "ARMATURE" and other.data != owner.data and other.pose is not None
-    ]
-    if any(names & {bone.name for bone in other.pose.bones} for other in others):
-        return []
-    return stored_actions(owner)
+    others = [other for other in bpy.data.objects if other.pose and other.data != owner.data]
+    shared = any(bone.name in names for other in others for bone in other.pose.bones)
+    return [] if shared else stored_actions(owner)

@@ -191,8 +191,8 @@ def _unkept(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[str]:
     found = []
     pose: Any = obj.pose
     if not is_equal(scale):
-        moved = [bone.name for bone in pose.bones if not is_at_rest(bone)]
-        if moved or any(True for _ in bone_curves(all_actions(obj))):
+        is_posed = not all(is_at_rest(bone) for bone in pose.bones)
+        if is_posed or any(bone_curves(all_actions(obj))):
             found.append(
                 "The scale differs along the axes: poses and animation will look different, for "
                 "bones cannot be sheared. Only the rest pose is kept."
@@ -203,13 +203,8 @@ def _unkept(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[str]:
             f"The constraints of {listed(constrained)} may act differently: the axes of the "
             "bones are turned about."
         )
-    driven = sorted(
-        {
-            curve.bone
-            for curve in bone_drivers(obj)
-            if curve.channel in LENGTHS or (mirrors(scale) and curve.channel in MIRROR_SIGNS)
-        }
-    )
+    changed = LENGTHS | (MIRROR_SIGNS.keys() if mirrors(scale) else set())
+    driven = sorted({curve.bone for curve in bone_drivers(obj) if curve.channel in changed})
     if driven:
         found.append(f"Drivers still give the former numbers for {listed(driven)}.")
     return found + unkept_dependents(obj)

@@ -11,9 +11,9 @@ from mathutils import Euler, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...analysis.rest_rotation import RestRotation
-from ...scene.animation_curves import PlayedAction, bone_channel, key_points, multiply_values
+from ...scene.animation_curves import PlayedAction, key_points, multiply_values
 from ...scene.attributes import read_property
-from .bone_motion import VECTOR_CHANNELS, every_frame, key_every_frame, sampled
+from .bone_motion import VECTOR_CHANNELS, curves_by_channel, every_frame, key_every_frame, sampled
 
 # Between keys of these, the weighted sum of curves is the curve of the weighted sums.
 _SUMMABLE = frozenset({"CONSTANT", "LINEAR", "BEZIER"})
@@ -88,13 +88,10 @@ def channels_of(
 ) -> Iterator[tuple[str, str, Components]]:
     """The vector channels of these bones in an action: bone, channel, curves of x, y and z."""
     found: dict[tuple[str, str], Components] = {}
-    for curve in played.curves:
-        place = bone_channel(curve.data_path)
-        if place is None or place[0] not in bones or place[1] not in VECTOR_CHANNELS:
-            continue
-        component = curve.array_index - VECTOR_CHANNELS[place[1]]
-        if 0 <= component < 3:
-            found.setdefault(place, [None, None, None])[component] = curve
+    for (bone, channel, index), curve in curves_by_channel(played).items():
+        component = index - VECTOR_CHANNELS[channel]
+        if bone in bones and 0 <= component < 3:
+            found.setdefault((bone, channel), [None, None, None])[component] = curve
     yield from ((*place, components) for place, components in found.items())
 
 

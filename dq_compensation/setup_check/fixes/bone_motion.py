@@ -104,11 +104,6 @@ def sampled(curve: bpy.types.FCurve, frames: NDArray[np.floating]) -> NDArray[np
     return np.array([curve.evaluate(frame) for frame in frames.tolist()])
 
 
-def path_of(bone: str, channel: str) -> str:
-    """The data path of a bone's channel."""
-    return f'pose.bones["{bpy.utils.escape_identifier(bone)}"].{channel}'
-
-
 def rotation_channel(bone: bpy.types.PoseBone) -> str:
     """The channel that rotates this bone."""
     channels = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}

@@ -143,10 +143,8 @@ def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
 
 def _is_even(linear: NDArray[np.float64]) -> bool:
     """Whether a linear map is a rotation and one positive scale."""
-    product = linear.T @ linear
-    size = product[0, 0]
-    even = np.abs(product - size * np.eye(3)).max() <= 1e-6 * size
-    return bool(even and np.linalg.det(linear) > 0.0)
+    sizes = np.linalg.svd(linear, compute_uv=False)
+    return bool(np.ptp(sizes) <= 1e-6 * sizes[0] and np.linalg.det(linear) > 0.0)
 
 
 def _corners_after_flip(mesh: bpy.types.Mesh) -> NDArray[np.intp]:

@@ -23,7 +23,6 @@ from .bone_motion import (
     curves_by_channel,
     every_frame,
     key_every_frame,
-    path_of,
     rotation_channel,
 )
 from .parenting_reasons import chain_of, is_led, parenting_reasons
@@ -190,6 +189,7 @@ def _axis_angles(quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _new_curve(played: PlayedAction, bone: str, channel: str, index: int) -> bpy.types.FCurve:
-    curve = played.curves.new(path_of(bone, channel), index=index)
+    path = f'pose.bones["{bpy.utils.escape_identifier(bone)}"].{channel}'
+    curve = played.curves.new(path, index=index)
     curve.group = played.groups.get(bone) or played.groups.new(bone)
     return curve
