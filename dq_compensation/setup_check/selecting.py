@@ -17,7 +17,7 @@ from ..wording import counted, listed
 
 
 def select_vertices(
-    obj: bpy.types.Object, vertices: NDArray[np.int32], context: bpy.types.Context
+    obj: bpy.types.Object, vertices: NDArray[np.integer], context: bpy.types.Context
 ) -> str:
     """Enter Edit Mode of a mesh with these vertices selected and nothing else.
 
