@@ -33,24 +33,24 @@ help:
 
 demo:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/demo.py
-	@$(PYTHON_5_2) scripts/demo_before_after.py
+	@$(PYTHON_5_2) scripts/run.py demos.human
+	@$(PYTHON_5_2) scripts/run.py demos.before_after
 
 demo-by-example:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/demo_by_example.py
+	@$(PYTHON_5_2) scripts/run.py demos.by_example
 
 demo-exports:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/demo_exports.py
+	@$(PYTHON_5_2) scripts/run.py demos.exports
 
 demo-methods:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/demo_methods.py
+	@$(PYTHON_5_2) scripts/run.py demos.methods
 
 demo-crowd:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/demo_crowd.py
+	@$(PYTHON_5_2) scripts/run.py demos.crowd
 
 test:
 	@$(PYTHON) scripts/run_tests.py
@@ -74,14 +74,14 @@ release:
 
 quality:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/quality.py
+	@$(PYTHON_5_2) scripts/run.py quality.report_all
 
 benchmark:
 	@$(PYTHON) scripts/benchmark.py
 
 benchmark-farm:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/benchmark_farm.py
+	@$(PYTHON_5_2) scripts/run.py benchmarks.farm
 
 build:
 	@$(SETUP) 5.2

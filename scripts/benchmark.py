@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark_targets import RESULTS_VARIABLE, Result, recorded
+from benchmarks.targets import RESULTS_VARIABLE, Result, recorded
 from environments import ENVIRONMENTS, PROJECT
 from setup_environments import SetupError, set_up
 from system_libraries import SystemLibrariesError
@@ -24,16 +24,16 @@ from system_libraries import SystemLibrariesError
 NEWEST = "5.2"
 ALL_VERSIONS = (NEWEST, "4.5", "4.2")
 BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("benchmark_bake.py", ALL_VERSIONS, ()),
-    ("benchmark_bind.py", ALL_VERSIONS, ()),
-    ("benchmark_bones.py", (NEWEST,), ()),
-    ("benchmark_characters.py", ALL_VERSIONS, ("human", "body", "pieces", "grid")),
-    ("benchmark_checks.py", ALL_VERSIONS, ()),
-    ("benchmark_gpu.py", (NEWEST,), ()),
-    ("benchmark_playback.py", (NEWEST,), ()),
-    ("benchmark_python.py", (NEWEST,), ()),
-    ("benchmark_scenes.py", (NEWEST,), ()),
-    ("benchmark_modifier.py", (NEWEST,), ()),
+    ("benchmarks.bake", ALL_VERSIONS, ()),
+    ("benchmarks.bind", ALL_VERSIONS, ()),
+    ("benchmarks.bones", (NEWEST,), ()),
+    ("benchmarks.characters", ALL_VERSIONS, ("human", "body", "pieces", "grid")),
+    ("benchmarks.checks", ALL_VERSIONS, ()),
+    ("benchmarks.graphics", (NEWEST,), ()),
+    ("benchmarks.playback", (NEWEST,), ()),
+    ("benchmarks.python", (NEWEST,), ()),
+    ("benchmarks.scenes", (NEWEST,), ()),
+    ("benchmarks.modifier", (NEWEST,), ()),
 )
 
 
@@ -60,7 +60,7 @@ def main() -> int:
 
 def _run(version: str, script: str, arguments: Sequence[str]) -> tuple[int, list[Result]]:
     """Run one benchmark; return its exit code and its rows with a target."""
-    command = [str(ENVIRONMENTS[version].interpreter), "scripts/run_benchmark.py", script]
+    command = [str(ENVIRONMENTS[version].interpreter), "scripts/run.py", script]
     command += arguments
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "results")

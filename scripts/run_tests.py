@@ -72,7 +72,7 @@ def checks(everything: bool) -> list[Check]:
         if everything
         else (sys.executable, "scripts/quick_types.py")
     )
-    demo = Check("demo", "Demo", ("5.2",), (python, "scripts/demo.py"))
+    demo = Check("demo", "Demo", ("5.2",), (python, "scripts/run.py", "demos.human"))
     newest = _in_pieces(2, "5.2", *WITHOUT_APART)
     first, *others = _in_pieces(3 if everything else 2, "4.2", *WITHOUT_APART, *oldest)
     return [

@@ -15,7 +15,7 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from human_model import HumanArrays, build_from, load_human_arrays
+from human.model import HumanArrays, build_from, load_human_arrays
 
 Tails = Literal["ALONG", "UP", "X", "RANDOM", "REVERSED", "LONG", "SHORT"]
 """Where tails point: along the limbs; all one way; anywhere; back to front; up, 1 m or 1 mm off."""

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from human_model import HumanArrays, Rig, load_human_arrays
+from human.model import HumanArrays, Rig, load_human_arrays
 
 # Bones of the rig `default`: what follows them or a bone below them is left out.
 HEAD_AND_FEET = ("head", "neck02", "foot")

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import bpy
 
-from dq_compensation.modifier import own_trees
-from human_model import Rig, build_from
+from dq_compensation.modifier.nodes import own_trees
+from human.model import Rig, build_from
 from tests.human_body import human_arrays
 
 Pair = tuple[bpy.types.Object, bpy.types.Object]

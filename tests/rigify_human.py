@@ -13,7 +13,7 @@ import numpy as np
 from mathutils import Vector
 from numpy.typing import NDArray
 
-from human_model import HumanArrays, build_from, load_human_arrays
+from human.model import HumanArrays, build_from, load_human_arrays
 from tests.blender.scene_builders import edit_mode
 from tests.human_body import HEAD_AND_FEET, human_arrays
 from tests.kept_files import Pair, new_file_from

@@ -10,17 +10,17 @@ operators report; nothing has changed then. No function adds an undo step.
 from __future__ import annotations
 
 from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
-from ..bake.bones_report import BonesReport, JointReport
-from ..bake.cache_baking import CacheReport
+from ..bake.bones.bones_report import BonesReport, JointReport
+from ..bake.files.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError
-from ..lifecycle.character_report import Bend, CharacterReport, JointQuality
-from ..lifecycle.frame_times import FrameTimes
 from ..playback.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
+from .character_report import Bend, CharacterReport, JointQuality
 from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
+from .frame_times import FrameTimes
 from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes

@@ -13,7 +13,7 @@ import bpy
 
 from ..errors import BindingError, UserError
 from ..option_fields import identifiers_of
-from ..scene.setup import REFUSAL_NOT_A_MESH
+from ..scene.blender.rigging import REFUSAL_NOT_A_MESH
 from ..wording import bounded
 
 Objects = bpy.types.Object | Iterable[bpy.types.Object]

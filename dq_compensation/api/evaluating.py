@@ -12,20 +12,20 @@ import gpu
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bake.frames import offsets_memory
-from ..bake.source import REFUSAL_REST
+from ..bake.bake_source import REFUSAL_REST
+from ..bake.shape_keys.frames import offsets_memory
 from ..errors import BindingError, UserError
 from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
-from ..scene.armature import armature_of
-from ..scene.bind import bind
-from ..scene.binding import Binding
-from ..scene.modifiers_before import modifiers_before
-from ..scene.numpy_evaluator import evaluate as evaluate_binding
-from ..scene.object_settings import ChosenMethod, Settings, settings_of
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.modifiers_before import modifiers_before
+from ..scene.binding.numpy_evaluator import evaluate as evaluate_binding
+from ..scene.blender.armature import armature_of
+from ..scene.blender.rigging import rig_of
 from ..scene.scene_frames import frame_kept
-from ..scene.setup import rig_of
-from ..viewport.one_object import deformed_object
+from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
+from ..viewport.objects.one_object import deformed_object
 from .arguments_of_scripts import mesh_object, require_choice, require_number
 from .steps_of_scripts import OnProgress
 

@@ -14,17 +14,17 @@ from ..core.pose import Pose
 from ..core.supports import limb_pieces
 from ..core.vectors import transformed_points
 from ..errors import UserError
-from ..lifecycle.character_report import Bend, CharacterReport, JointQuality
-from ..lifecycle.frame_times import measure_frames
-from ..lifecycle.slow_parts import slow_parts
-from ..scene.bind import bind
-from ..scene.binding import Binding
-from ..scene.bone_names import flipped_name
-from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import rig_of
-from ..scene.units import object_millimetres
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.blender.bone_names import flipped_name
+from ..scene.blender.rigging import rig_of
+from ..scene.blender.units import object_millimetres
+from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import listed
 from .arguments_of_scripts import mesh_object, require_number, several
+from .character_report import Bend, CharacterReport, JointQuality
+from .frame_times import measure_frames
+from .slow_parts import slow_parts
 from .steps_of_scripts import OnProgress, interrupts_wait
 
 

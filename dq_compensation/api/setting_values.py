@@ -10,8 +10,8 @@ import bpy
 
 from ..errors import BindingError, UserError
 from ..lifecycle import enabling
-from ..scene.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
 from ..scene.settings.declaration import frozen_values
+from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
 from ..session.settings_writing import writing_settings
 from ..session.status import status_of
 from .arguments_of_scripts import mesh_object, require_number

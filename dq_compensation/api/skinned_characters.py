@@ -9,9 +9,9 @@ import bpy
 from ..errors import BindingError, UserError
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import settings_of_a_new_character
-from ..scene.object_settings import settings_of
-from ..scene.own_objects import is_hidden, is_posed_copy
-from ..scene.setup import find_rig
+from ..scene.blender.own_objects import is_hidden, is_posed_copy
+from ..scene.blender.rigging import find_rig
+from ..scene.settings.object_settings import settings_of
 from ..session.status import status_of
 from .arguments_of_scripts import mesh_object
 from .setting_values import changed_settings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..bake.bones_baking import bake_bones as bones_steps
-from ..bake.bones_options import BonesOptions
-from ..bake.bones_report import BonesReport
+from ..bake.bones.bones_baking import bake_bones as bones_steps
+from ..bake.bones.bones_options import BonesOptions
+from ..bake.bones.bones_report import BonesReport
 from .arguments_of_scripts import Objects, mesh_objects, selection_kept
 from .options_of_scripts import takes_options
 from .steps_of_scripts import OnProgress, run_steps

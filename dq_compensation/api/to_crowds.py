@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import bpy
 
-from ..bake.crowd_baking import CrowdBakeOptions
-from ..bake.crowd_baking import bake_crowd as crowd_steps
+from ..crowds.bake.crowd_baking import CrowdBakeOptions
+from ..crowds.bake.crowd_baking import bake_crowd as crowd_steps
 from ..errors import UserError
-from ..scene.crowd_settings import is_crowd
+from ..scene.settings.crowd_settings import is_crowd
 from ..session.known_crowds import baked_crowd
 from .arguments_of_scripts import original, selection_kept
 from .options_of_scripts import takes_options

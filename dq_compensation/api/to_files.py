@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import bpy
 
-from ..bake.cache_baking import SUFFIXES, CacheReport, FileFormat
-from ..bake.cache_baking import bake_cache as cache_steps
+from ..bake.files.cache_baking import SUFFIXES, CacheReport, FileFormat
+from ..bake.files.cache_baking import bake_cache as cache_steps
 from ..errors import UserError
 from ..playback.caching import TakeOptions, TakeReport
 from ..playback.caching import cache_take as take_steps

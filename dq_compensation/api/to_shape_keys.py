@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import bpy
 
 from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
-from ..bake.corrective_baking import bake_correctives as corrective_steps
-from ..bake.corrective_poses import checked_angles
-from ..bake.frame_baking import bake_current_pose, bake_range
+from ..bake.correctives.corrective_baking import bake_correctives as corrective_steps
+from ..bake.correctives.corrective_poses import checked_angles
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..bake.shape_keys.frame_baking import bake_current_pose, bake_range
 from .arguments_of_scripts import mesh_object, selection_kept
 from .options_of_scripts import takes_options
 from .steps_of_scripts import OnProgress, interrupts_wait, run_steps

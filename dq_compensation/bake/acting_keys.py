@@ -15,11 +15,11 @@ import bpy
 import numpy as np
 
 from ..analysis.corrective_joints import AxisJoint, CorrectiveJoint, ScatteredJoint
-from ..scene.animation_curves import key_points, played_actions
-from ..scene.corrective_drivers import ANGLE
-from ..scene.driver_parts import PROPERTY
-from ..scene.key_animation import value_path
-from ..scene.mesh import mesh_of
+from ..scene.blender.animation_curves import key_points, played_actions
+from ..scene.blender.driver_parts import PROPERTY
+from ..scene.blender.mesh import mesh_of
+from ..scene.shape_keys.corrective_drivers import ANGLE
+from ..scene.shape_keys.key_animation import value_path
 from ..wording import listed
 
 _PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'

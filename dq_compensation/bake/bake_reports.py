@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import bpy
 
-from ..scene.kept_weights import kept_record
-from ..scene.mesh import mesh_of
+from ..scene.blender.mesh import mesh_of
+from ..scene.weights.kept_weights import kept_record
 from ..session.memory import memories, memory_of
 from ..wording import counted
 from .verification import Deviation

@@ -10,11 +10,11 @@ import bpy
 
 from ..core.rest_offsets import Target
 from ..lifecycle.enabling import disable
-from ..scene.key_animation import leave_action, own_action
-from ..scene.linked import link_beside
-from ..scene.mesh import mesh_of
-from ..scene.object_settings import settings_of
-from ..scene.setup import armature_modifier
+from ..scene.blender.linked import link_beside
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import armature_modifier
+from ..scene.settings.object_settings import settings_of
+from ..scene.shape_keys.key_animation import leave_action, own_action
 
 BakeOnto = Literal["THIS", "COPY"]
 """THIS: the object itself. COPY: a duplicate of it, with a mesh of its own."""

@@ -8,7 +8,7 @@ from string import Formatter
 import bpy
 
 from ..errors import UserError
-from ..scene.mesh import mesh_of
+from ..scene.blender.mesh import mesh_of
 
 # Blender cuts longer names off.
 MAX_BYTES = 63

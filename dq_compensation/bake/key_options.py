@@ -10,7 +10,7 @@ from ..core.rest_offsets import Target
 from ..option_fields import option, tolerance_option
 from ..scene.scene_frames import frames_of_range
 from .bake_targets import BakeOnto
-from .corrective_poses import Directions
+from .correctives.corrective_poses import Directions
 from .joint_options import JointOptions
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ..core.rest_offsets import Target
 from ..errors import UserError
-from ..scene.attributes import AttributeType, read_attribute
-from ..scene.mesh import mesh_of
-from ..scene.setup import armature_modifier
-from ..scene.temporary_copy import temporary_copy
-from ..scene.units import world_millimetres
-from .source import Source
+from ..scene.blender.attributes import AttributeType, read_attribute
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import armature_modifier
+from ..scene.blender.temporary_copy import temporary_copy
+from ..scene.blender.units import world_millimetres
+from .bake_source import Source
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import bpy
 
 from .. import api
-from ..bake.bones_options import BonesOptions
+from ..bake.bones.bones_options import BonesOptions
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from .bake_options import add_bake_options, chosen
 from .command import Command, ObjectFacts, Run, each_saved_file, said_facts

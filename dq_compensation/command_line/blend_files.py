@@ -11,7 +11,7 @@ from typing import Any
 
 import bpy
 
-from ..bake.whole_files import beside, cannot_write
+from ..bake.files.whole_files import beside, cannot_write
 from ..errors import FileError
 from ..wording import listed
 from .blend_structure import PLAIN, ZSTANDARD, is_whole

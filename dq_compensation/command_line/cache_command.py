@@ -8,7 +8,7 @@ from pathlib import Path
 import bpy
 
 from .. import api
-from ..bake.cache_baking import SUFFIXES
+from ..bake.files.cache_baking import SUFFIXES
 from .command import Command, ObjectFacts, Run, each_exported_file, said_facts
 from .options import add_export_options, frames_of_scene
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import bpy
 
-from ..bake.whole_files import beside
+from ..bake.files.whole_files import beside
 from ..errors import UserError
 from . import (
     bake_commands,

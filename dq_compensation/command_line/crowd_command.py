@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 import bpy
 
 from .. import api
-from ..bake.crowd_baking import CrowdBakeOptions
+from ..crowds.bake.crowd_baking import CrowdBakeOptions
 from .bake_options import add_bake_options, chosen
 from .choosing import CROWDS
 from .command import Command, ObjectFacts, Run, each_saved_file

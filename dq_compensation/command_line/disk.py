@@ -6,7 +6,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..bake.whole_files import may_write, read_only_refusal
+from ..bake.files.whole_files import may_write, read_only_refusal
 from ..errors import FileError
 
 

@@ -9,10 +9,10 @@ import bpy
 import numpy as np
 
 from .. import api
-from ..bake.object_files import object_files
-from ..bake.whole_files import written_whole
+from ..bake.files.object_files import object_files
+from ..bake.files.whole_files import written_whole
 from ..errors import UserError
-from ..scene.animation_curves import animated_paths
+from ..scene.blender.animation_curves import animated_paths
 from ..scene.scene_frames import frames_of_range
 from ..wording import counted
 from .command import Command, ObjectFacts, Run, each_exported_file

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 import bpy
 
-from ..scene.object_settings import CHARACTER_CHOICES, CharacterChoices
 from ..scene.settings.declaration import BoolProperty, EnumProperty, FloatProperty, properties_of
+from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
 from ..wording import bounded
 from .exit_codes import UsageError
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import bpy
 
 from .. import api
-from ..scene.object_settings import CHARACTER_CHOICES
+from ..scene.settings.object_settings import CHARACTER_CHOICES
 from .command import Command, ObjectFacts, Run, each_saved_file
 from .options import (
     add_blend_output_options,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import bpy
 
-from ..scene.armature import armature_of
-from ..scene.object_settings import Settings, settings_of
-from ..scene.own_objects import is_posed_copy
-from ..scene.posed_copies import character_of, open_copy_of
-from ..scene.setup import find_rig
-from ..scene.targets import deformed_meshes
+from ..scene.blender.armature import armature_of
+from ..scene.blender.own_objects import is_posed_copy
+from ..scene.blender.rigging import find_rig
+from ..scene.copies.posed_copies import character_of, open_copy_of
+from ..scene.copies.targets import deformed_meshes
+from ..scene.settings.object_settings import Settings, settings_of
 
 
 def active_character(context: bpy.types.Context) -> bpy.types.Object | None:

@@ -10,11 +10,11 @@ import numpy as np
 from ..core.example_poses import CLOSEST, ExampleError
 from ..core.vectors import extent
 from ..lifecycle.following import reconcile_now
-from ..scene.bind import bind
-from ..scene.example_capture import Capture
-from ..scene.object_settings import Settings, settings_of
-from ..scene.stored_examples import ExampleItem, example_items
-from ..scene.units import object_millimetres
+from ..scene.binding.bind import bind
+from ..scene.binding.example_capture import Capture
+from ..scene.binding.stored_examples import ExampleItem, example_items
+from ..scene.blender.units import object_millimetres
+from ..scene.settings.object_settings import Settings, settings_of
 from ..session.status import status_of
 from . import posed_copy
 from .authoring import Outside, by_example, give_shape

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
-from ..scene.bind import bind
-from ..scene.binding import Binding
-from ..scene.example_capture import Capture, capture, support_of, support_weights
-from ..scene.key_writing import clear_keys, remove_keys, write_key
-from ..scene.mesh import mesh_of
-from ..scene.object_settings import Settings, settings_of
-from ..scene.stored_examples import ExampleItem, example_items, example_placement
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.example_capture import Capture, capture, support_of, support_weights
+from ..scene.binding.stored_examples import ExampleItem, example_items, example_placement
+from ..scene.blender.mesh import mesh_of
+from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.shape_keys.key_writing import clear_keys, remove_keys, write_key
 from .captured_pose import CapturedPose
 from .items import (
     authoring_refusal,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..core.pose import Pose
-from ..scene.binding import Binding
-from ..scene.numpy_evaluator import PosedDeformer, shape_key_values
-from ..scene.object_settings import Settings
-from ..scene.setup import rig_of
+from ..scene.binding.binding import Binding
+from ..scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
+from ..scene.blender.rigging import rig_of
+from ..scene.settings.object_settings import Settings
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,15 +22,20 @@ from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
 from ..core.radial_basis import rotation_distances
 from ..modifier.armature_base import preserves_volume
-from ..scene.armature import object_to_armature
-from ..scene.bind import bind
-from ..scene.binding import Binding
-from ..scene.example_capture import Capture, capture
-from ..scene.key_writing import remove_keys
-from ..scene.mesh import mesh_of
-from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import armature_modifier, rig_of
-from ..scene.stored_examples import ExampleItem, example_bone, example_items, example_placement
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.example_capture import Capture, capture
+from ..scene.binding.stored_examples import (
+    ExampleItem,
+    example_bone,
+    example_items,
+    example_placement,
+)
+from ..scene.blender.armature import object_to_armature
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import armature_modifier, rig_of
+from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.shape_keys.key_writing import remove_keys
 from .authoring import by_example
 from .captured_pose import CapturedPose
 from .driver_probe import AT_REST, FULL, driver_probe, rotation_of

@@ -15,10 +15,10 @@ import numpy as np
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from ..scene.armature import armature_of
-from ..scene.driver_parts import property_drivers
-from ..scene.free_copies import free_armature
-from ..scene.setup import rig_of
+from ..scene.blender.armature import armature_of
+from ..scene.blender.driver_parts import property_drivers
+from ..scene.blender.rigging import rig_of
+from ..scene.copies.free_copies import free_armature
 from .driver_reading import DrivenKey, driver_curve
 
 # A driver that comes within this of 1 and goes back is at its pose.

@@ -22,10 +22,10 @@ from typing import Any
 import bpy
 
 from ..core.example_poses import ExampleError
-from ..scene.driver_parts import bone_of_property
-from ..scene.key_animation import value_path
-from ..scene.mesh import mesh_of
-from ..scene.setup import rig_of
+from ..scene.blender.driver_parts import bone_of_property
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import rig_of
+from ..scene.shape_keys.key_animation import value_path
 
 REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
 REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."

@@ -17,11 +17,11 @@ from ..core.dual_quaternion import (
 )
 from ..core.example_poses import ExampleError
 from ..core.pose import Pose
-from ..scene.bind import bind
-from ..scene.linked import linked_refusal
-from ..scene.object_settings import Settings
-from ..scene.setup import rig_of
-from ..scene.stored_examples import example_bone, example_items, example_placement
+from ..scene.binding.bind import bind
+from ..scene.binding.stored_examples import example_bone, example_items, example_placement
+from ..scene.blender.linked import linked_refusal
+from ..scene.blender.rigging import rig_of
+from ..scene.settings.object_settings import Settings
 from .items import require_bone
 
 # Which of them counts is the bone's rotation mode.

@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError, too_close
 from ..core.skeleton import LimbAxis
-from ..scene.binding import Binding
-from ..scene.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
-from ..scene.key_writing import write_key
-from ..scene.linked import linked_refusal
-from ..scene.mesh import mesh_of, other_users
-from ..scene.modifiers_before import examples_refusal
-from ..scene.object_settings import settings_of
+from ..scene.binding.binding import Binding
+from ..scene.binding.modifiers_before import examples_refusal
+from ..scene.binding.stored_examples import ExampleItem, example_bone, example_items
+from ..scene.blender.linked import linked_refusal
+from ..scene.blender.mesh import mesh_of, other_users
 from ..scene.settings.events import EXAMPLE_BONE_CHOSEN
-from ..scene.stored_examples import ExampleItem, example_bone, example_items
-from ..scene.weights_writing import write_group
+from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
+from ..scene.settings.object_settings import settings_of
+from ..scene.shape_keys.key_writing import write_key
+from ..scene.weights.weights_writing import write_group
 from ..session.settings_writing import writing_settings
 
 ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."

@@ -12,8 +12,8 @@ import numpy as np
 from ..core.pose import Pose
 from ..errors import BindingError, PoseError
 from ..lifecycle.reconcile import has_examples
-from ..scene.object_settings import settings_of
-from ..scene.setup import rig_of
+from ..scene.blender.rigging import rig_of
+from ..scene.settings.object_settings import settings_of
 from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from ..session.delayed_call import DelayedCall
 from ..session.known_objects import enabled_objects

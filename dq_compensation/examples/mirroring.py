@@ -11,12 +11,12 @@ from ..core.dual_quaternion import concatenate_quaternions, quaternion_conjugate
 from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
-from ..scene.bind import bind
-from ..scene.binding import Binding
-from ..scene.bone_names import flipped_name
-from ..scene.mesh import mesh_of, read_edges
-from ..scene.object_settings import Settings, settings_of
-from ..scene.stored_examples import ExampleItem, example_bone, example_items, parent_axes
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.stored_examples import ExampleItem, example_bone, example_items, parent_axes
+from ..scene.blender.bone_names import flipped_name
+from ..scene.blender.mesh import mesh_of, read_edges
+from ..scene.settings.object_settings import Settings, settings_of
 from .items import authoring_refusal, bone_settings, key_name, require_distance, write_example
 
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..core.vectors import transformed_points
-from ..scene.attributes import AttributeType, read_attribute, read_property
-from ..scene.bind import bind
-from ..scene.example_capture import OUTSIDE, Capture, support_of, support_weights
-from ..scene.key_writing import clear_keys
-from ..scene.mesh import flag_elements, mesh_of, read_positions
-from ..scene.object_settings import settings_of
-from ..scene.own_objects import CHARACTER_PROPERTY
-from ..scene.posed_copies import character_of, hide_for_copy, posed_copy_of, show_again
-from ..scene.setup import find_rig
-from ..scene.stored_examples import ExampleItem, example_items
+from ..scene.binding.bind import bind
+from ..scene.binding.example_capture import OUTSIDE, Capture, support_of, support_weights
+from ..scene.binding.stored_examples import ExampleItem, example_items
+from ..scene.blender.attributes import AttributeType, read_attribute, read_property
+from ..scene.blender.mesh import flag_elements, mesh_of, read_positions
+from ..scene.blender.own_objects import CHARACTER_PROPERTY
+from ..scene.blender.rigging import find_rig
+from ..scene.copies.posed_copies import character_of, hide_for_copy, posed_copy_of, show_again
+from ..scene.settings.object_settings import settings_of
+from ..scene.shape_keys.key_writing import clear_keys
 from .authoring import Outside, by_example, give_shape, remove_example
 from .captured_pose import CapturedPose
 from .items import authoring_refusal, require_bone

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import bpy
 
 from ..errors import UserError
-from ..scene.object_settings import settings_of
-from ..scene.own_objects import is_posed_copy
-from ..scene.posed_copies import posed_copy_of, show_again
+from ..scene.blender.own_objects import is_posed_copy
+from ..scene.copies.posed_copies import posed_copy_of, show_again
+from ..scene.settings.object_settings import settings_of
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.delayed_call import DelayedCall
 from ..session.known_objects import enabled_objects

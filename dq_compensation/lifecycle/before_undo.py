@@ -7,9 +7,9 @@ import bpy
 from ..modifier.attribute_object import attribute_object_of
 from ..modifier.factor_driver import release_factor
 from ..modifier.modifier_inputs import get_input
-from ..modifier.palette_object import nodes_of_palette, own_palettes
-from ..modifier.stack import our_modifier
-from ..scene.object_settings import settings_of
+from ..modifier.modifier_stack import our_modifier
+from ..modifier.palette.palette_object import nodes_of_palette, own_palettes
+from ..scene.settings.object_settings import settings_of
 from ..session.known_objects import enabled_objects
 from ..session.new_data import forget_new, is_new
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import bpy
 
 from ..modifier.modifier_inputs import get_inputs
-from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
-from ..modifier.stack import our_modifier
-from ..scene.named_bones import rename_bones
-from ..scene.setup import find_rig
+from ..modifier.modifier_stack import our_modifier
+from ..modifier.palette.palette_object import armature_of_palette, remember_names, renamed_bones
+from ..scene.blender.named_bones import rename_bones
+from ..scene.blender.rigging import find_rig
 from ..session.settings_writing import writing_settings
 
 

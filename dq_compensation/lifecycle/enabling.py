@@ -7,17 +7,17 @@ from collections.abc import Iterable
 import bpy
 
 from ..errors import BindingError
-from ..modifier.stack import installation_refusal, our_modifier
-from ..scene import linked
-from ..scene.binding import Binding
-from ..scene.object_settings import settings_of
-from ..scene.posed_copies import show_again
-from ..scene.setup import deformation_refusal
+from ..modifier.modifier_stack import installation_refusal, our_modifier
+from ..scene.binding.binding import Binding
+from ..scene.blender import linked
+from ..scene.blender.rigging import deformation_refusal
+from ..scene.copies.posed_copies import show_again
+from ..scene.settings.object_settings import settings_of
 from ..session import bindings
 from ..session.known_objects import enabled
 from ..session.settings_writing import are_settings_being_written
 from ..session.status import forget_status, status_of
-from ..viewport.capability import drawing_refusal
+from ..viewport.gpu.capability import drawing_refusal
 from .following import flush, reconcile_now
 from .native_display import restore
 from .new_characters import coming_display, settings_of_a_new_character

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 
 import bpy
 
-from ..modifier.arriving_shape import shape_keepers
 from ..modifier.factor_driver import keep_factor
 from ..modifier.installation import remove_unused
-from ..modifier.own_trees import mark_edited
-from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
-from ..modifier.stack import our_modifier, surplus_vertices
-from ..scene.binding import Binding
-from ..scene.modifiers_before import modifiers_before, used_data
-from ..scene.object_settings import settings_of
-from ..scene.own_objects import is_palette, keep_apart
-from ..scene.setup import find_rig
+from ..modifier.modifier_stack import our_modifier, surplus_vertices
+from ..modifier.nodes.arriving_shape import shape_keepers
+from ..modifier.nodes.own_trees import mark_edited
+from ..modifier.palette.palette_object import armature_of_palette, nodes_of_palette, own_palettes
+from ..scene.binding.binding import Binding
+from ..scene.binding.modifiers_before import modifiers_before, used_data
+from ..scene.blender.own_objects import is_palette, keep_apart
+from ..scene.blender.rigging import find_rig
+from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update
 from ..session.known_objects import enabled_objects
 from ..session.memory import keep_only, memories, memory_of

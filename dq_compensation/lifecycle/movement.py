@@ -6,13 +6,13 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..modifier.stack import our_modifier
-from ..scene.animation_curves import animated_paths
-from ..scene.armature import armature_of, object_to_armature
-from ..scene.attributes import read_property
-from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import followed_modifiers, is_animated, modifiers_before
-from ..scene.setup import find_rig, rig_of
+from ..modifier.modifier_stack import our_modifier
+from ..scene.binding.modifiers_before import followed_modifiers, is_animated, modifiers_before
+from ..scene.blender.animation_curves import animated_paths
+from ..scene.blender.armature import armature_of, object_to_armature
+from ..scene.blender.attributes import read_property
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import find_rig, rig_of
 from ..session.status import seconds_since_change, status_of
 
 # Seconds without a change until weights that are being painted are read: a stroke must not stall.

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import bpy
 
-from ..modifier.stack import our_modifier
-from ..scene.object_settings import settings_of
-from ..scene.setup import armature_modifier
+from ..modifier.modifier_stack import our_modifier
+from ..scene.blender.rigging import armature_modifier
+from ..scene.settings.object_settings import settings_of
 
 
 def hide(obj: bpy.types.Object, *, from_camera_rays: bool) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import bpy
 
 from ..errors import BindingError
-from ..scene.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
-from ..scene.object_settings import Display, settings_of
+from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
+from ..scene.settings.object_settings import Display, settings_of
 from ..session.settings_writing import writing_settings
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import bpy
 
-from ..modifier.made_for import has_moved
-from ..modifier.stack import our_modifier
-from ..scene.animation_curves import animated_paths
-from ..scene.modifiers_before import (
+from ..modifier.modifier_stack import our_modifier
+from ..modifier.written_record import has_moved
+from ..scene.binding.modifiers_before import (
     differing_in_renders,
     examples_refusal,
     followed_modifiers,
@@ -15,8 +14,9 @@ from ..scene.modifiers_before import (
     modifiers_read,
     reshaping_modifiers,
 )
-from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import notes
+from ..scene.blender.animation_curves import animated_paths
+from ..scene.blender.rigging import notes
+from ..scene.settings.object_settings import Settings, settings_of
 from ..session.status import status_of
 from ..wording import counted, listed
 from .replacement import is_fixed

@@ -19,13 +19,13 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..modifier.palette_object import armature_of_palette
-from ..modifier.stack import surplus_vertices
-from ..scene.attributes import read_properties
-from ..scene.bendy_segments import bendy_state
-from ..scene.object_settings import settings_of
-from ..scene.own_objects import is_palette
-from ..scene.setup import broken_pose
+from ..modifier.modifier_stack import surplus_vertices
+from ..modifier.palette.palette_object import armature_of_palette
+from ..scene.blender.attributes import read_properties
+from ..scene.blender.bendy_segments import bendy_state
+from ..scene.blender.own_objects import is_palette
+from ..scene.blender.rigging import broken_pose
+from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update
 from ..session.memory import memory_of
 

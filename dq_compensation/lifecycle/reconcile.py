@@ -6,7 +6,7 @@ the posed bones from the *palette* object, and a few inputs. All of that was wri
 mesh, weights, bones and settings of one moment, and Blender does not tell it when one of them
 changes. So:
 
-- What it was made for is kept in the file as digests, one for each part (`modifier.made_for`).
+- What it was made for is kept in the file as digests, one for each part (`written_record`).
 - `look` compares them with what there is now. The structure (names, counts, bones, settings, the
   modifier's own parts) is compared every time, in a fraction of a millisecond. The content
   (vertices, weights) has to be read: only where Blender has reported an edit of the mesh, and once
@@ -30,22 +30,22 @@ import bpy
 
 from ..errors import BindingError
 from ..modifier.armature_base import let_base_go
-from ..modifier.made_for import PLACE, changed_parts
-from ..modifier.stack import (
+from ..modifier.modifier_stack import (
     installation_refusal,
     misfit_problem,
     our_modifier,
     surplus_vertices,
 )
-from ..scene.binding import Binding
-from ..scene.modifiers_before import followed_modifiers
-from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import broken_pose, deformation_refusal, find_rig, rig_of
+from ..modifier.written_record import PLACE, changed_parts
+from ..scene.binding.binding import Binding
+from ..scene.binding.modifiers_before import followed_modifiers
+from ..scene.blender.rigging import broken_pose, deformation_refusal, find_rig, rig_of
+from ..scene.settings.object_settings import Settings, settings_of
 from ..session import bindings
 from ..session.known_crowds import is_in_crowd, note_change
 from ..session.status import is_drawn, status_of
-from ..viewport.camera_rays import hidden_from_camera_rays
-from ..viewport.capability import drawing_refusal
+from ..viewport.gpu.capability import drawing_refusal
+from ..viewport.look.camera_rays import hidden_from_camera_rays
 from .bone_renaming import follow_renamed_bones
 from .movement import (
     are_bones_being_renamed,

@@ -9,22 +9,16 @@ from __future__ import annotations
 import bpy
 
 from ..errors import BindingError
-from ..modifier.armature_base import (
-    arrange,
-    is_replaced,
-    put_back,
-    show,
-    show_replaced,
-)
+from ..modifier.armature_base import arrange, is_replaced, put_back, show, show_replaced
 from ..modifier.installation import install, uninstall
-from ..modifier.made_for import BASE, PLACE, VERSION, changed_parts
-from ..modifier.stack import base_of, our_modifier
-from ..scene.binding import Binding
-from ..scene.content import FOLLOWED
-from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import differing_in_renders
-from ..scene.object_settings import Settings, settings_of
-from ..scene.setup import armature_modifier
+from ..modifier.modifier_stack import base_of, our_modifier
+from ..modifier.written_record import BASE, PLACE, VERSION, changed_parts
+from ..scene.binding.binding import Binding
+from ..scene.binding.content import FOLLOWED
+from ..scene.binding.modifiers_before import differing_in_renders
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import armature_modifier
+from ..scene.settings.object_settings import Settings, settings_of
 
 REFUSAL_FIXED = (
     "The mesh of {obj} is linked from another file, where it was enabled with other settings. "

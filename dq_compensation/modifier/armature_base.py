@@ -12,11 +12,11 @@ from typing import cast
 import bpy
 
 from ..core.deform import Deformation
-from ..scene.animation_curves import animated_paths
-from ..scene.object_settings import DQCompensationNativeState, Settings, settings_of
-from ..scene.setup import armature_modifier, mixed_modifiers
+from ..scene.blender.animation_curves import animated_paths
+from ..scene.blender.rigging import armature_modifier, mixed_modifiers
+from ..scene.settings.object_settings import DQCompensationNativeState, Settings, settings_of
 from ..wording import listed
-from .stack import our_modifier, our_modifiers
+from .modifier_stack import our_modifier, our_modifiers
 from .tree_kind import Base
 
 REFUSAL_MIXED = (

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import bpy
 
-from ..scene.mesh import mesh_of
-from ..scene.own_objects import ATTRIBUTE_OBJECT_PROPERTY
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import ATTRIBUTE_OBJECT_PROPERTY
 from ..session.new_data import remember_new
 from .modifier_inputs import get_inputs
-from .stack import our_modifier, our_modifiers
+from .modifier_stack import our_modifier, our_modifiers
 
 INPUT = "Attributes"
 

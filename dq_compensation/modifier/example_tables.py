@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.skeleton import Skeleton
-from ..scene.stored_examples import Examples
+from ..scene.binding.stored_examples import Examples
 from . import attribute_names as stored
-from .palette_points import IDENTITY_ROW
+from .palette.palette_points import IDENTITY_ROW
 
 
 def example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[str]:

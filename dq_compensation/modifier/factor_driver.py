@@ -6,7 +6,7 @@ from typing import cast
 
 import bpy
 
-from ..scene.object_settings import settings_of
+from ..scene.settings.object_settings import settings_of
 from .modifier_inputs import has_input, input_data_path
 
 _FACTOR_PATH = "dq_compensation.factor"

@@ -9,37 +9,24 @@ from typing import cast
 import bpy
 
 from ..errors import BindingError
-from ..scene.binding import Binding
-from ..scene.mesh import mesh_of
-from ..scene.modifiers_before import signature_before
-from ..scene.named_bones import named_bones
-from ..scene.object_settings import Settings, settings_of
-from ..scene.own_objects import is_hidden, remove_hidden
-from ..scene.setup import armature_modifier, rig_of
-from ..scene.stored_examples import Examples
+from ..scene.binding.binding import Binding
+from ..scene.binding.modifiers_before import signature_before
+from ..scene.binding.stored_examples import Examples
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.named_bones import named_bones
+from ..scene.blender.own_objects import is_hidden, remove_hidden
+from ..scene.blender.rigging import armature_modifier, rig_of
+from ..scene.settings.object_settings import Settings, settings_of
 from ..session.new_data import note_removed
-from .armature_base import (
-    arrange,
-    can_be_left_on,
-    does_more,
-    mask_of,
-    put_back,
-    shown_in_viewport,
-)
-from .arriving_shape import keep_shape, shape_keepers
-from .attribute_object import (
-    INPUT,
-    attribute_mesh,
-    attribute_object_of,
-    ensure_attribute_object,
-)
+from .armature_base import arrange, can_be_left_on, does_more, mask_of, put_back, shown_in_viewport
+from .attribute_object import INPUT, attribute_mesh, attribute_object_of, ensure_attribute_object
 from .factor_driver import drive_factor, release_factor
-from .made_for import are_measured_alike, forget, forget_content, remember
 from .modifier_inputs import get_input, get_inputs, set_input
-from .node_tree import ensure_tree
-from .own_trees import TREE_PROPERTY, remove_tree
-from .palette_object import compute_what_is_read, ensure_palette, reads_bones
-from .stack import base_of, installation_refusal, our_modifier, our_modifiers, put_in_place
+from .modifier_stack import base_of, installation_refusal, our_modifier, our_modifiers, put_in_place
+from .nodes.arriving_shape import keep_shape, shape_keepers
+from .nodes.node_tree import ensure_tree
+from .nodes.own_trees import TREE_PROPERTY, remove_tree
+from .palette.palette_object import compute_what_is_read, ensure_palette, reads_bones
 from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
 from .vertex_attributes import (
     count_sets,
@@ -48,6 +35,7 @@ from .vertex_attributes import (
     skinning_bones,
     write_attributes,
 )
+from .written_record import are_measured_alike, forget, forget_content, remember
 
 MODIFIER_NAME = "DQ Compensation"
 

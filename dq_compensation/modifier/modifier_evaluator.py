@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BindingError
-from ..scene.binding import Binding
-from ..scene.mesh import mesh_of
-from ..scene.object_settings import Settings
-from ..scene.setup import armature_modifier
-from ..scene.temporary_copy import temporary_copy
+from ..scene.binding.binding import Binding
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import armature_modifier
+from ..scene.blender.temporary_copy import temporary_copy
+from ..scene.settings.object_settings import Settings
 from .armature_base import mixed_modifiers_of, put_back
 from .installation import install, uninstall
-from .stack import our_modifier
+from .modifier_stack import our_modifier
 
 
 def evaluate_by_modifier(

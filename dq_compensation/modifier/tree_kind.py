@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..core.deform import Deformation, Method
 from ..core.measured_joints import MeasuredJoints
-from ..scene.stored_examples import Examples
+from ..scene.binding.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
 TREE_VERSION = 22

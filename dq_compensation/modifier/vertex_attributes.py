@@ -16,12 +16,12 @@ from ..core.skeleton import Skeleton
 from ..core.spherical_joint import JointSets
 from ..core.swing_joints import SwingJoints
 from ..core.vectors import transformed_points
-from ..scene.binding import Binding
-from ..scene.mesh import mesh_of
-from ..scene.stored_examples import Examples
+from ..scene.binding.binding import Binding
+from ..scene.binding.stored_examples import Examples
+from ..scene.blender.mesh import mesh_of
 from . import attribute_names as stored
 from .example_tables import example_bones, example_tables
-from .palette_points import IDENTITY_ROW, palette_rows, rows_of_bones
+from .palette.palette_points import IDENTITY_ROW, palette_rows, rows_of_bones
 from .palette_tables import points_of_joints, rows_in_table
 
 

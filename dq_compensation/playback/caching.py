@@ -11,22 +11,22 @@ import numpy as np
 
 from ..analysis.keyed_frames import reduced_values
 from ..analysis.take_reduction import reduce_poses
-from ..bake.source import REFUSAL_REST
+from ..bake.bake_source import REFUSAL_REST
 from ..core.local_poses import Interpolation
 from ..core.take_fitting import scales_of_keys
 from ..core.takes import Take, TakeValues
 from ..errors import UserError
 from ..option_fields import option, tolerance_option
-from ..scene.animation_curves import bone_curves, bone_drivers, played_actions
-from ..scene.armature import armature_of, is_in_edit_mode
-from ..scene.linked import linked_refusal
-from ..scene.motion_state import motion_digests
-from ..scene.object_settings import settings_of
+from ..scene.binding.motion_state import motion_digests
+from ..scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
+from ..scene.blender.armature import armature_of, is_in_edit_mode
+from ..scene.blender.linked import linked_refusal
+from ..scene.blender.units import object_millimetres
+from ..scene.copies.targets import deformed_meshes
 from ..scene.scene_frames import frames_of_range
+from ..scene.settings.object_settings import settings_of
+from ..scene.settings.take_settings import INTERPOLATIONS, DQCompensationTake, find_take, takes_of
 from ..scene.stored_takes import remove_unused_take, store_take, stored_bytes
-from ..scene.take_settings import INTERPOLATIONS, DQCompensationTake, find_take, takes_of
-from ..scene.targets import deformed_meshes
-from ..scene.units import object_millimetres
 from ..session.known_crowds import note_change
 from ..session.known_takes import note_changed
 from ..steps import Progress, with_progress

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import bpy
 
-from ..scene.crowd_settings import roles_of
-from ..scene.object_settings import settings_of
+from ..scene.settings.crowd_settings import roles_of
 from ..scene.settings.events import TAKE_RENAMED
-from ..scene.take_settings import DQCompensationTake, takes_of
+from ..scene.settings.object_settings import settings_of
+from ..scene.settings.take_settings import DQCompensationTake, takes_of
 from ..session.known_crowds import all_crowds, note_change
 
 

@@ -14,12 +14,12 @@ from ..core.skeleton import Skeleton
 from ..core.takes import node_names, node_parents, node_rest
 from ..core.vectors import transformed_points
 from ..errors import UserError
-from ..scene.armature import deforming_bones
-from ..scene.bind import bind
-from ..scene.binding import Binding
-from ..scene.mesh import mesh_of
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.shape_key_offsets import ShapeKeys
+from ..scene.blender.armature import deforming_bones
+from ..scene.blender.mesh import mesh_of
 from ..scene.scene_frames import frame_kept
-from ..scene.shape_key_offsets import ShapeKeys
 
 
 @dataclass(frozen=True, eq=False)

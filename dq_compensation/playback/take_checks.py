@@ -10,9 +10,9 @@ import json
 
 import bpy
 
-from ..scene.motion_state import constraint_targets, motion_digests
-from ..scene.object_settings import settings_of
-from ..scene.take_settings import takes_of
+from ..scene.binding.motion_state import constraint_targets, motion_digests
+from ..scene.settings.object_settings import settings_of
+from ..scene.settings.take_settings import takes_of
 from ..session.changes import EDIT, LOADED, RESTORED, Changes, Update
 from ..session.delayed_call import DelayedCall
 from ..session.known_takes import keep_takes, note_changed

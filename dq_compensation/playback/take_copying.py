@@ -7,10 +7,10 @@ import bpy
 from ..core.take_fitting import fitted
 from ..core.takes import Take, node_names
 from ..errors import UserError
-from ..scene.armature import deforming_bones, read_skeleton
-from ..scene.bendy_segments import with_bendy_bones
-from ..scene.object_settings import settings_of
-from ..scene.take_settings import takes_of
+from ..scene.blender.armature import deforming_bones, read_skeleton
+from ..scene.blender.bendy_segments import with_bendy_bones
+from ..scene.settings.object_settings import settings_of
+from ..scene.settings.take_settings import takes_of
 from ..session.known_crowds import note_change
 from ..session.known_takes import read_take
 from ..wording import counted, listed

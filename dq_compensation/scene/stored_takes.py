@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.local_poses import Interpolation
 from ..core.takes import Keys, Take, TakeValues
 from ..errors import UserError
-from .own_objects import TAKE_PROPERTY
+from .blender.own_objects import TAKE_PROPERTY
 
 # The newest format of the bytes that this version reads.
 _FORMAT = 1

@@ -6,11 +6,11 @@ from typing import cast
 
 import bpy
 
-from ..scene.bind import bind, renamed
-from ..scene.binding import Binding
-from ..scene.content import structure_of
-from ..scene.mesh import mesh_of
-from ..scene.setup import find_rig
+from ..scene.binding.bind import bind, renamed
+from ..scene.binding.binding import Binding
+from ..scene.binding.content import structure_of
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import find_rig
 from .memory import memories
 
 

@@ -33,7 +33,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.attributes import read_properties
+from ..scene.blender.attributes import read_properties
 from .activity import is_playing
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything

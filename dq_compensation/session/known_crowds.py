@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bpy
 
-from ..scene.crowd_settings import is_crowd, roles_of
-from ..scene.own_objects import CROWD_BAKE_PROPERTY
+from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from ..scene.settings.crowd_settings import is_crowd, roles_of
 from .known_objects import KnownObjects
 
 # Counts what may concern a crowd: edits, settings, undo, files.

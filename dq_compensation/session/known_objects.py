@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import bpy
 
-from ..scene.object_settings import settings_of
+from ..scene.settings.object_settings import settings_of
 
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through
 # all of them 150 ns for each.

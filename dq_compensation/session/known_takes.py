@@ -8,8 +8,8 @@ import bpy
 
 from ..core.takes import Take
 from ..errors import UserError
+from ..scene.settings.take_settings import DQCompensationTake, find_take
 from ..scene.stored_takes import is_take, stored_take
-from ..scene.take_settings import DQCompensationTake, find_take
 from .memory import keep_only, memory_of
 
 NO_TAKE = "{armature} has no take {name}. Choose one in the list."

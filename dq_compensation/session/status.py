@@ -10,8 +10,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.binding import Binding
-from ..scene.object_settings import settings_of
+from ..scene.binding.binding import Binding
+from ..scene.settings.object_settings import settings_of
 from .delayed_call import DelayedCall
 from .memory import memories, memory_of
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import bpy
 
-from ..scene.mesh import mesh_of
-from ..scene.setup import find_rig
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import find_rig
 from ..session.memory import keep_only, memories
 from . import catalogue
 from .fingerprint import fingerprint

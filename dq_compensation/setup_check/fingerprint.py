@@ -12,13 +12,13 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..scene.animation_curves import animated_paths, key_points, played_actions
-from ..scene.attributes import read_property
-from ..scene.content import digest
-from ..scene.group_users import group_users
-from ..scene.mesh import read_edges, read_positions, read_weights
-from ..scene.object_settings import settings_of
-from ..scene.rna_properties import properties_of
+from ..scene.binding.content import digest
+from ..scene.blender.animation_curves import animated_paths, key_points, played_actions
+from ..scene.blender.attributes import read_property
+from ..scene.blender.mesh import read_edges, read_positions, read_weights
+from ..scene.blender.rna_properties import properties_of
+from ..scene.settings.object_settings import settings_of
+from ..scene.weights.group_users import group_users
 
 # Channels that may be animated as anyone likes: what counts is that they are.
 _FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle")

@@ -10,8 +10,8 @@ import bpy
 
 from ..errors import BindingError, UserError
 from ..lifecycle import enabling
-from ..scene.linked import linked_refusal
-from ..scene.setup import find_rig
+from ..scene.blender.linked import linked_refusal
+from ..scene.blender.rigging import find_rig
 from ..session.known_objects import enabled_objects
 from ..wording import counted
 from . import catalogue, findings

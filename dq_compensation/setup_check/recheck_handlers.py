@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import bpy
 
-from ..scene.addon_preferences import check_follows_edits
-from ..scene.setup import find_rig
+from ..scene.blender.rigging import find_rig
+from ..scene.settings.addon_preferences import check_follows_edits
 from ..session.activity import final_render_runs
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
 from ..session.delayed_call import DelayedCall

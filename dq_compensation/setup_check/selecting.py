@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
-from ..scene.armature import armature_of
-from ..scene.attributes import AttributeType, read_attribute
-from ..scene.linked import linked_refusal
-from ..scene.mesh import flag_elements, mesh_of
+from ..scene.blender.armature import armature_of
+from ..scene.blender.attributes import AttributeType, read_attribute
+from ..scene.blender.linked import linked_refusal
+from ..scene.blender.mesh import flag_elements, mesh_of
 from ..wording import counted, listed
 
 

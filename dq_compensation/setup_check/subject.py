@@ -13,12 +13,18 @@ from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import BindingError
-from ..scene.armature import deforming_bones, object_to_armature, read_skeleton
-from ..scene.bone_influences import modifier_influences
-from ..scene.mesh import VertexGroupWeights, mesh_of, read_edges, read_positions, read_weights
-from ..scene.setup import armature_modifier
+from ..scene.binding.bone_influences import modifier_influences
+from ..scene.blender.armature import deforming_bones, object_to_armature, read_skeleton
+from ..scene.blender.mesh import (
+    VertexGroupWeights,
+    mesh_of,
+    read_edges,
+    read_positions,
+    read_weights,
+)
+from ..scene.blender.rigging import armature_modifier
 from .evidence.deforming_weights import DeformingWeights
-from .evidence.misplacement import Misplacement, find_misplacement
+from .misplacement import Misplacement, find_misplacement
 
 
 @dataclass(frozen=True, eq=False)

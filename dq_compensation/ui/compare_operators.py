@@ -9,8 +9,8 @@ import rna_keymap_ui
 from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator, UILayout
 
 from ..lifecycle import enabling
-from ..scene.object_settings import ChosenMethod, settings_of
-from ..scene.targets import target_meshes
+from ..scene.copies.targets import target_meshes
+from ..scene.settings.object_settings import ChosenMethod, settings_of
 from .operators import DQC_OT_disable, DQC_OT_enable, disable_selected, enable_selected
 from .reporting import OperatorResult, Refusing
 

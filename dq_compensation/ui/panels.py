@@ -6,12 +6,12 @@ from bpy.types import Context, Object, Panel, UILayout
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_display
-from ..modifier.made_for import joint_counts
-from ..scene.crowd_settings import is_crowd
-from ..scene.object_settings import Settings, settings_of
-from ..scene.own_objects import is_palette, is_posed_copy
-from ..scene.targets import NOTHING_SELECTED, target_meshes
-from ..viewport.see_through import display_hints
+from ..modifier.written_record import joint_counts
+from ..scene.blender.own_objects import is_palette, is_posed_copy
+from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
+from ..scene.settings.crowd_settings import is_crowd
+from ..scene.settings.object_settings import Settings, settings_of
+from ..viewport.look.see_through import display_hints
 from .compare_operators import DQC_OT_compare, shortcut
 from .help import WithHelp
 from .sentences import draw_sentence

@@ -8,7 +8,8 @@ from typing import Any
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import AddonPreferences, Context, Operator, UILayout
 
-from ..scene.addon_preferences import (
+from ..crowds.crowd_figures import crowd_changed
+from ..scene.settings.addon_preferences import (
     ADDON_ID,
     FOR_NEW_CHARACTERS,
     MAX_CROWD_MEGABYTES,
@@ -16,9 +17,8 @@ from ..scene.addon_preferences import (
     NEW,
     UNLIKE_OLD_CHARACTERS,
 )
-from ..scene.object_settings import CharacterChoices
 from ..scene.settings.declaration import same_property
-from ..session.crowd_figures import crowd_changed
+from ..scene.settings.object_settings import CharacterChoices
 from ..session.status import tag_redraw
 from .compare_operators import draw_shortcuts
 from .reporting import OperatorResult

@@ -10,8 +10,8 @@ from bpy.types import Context, Menu, Object, Operator, Panel
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_settings
-from ..scene.object_settings import CHARACTER_CHOICES, settings_of
-from ..scene.targets import target_meshes
+from ..scene.copies.targets import target_meshes
+from ..scene.settings.object_settings import CHARACTER_CHOICES, settings_of
 from ..session.settings_writing import writing_settings
 from ..wording import listed
 from .reporting import OperatorResult, Refusing

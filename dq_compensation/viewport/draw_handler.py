@@ -10,22 +10,22 @@ import gpu
 import numpy as np
 from gpu.types import GPUUniformBuf
 
-from ..scene.addon_preferences import ColourMap, overlay_colours
-from ..scene.example_capture import support_of, support_weights
-from ..scene.object_settings import Settings, settings_of
-from ..scene.units import world_millimetres
+from ..scene.binding.example_capture import support_of, support_weights
+from ..scene.blender.units import world_millimetres
+from ..scene.settings.addon_preferences import ColourMap, overlay_colours
+from ..scene.settings.object_settings import Settings, settings_of
 from ..session.known_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
-from .batches import Batches, leave_alone
-from .camera_rays import follows_viewports
-from .capability import drawing_refusal
-from .legend import Legend, draw_legends
-from .object_drawing import draw_batch
-from .overlay import ColouredObject, colour_block, reference_settings
-from .see_through import surface_alpha
-from .shaders import free_shaders
-from .studio_light import studio_lights
-from .surface import ViewUniforms
+from .gpu.capability import drawing_refusal
+from .gpu.shaders import free_shaders
+from .look.camera_rays import follows_viewports
+from .look.see_through import surface_alpha
+from .look.studio_light import studio_lights
+from .look.surface import ViewUniforms
+from .objects.batches import Batches, leave_alone
+from .objects.object_drawing import draw_batch
+from .overlays.legend import Legend, draw_legends
+from .overlays.overlay import ColouredObject, colour_block, reference_settings
 
 
 class Drawing(Protocol):

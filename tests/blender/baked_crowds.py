@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from dq_compensation.core.crowds import Program, program_times
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.take_fitting import fitted
-from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.numpy_evaluator import PosedDeformer, shape_key_values
-from dq_compensation.scene.object_settings import Settings
+from dq_compensation.crowds.crowd_figures import figures_of_crowd, role_objects
+from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
+from dq_compensation.scene.settings.crowd_settings import crowd_of
+from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session import bindings
-from dq_compensation.session.crowd_figures import figures_of_crowd, role_objects
 from tests.limb import build_limb, pose_limb
 
 

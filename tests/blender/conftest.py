@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.lifecycle import app_handlers, enabling, reconcile
-from human_model import HumanArrays, Rig
+from human.model import HumanArrays, Rig
 from tests.blender.command_runs import CommandLine
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 from tests.kept_files import new_file, new_file_with_human, trees_built_once

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle import following
-from dq_compensation.modifier.stack import our_modifier
-from dq_compensation.scene.mesh import read_weights
-from dq_compensation.scene.setup import armature_modifier
+from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.blender.rigging import armature_modifier
 from tests.blender.scene_builders import character, evaluated_positions
 
 # Of properties that are not settings: what changes by itself, and who the object is.

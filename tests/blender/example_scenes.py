@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.examples import authoring
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.example_capture import support_weights
-from dq_compensation.scene.object_settings import Settings
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.example_capture import support_weights
+from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import character

@@ -16,9 +16,10 @@ import pytest
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.notes import find_notes
-from dq_compensation.scene.weights_writing import write_groups
+from dq_compensation.scene.weights.weights_writing import write_groups
 from dq_compensation.setup_check.checks import shared_joints, weight_transition
-from dq_compensation.ui import overlay_panel, panels
+from dq_compensation.ui import panels
+from dq_compensation.ui.painting import overlay_panel
 from tests.limb import build_limb, pose_limb
 from tests.setup_check.plant_weight_transition import cylinder
 from tests.setup_check.test_unweighted_vertices import subject_of

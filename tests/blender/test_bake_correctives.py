@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.corrective_baking import bake_correctives
-from dq_compensation.bake.corrective_poses import limb_bend, with_mirrored
+from dq_compensation.bake.correctives.corrective_baking import bake_correctives
+from dq_compensation.bake.correctives.corrective_poses import limb_bend, with_mirrored
 from dq_compensation.bake.key_options import CorrectiveOptions
-from dq_compensation.scene.armature import read_skeleton
-from human_model import Rig
-from human_poses import apply_pose, rotation
+from dq_compensation.scene.blender.armature import read_skeleton
+from human.model import Rig
+from human.poses import apply_pose, rotation
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import (
     datablocks,

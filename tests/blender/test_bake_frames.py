@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import frame_baking
 from dq_compensation.bake.bake_reports import RangeReport, last_report
-from dq_compensation.bake.frame_baking import bake_range
 from dq_compensation.bake.key_names import frame_names, keys_of_pattern
 from dq_compensation.bake.key_options import RangeOptions
 from dq_compensation.bake.key_reduction import kept_frames
+from dq_compensation.bake.shape_keys import frame_baking
+from dq_compensation.bake.shape_keys.frame_baking import bake_range
 from dq_compensation.errors import UserError
+from dq_compensation.scene.blender.rigging import armature_modifier
 from dq_compensation.scene.scene_frames import frames_of_range
-from dq_compensation.scene.setup import armature_modifier
-from dq_compensation.ui import bake_operators
+from dq_compensation.ui.bake import bake_operators
 from tests.blender.bake_scenes import (
     LAST_FRAME,
     TOLERANCE,

@@ -15,15 +15,15 @@ from dq_compensation import api
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.modifier.attribute_names import SWING_AMOUNT, SWING_JOINT
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
-from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
-from dq_compensation.modifier.stack import our_modifier
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.numpy_evaluator import evaluate
-from dq_compensation.scene.object_settings import Settings
-from dq_compensation.scene.own_objects import TREE_PROPERTY
+from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.modifier.palette.palette_object import find_palette, nodes_of_palette
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
+from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.ui import panels
-from human_model import Rig
-from human_poses import apply_pose, random_pose, rotation
+from human.model import Rig
+from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable
 from tests.blender.scene_builders import evaluated_positions
 

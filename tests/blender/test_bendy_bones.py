@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.pose_key import bake_pose
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.numpy_evaluator import evaluate
-from dq_compensation.scene.object_settings import Settings
+from dq_compensation.bake.shape_keys.pose_key import bake_pose
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import edit_mode, evaluated_positions
 from tests.kept_files import new_file

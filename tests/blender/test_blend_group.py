@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from human_model import RIGS, Rig
-from human_poses import apply_pose, random_pose
+from human.model import RIGS, Rig
+from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import (
     check,
     disable,

@@ -22,10 +22,10 @@ import dq_compensation
 from dq_compensation.core.deform import METHODS
 from dq_compensation.modifier import installation
 from dq_compensation.modifier.installation import install, uninstall
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.binding import Binding
-from dq_compensation.scene.numpy_evaluator import evaluate
-from dq_compensation.scene.object_settings import Settings
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.scene_builders import add_mesh, edit_mode, evaluated_positions, link, new_file
 
 TOLERANCE = 1e-4

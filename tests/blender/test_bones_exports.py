@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from human_motion import key_motion
-from human_poses import apply_pose, random_pose
+from human.motion import key_motion
+from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.gltf_skinning import SkinnedFile
 from tests.blender.scene_builders import evaluated_positions

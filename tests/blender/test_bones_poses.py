@@ -5,8 +5,8 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
-from dq_compensation.bake.bones_poses import motion_range
-from dq_compensation.scene.armature import read_skeleton
+from dq_compensation.bake.bones.bones_poses import motion_range
+from dq_compensation.scene.blender.armature import read_skeleton
 from tests.blender.scene_builders import edit_mode, link
 
 SIDES = {"arm.L": 1.0, "arm.R": -1.0}

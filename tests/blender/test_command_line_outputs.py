@@ -16,7 +16,7 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import whole_files
+from dq_compensation.bake.files import whole_files
 from dq_compensation.command_line import check_command, console
 from dq_compensation.command_line.commands import main
 from dq_compensation.errors import UserError

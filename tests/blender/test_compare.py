@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.lifecycle import enabling
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui.compare_operators import shortcut, show_methods, show_plain
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import evaluated_positions

@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.scene.compensation_weights import MIRROR_TOLERANCE, is_painted
-from dq_compensation.scene.mesh import read_weights
-from dq_compensation.scene.weights_writing import write_group
+from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.weights.compensation_weights import MIRROR_TOLERANCE, is_painted
+from dq_compensation.scene.weights.weights_writing import write_group
 from dq_compensation.session.status import status_of
-from human_model import RIGS, Rig
-from human_poses import apply_pose, named_poses
+from human.model import RIGS, Rig
+from human.poses import apply_pose, named_poses
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, distance, enable, rest_of, select
 from tests.blender.scene_builders import edit_mode, evaluated_positions, link

@@ -21,8 +21,8 @@ from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from human_model import RIGS, HumanArrays, Rig, build_human, load_human_arrays
-from human_poses import apply_pose, random_pose
+from human.model import RIGS, HumanArrays, Rig, build_human, load_human_arrays
+from human.poses import apply_pose, random_pose
 
 RIGID_TOLERANCE = 1e-5
 SCALED_TOLERANCE = 1e-4

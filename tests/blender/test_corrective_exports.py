@@ -14,8 +14,8 @@ import pytest
 from mathutils.kdtree import KDTree
 
 from dq_compensation import api
-from human_model import Rig
-from human_poses import apply_pose, rotation
+from human.model import Rig
+from human.poses import apply_pose, rotation
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import evaluated_positions

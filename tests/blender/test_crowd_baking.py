@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.bake import crowd_baking, crowd_changes
-from dq_compensation.bake.crowd_baking import read_crowd
-from dq_compensation.bake.crowd_changes import made_for
-from dq_compensation.bake.crowd_writing import parts_of
-from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.scene.own_objects import CROWD_BAKE_PROPERTY
-from dq_compensation.session.crowd_figures import figures_of_crowd
+from dq_compensation.crowds.bake import crowd_baking, crowd_changes
+from dq_compensation.crowds.bake.crowd_baking import read_crowd
+from dq_compensation.crowds.bake.crowd_changes import made_for
+from dq_compensation.crowds.bake.crowd_writing import parts_of
+from dq_compensation.crowds.crowd_figures import figures_of_crowd
+from dq_compensation.scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from dq_compensation.scene.settings.crowd_settings import crowd_of
+from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.known_crowds import baked_crowd, crowds_of_layer, is_shown_baked
 from tests.blender.baked_crowds import (
     add_crowd,
@@ -396,7 +396,7 @@ def test_an_absurd_tolerance_is_refused(crowd: bpy.types.Object) -> None:
 def test_much_memory_has_to_be_allowed(
     crowd: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dq_compensation.ui.crowd_bake_operators.MUCH_MEMORY", 1e4)
+    monkeypatch.setattr("dq_compensation.ui.crowds.crowd_bake_operators.MUCH_MEMORY", 1e4)
     with pytest.raises(RuntimeError, match="Allow over 1 GB of Memory"):
         bpy.ops.dqc.bake_crowd(tolerance=20.0)
     bake(much_memory=True)

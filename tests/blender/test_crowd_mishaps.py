@@ -9,10 +9,10 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.crowds import crowd_figures
 from dq_compensation.playback.caching import remove_take
-from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.take_settings import takes_of
-from dq_compensation.session import crowd_figures
+from dq_compensation.scene.settings.crowd_settings import crowd_of
+from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.session.memory import memories
 from tests.blender.crowd_scenes import (
     Pair,

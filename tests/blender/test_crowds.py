@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.core.crowds import grid_places
-from dq_compensation.scene.crowd_settings import crowd_of, is_crowd
-from dq_compensation.session import crowd_figures
-from dq_compensation.session.crowd_figures import role_objects
+from dq_compensation.crowds import crowd_figures
+from dq_compensation.crowds.crowd_figures import role_objects
+from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
 from tests.blender.crowd_scenes import LENGTH, Pair, add_crowd, playing_limb, role_of, state_of
 from tests.counted_work import instructions_of
 

@@ -14,14 +14,14 @@ import pytest
 from dq_compensation import api
 from dq_compensation.command_line.commands import COMMANDS
 from dq_compensation.command_line.options import setting_values
-from dq_compensation.scene import crowd_settings, example_settings, take_settings
-from dq_compensation.scene.object_settings import (
+from dq_compensation.scene.settings import crowd_settings, example_settings, take_settings
+from dq_compensation.scene.settings.declaration import properties_of
+from dq_compensation.scene.settings.object_settings import (
     METHOD_SETTINGS,
     CharacterChoices,
     Settings,
     settings_of,
 )
-from dq_compensation.scene.settings.declaration import properties_of
 from dq_compensation.ui import panels, settings_operators
 from environments import PROJECT
 from tests.limb import build_limb

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PIL import Image
 
-from demo_before_after import CELL_HEIGHT, CELL_WIDTH, close_ups, sheet
-from human_model import load_human_arrays
+from demos.before_after import CELL_HEIGHT, CELL_WIDTH, close_ups, sheet
+from human.model import load_human_arrays
 
 
 def test_before_is_on_the_left_and_after_on_the_right_at_the_same_places() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import demo_crowd
-from demo_crowd_look import CLOTHES, dress, light_and_ground, place_camera
-from human_gait import IDLE_FRAMES, WALK_FRAMES, key_idle, key_walk
+from demos import crowd as demo_crowd
+from demos.crowd_look import CLOTHES, dress, light_and_ground, place_camera
+from human.gait import IDLE_FRAMES, WALK_FRAMES, key_idle, key_walk
 from tests.blender.conftest import Human
 from tests.human_body import Rig
 

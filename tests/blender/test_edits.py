@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.measured_joints import MeasuredJoints
-from dq_compensation.modifier import palette_object
-from dq_compensation.modifier.palette_object import edition_of, find_palette
-from dq_compensation.scene import bind, content
-from dq_compensation.scene.object_settings import Settings
+from dq_compensation.modifier.palette import palette_object
+from dq_compensation.modifier.palette.palette_object import edition_of, find_palette
+from dq_compensation.scene.binding import bind, content
+from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session import bindings
 from tests.blender.enabled_scenes import check, enable, error
 from tests.blender.scene_builders import new_file

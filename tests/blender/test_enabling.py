@@ -14,13 +14,13 @@ from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, following
 from dq_compensation.lifecycle.reconcile import reconcile
-from dq_compensation.modifier.stack import our_modifier
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import activity, known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import camera_rays
-from human_poses import apply_pose, named_poses
+from dq_compensation.viewport.look import camera_rays
+from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select, without_addon
 from tests.blender.scene_builders import link, new_file
 from tests.limb import build_limb

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.envelopes import envelope_factors
-from dq_compensation.scene.setup import deformation_refusal
+from dq_compensation.scene.blender.envelopes import envelope_factors
+from dq_compensation.scene.blender.rigging import deformation_refusal
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, build_limb, pose_limb

@@ -14,13 +14,13 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.corrective_baking import bake_correctives
+from dq_compensation.bake.correctives.corrective_baking import bake_correctives
 from dq_compensation.bake.key_options import CorrectiveOptions
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.examples.corrective_keys import Drivers, TakenOver, examples_from_correctives
-from dq_compensation.scene.bind import bind
-from human_model import Rig
+from dq_compensation.scene.binding.bind import bind
+from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, enable
 from tests.blender.example_scenes import (

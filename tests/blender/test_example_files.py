@@ -14,13 +14,13 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.pose_key import bake_pose
+from dq_compensation.bake.shape_keys.pose_key import bake_pose
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.examples.authoring import add_example
 from dq_compensation.lifecycle import enabling
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.setup import armature_modifier
-from human_model import Rig
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.blender.rigging import armature_modifier
+from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import (
     check,

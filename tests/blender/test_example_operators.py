@@ -15,9 +15,9 @@ from dq_compensation import api
 from dq_compensation.examples import live_values, posed_copy_handlers
 from dq_compensation.examples.active_character import active_bone
 from dq_compensation.lifecycle import reconcile
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.example_capture import support_weights
-from dq_compensation.scene.posed_copies import posed_copy_of
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.example_capture import support_weights
+from dq_compensation.scene.copies.posed_copies import posed_copy_of
 from dq_compensation.session.status import status_of
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable, select, without_addon

@@ -16,8 +16,8 @@ from dq_compensation.examples.go_to_pose import go_to_pose
 from dq_compensation.examples.mirroring import mirror_example
 from dq_compensation.lifecycle import following
 from dq_compensation.modifier.attribute_names import EXAMPLE_OFFSET, numbered
-from dq_compensation.scene.bind import bind
-from human_model import Rig
+from dq_compensation.scene.binding.bind import bind
+from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable
 from tests.blender.example_scenes import (

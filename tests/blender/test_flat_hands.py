@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.analysis.skin_limbs import Limbs
-from dq_compensation.bake.corrective_poses import joints_that_matter
+from dq_compensation.bake.correctives.corrective_poses import joints_that_matter
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.errors import UserError
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.object_settings import Settings
-from human_model import RIGS, Rig, build_from
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.settings.object_settings import Settings
+from human.model import RIGS, Rig, build_from
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import edit_mode, evaluated_positions, new_file
 from tests.hand import FINGERS, WRONG_TAILS, Tails, build_hand, joint_parents, pose_fingers

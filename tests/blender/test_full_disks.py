@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import whole_files
-from dq_compensation.bake.alembic import size_at_most
+from dq_compensation.bake.files import whole_files
+from dq_compensation.bake.files.alembic import size_at_most
 from dq_compensation.command_line.blend_structure import is_whole
 from dq_compensation.command_line.console import Console
 from dq_compensation.errors import FileError

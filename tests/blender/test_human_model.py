@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from mathutils import Vector
 
-from human_model import RIGS, Rig
-from human_poses import (
+from human.model import RIGS, Rig
+from human.poses import (
     apply_pose,
     is_right,
     limits_of_bone,

@@ -10,7 +10,7 @@ import pytest
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.installation import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
-from dq_compensation.scene.own_objects import TREE_PROPERTY, is_palette
+from dq_compensation.scene.blender.own_objects import TREE_PROPERTY, is_palette
 from tests.blender.enabled_scenes import check, enable, select
 from tests.limb import build_limb, pose_limb
 

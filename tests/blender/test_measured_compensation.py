@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dq_compensation.core.compensation import compensated_skinning
 from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.pose import Pose
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.binding import Binding
-from dq_compensation.scene.object_settings import Settings
-from human_model import RIGS, Rig
-from human_poses import NamedPose, Rotations, apply_pose, named_poses, random_pose, rotation
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.settings.object_settings import Settings
+from human.model import RIGS, Rig
+from human.poses import NamedPose, Rotations, apply_pose, named_poses, random_pose, rotation
 
 pytestmark = pytest.mark.usefixtures("addon")
 

@@ -20,16 +20,16 @@ from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import LimbAxis, Skeleton
 from dq_compensation.modifier.attribute_names import CORRECTION
-from dq_compensation.modifier.made_for import joint_counts
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.binding import Binding
-from dq_compensation.scene.bone_names import bone_side
-from dq_compensation.scene.numpy_evaluator import evaluate
-from dq_compensation.scene.object_settings import Settings
+from dq_compensation.modifier.written_record import joint_counts
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.bone_names import bone_side
+from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.ui import panels
-from human_model import RIGS, Rig
-from human_poses import apply_pose, named_poses, random_pose, rotation
+from human.model import RIGS, Rig
+from human.poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import edit_mode
 from tests.rigify_human import new_file_with_rigify_human

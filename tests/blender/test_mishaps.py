@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.installation import our_modifier
-from dq_compensation.scene.setup import armature_modifier
+from dq_compensation.scene.blender.rigging import armature_modifier
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, pose_limb

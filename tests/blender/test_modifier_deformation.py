@@ -21,11 +21,11 @@ from dq_compensation.modifier.installation import install
 from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.modifier.modifier_inputs import input_data_path, set_input
 from dq_compensation.modifier.tree_kind import Base
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.numpy_evaluator import evaluate
-from dq_compensation.scene.object_settings import Settings
-from human_model import RIGS, Rig
-from human_poses import apply_pose, random_pose
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.settings.object_settings import Settings
+from human.model import RIGS, Rig
+from human.poses import apply_pose, random_pose
 
 if TYPE_CHECKING:
     from conftest import Human

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS
 from dq_compensation.lifecycle import app_handlers, enabling, following, replacement
-from dq_compensation.modifier.palette_object import find_palette
+from dq_compensation.modifier.palette.palette_object import find_palette
 from dq_compensation.session import bindings
-from human_poses import apply_pose, named_poses
+from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import (
     check,
     description,

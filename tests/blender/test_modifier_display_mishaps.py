@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.lifecycle import enabling, following
-from dq_compensation.scene.binding import Binding
+from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status
 from tests.blender.enabled_scenes import (

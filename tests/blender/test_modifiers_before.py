@@ -20,9 +20,9 @@ from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, reconcile
 from dq_compensation.modifier.attribute_object import attribute_object
-from dq_compensation.modifier.made_for import CONTENT_PROPERTY
-from dq_compensation.scene import followed_mesh
-from dq_compensation.scene.setup import armature_modifier
+from dq_compensation.modifier.written_record import CONTENT_PROPERTY
+from dq_compensation.scene.binding import followed_mesh
+from dq_compensation.scene.blender.rigging import armature_modifier
 from dq_compensation.session import changes
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable

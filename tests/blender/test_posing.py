@@ -9,7 +9,7 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import following, posing
-from dq_compensation.modifier import stack
+from dq_compensation.modifier import modifier_stack as stack
 from dq_compensation.session import changes
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import link, new_file

@@ -13,8 +13,8 @@ import pytest
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling
-from dq_compensation.scene.addon_preferences import ADDON_ID, FOR_NEW_CHARACTERS, NEW
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.settings.addon_preferences import ADDON_ID, FOR_NEW_CHARACTERS, NEW
+from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.setup_check import findings
 from dq_compensation.setup_check.recheck_handlers import check_outdated
 from dq_compensation.ui.settings_operators import copy_settings

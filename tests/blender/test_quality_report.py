@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from human_model import RIGS, Rig
-from quality_human import Human
-from quality_measures import Figures
-from quality_methods import BLENDERS, BlenderBody, deformers
-from quality_poses import MeasuredPose, range_of_motion
-from quality_report import CYLINDERS, SHOWN, Row, as_markdown, table, write_csv
-from quality_targets import check, worst_of_each
+from human.model import RIGS, Rig
+from quality.human import Human
+from quality.measures import Figures
+from quality.methods import BLENDERS, BlenderBody, deformers
+from quality.poses import MeasuredPose, range_of_motion
+from quality.report import CYLINDERS, SHOWN, Row, as_markdown, table, write_csv
+from quality.targets import check, worst_of_each
 
 GOOD = Figures(10.0, 2.0, 0.5, 30.0, 5.0, bulge=0.5, dent=0.0, rms=0.1, volume=99.0)
 

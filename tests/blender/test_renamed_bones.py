@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding.bind import bind
 from tests.blender.enabled_scenes import check, disable, distance, select
 from tests.blender.example_scenes import small_character
 from tests.blender.scene_builders import edit_mode, evaluated_positions, link

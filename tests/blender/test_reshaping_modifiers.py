@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.stack import reads_shape
+from dq_compensation.modifier.modifier_stack import reads_shape
 from dq_compensation.session import changes
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable, ours

@@ -12,12 +12,12 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.linear import linear_blend
 from dq_compensation.core.pose import Pose
 from dq_compensation.errors import BindingError
-from dq_compensation.scene.armature import object_to_armature
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.binding import Binding
-from dq_compensation.scene.object_settings import Settings
-from dq_compensation.scene.setup import deformation_refusal, notes
-from human_model import build_human, load_human_arrays
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.blender.armature import object_to_armature
+from dq_compensation.scene.blender.rigging import deformation_refusal, notes
+from dq_compensation.scene.settings.object_settings import Settings
+from human.model import build_human, load_human_arrays
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,

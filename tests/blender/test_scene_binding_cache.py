@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dq_compensation.errors import BindingError
-from dq_compensation.scene.binding import Binding
-from dq_compensation.scene.content import structure_of
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.binding.content import structure_of
 from dq_compensation.session import bindings
 from dq_compensation.session.memory import memories
 from tests.blender.scene_builders import add_armature, character, edit_mode, pose_at_random

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.core.topology import Topology, topology
-from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
-from human_model import build_human
+from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
+from human.model import build_human
 from tests.blender.scene_builders import (
     add_grid,
     add_mesh,

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui import settings_operators
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import evaluated_positions

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from dq_compensation.core.supports import support
 from dq_compensation.examples import posed_copy_handlers
 from dq_compensation.examples.authoring import OutsideSupportError
-from dq_compensation.scene.attributes import read_property
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.example_capture import support_of, support_weights
-from dq_compensation.scene.posed_copies import posed_copy_of
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.example_capture import support_of, support_weights
+from dq_compensation.scene.blender.attributes import read_property
+from dq_compensation.scene.copies.posed_copies import posed_copy_of
 from dq_compensation.session.status import status_of
 from dq_compensation.ui import sentences
 from tests.blender.enabled_scenes import enable, select

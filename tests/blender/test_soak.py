@@ -16,11 +16,11 @@ from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import following
 from dq_compensation.lifecycle.reconcile import Comparison, State
 from dq_compensation.modifier.attribute_names import SET
-from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
-from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.scene.own_objects import PALETTE_PROPERTY, TAKE_PROPERTY, TREE_PROPERTY
+from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, TAKE_PROPERTY, TREE_PROPERTY
+from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.scene.stored_takes import unpacked
-from dq_compensation.scene.take_settings import takes_of
 from dq_compensation.session import status
 from tests.blender.crowd_scenes import playing_limb
 from tests.blender.enabled_scenes import disable, ours

@@ -19,9 +19,9 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.attribute_names import CORRECTION, JOINT_ROWS, PAIR
-from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
-from dq_compensation.modifier.palette_object import find_palette
+from dq_compensation.modifier.palette.palette_object import find_palette
+from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
 from tests.blender.enabled_scenes import check, distance, enable, ours, select
 from tests.blender.scene_builders import add_grid, character, link, pose_at_random
 

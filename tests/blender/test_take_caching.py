@@ -19,13 +19,13 @@ from dq_compensation.errors import UserError
 from dq_compensation.playback import take_checks
 from dq_compensation.playback.caching import TakeOptions, cache_take
 from dq_compensation.playback.take_copying import differences
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.settings.take_settings import active_take, find_take, takes_of
 from dq_compensation.scene.stored_takes import is_take, packed, unpacked
-from dq_compensation.scene.take_settings import active_take, find_take, takes_of
 from dq_compensation.session.known_takes import changed_since, keep_takes, read_take
-from human_model import Rig
-from human_motion import key_motion
+from human.model import Rig
+from human.motion import key_motion
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import edit_mode
 from tests.kept_files import new_file

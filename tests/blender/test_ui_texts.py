@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 import pytest
 
-from dq_compensation.scene import object_settings
+from dq_compensation.scene.settings import object_settings
 from dq_compensation.ui import preferences
 
 pytestmark = pytest.mark.usefixtures("addon")

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.errors import UserError
-from dq_compensation.scene.mesh import read_weights
-from dq_compensation.scene.weights_writing import (
+from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.weights.weights_writing import (
     write_group,
     write_groups,
     write_rows,

@@ -9,8 +9,12 @@ import pytest
 from bodies import Cylinder, chain, posed, random_influences, random_rotations, turn
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.helper_fitting import FitOptions, fit_helpers, shared_pairs
-from dq_compensation.analysis.helper_kinds import LEAST_WEIGHT
+from dq_compensation.analysis.helper_bones.helper_fitting import (
+    FitOptions,
+    fit_helpers,
+    shared_pairs,
+)
+from dq_compensation.analysis.helper_bones.helper_kinds import LEAST_WEIGHT
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import Method
 from dq_compensation.core.dual_quaternion import concatenate_quaternions

@@ -8,8 +8,8 @@ from bodies import Cylinder as OtherCylinder
 from bodies import distance_from_capsules
 
 from dq_compensation.core.deform import Deformation, Method, deform
-from quality_cylinders import SHAPES, Cylinder, Motion, Shape
-from quality_measures import SurfaceRegion
+from quality.cylinders import SHAPES, Cylinder, Motion, Shape
+from quality.measures import SurfaceRegion
 
 EXACT = 1e-9
 # A sheet of 6 by 4 quads in the XY plane; the joint is at x = 3.

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
-from quality_body import Body
-from reference_bulging_free import BulgingFree, nearest_on_segments
-from reference_rotation_centres import SIGMA, RotationCentres
+from quality.body import Body
+from quality.reference_bulging_free import BulgingFree, nearest_on_segments
+from quality.reference_rotation_centres import SIGMA, RotationCentres
 
 Array = NDArray[np.float64]
 # Weights are float32: half of their last digit.

@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from dq_compensation.analysis.keyed_frames import reduced_values
 from dq_compensation.analysis.skin_boxes import skin_boxes
 from dq_compensation.analysis.take_reduction import ReducedPoses, reduce_poses
-from dq_compensation.core.dual_quaternion import (
-    normalized_quaternions,
-    quaternions_from_axis_angle,
-)
+from dq_compensation.core.dual_quaternion import normalized_quaternions, quaternions_from_axis_angle
 from dq_compensation.core.local_poses import Interpolation, LocalPoses, chained_poses
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.take_fitting import scales_of_keys

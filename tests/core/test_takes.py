@@ -17,14 +17,7 @@ from dq_compensation.core.local_poses import LocalPoses, blended_poses, cross_fa
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.take_fitting import fitted, with_common_parents
-from dq_compensation.core.takes import (
-    Keys,
-    Take,
-    TakeValues,
-    chained,
-    interpolated,
-    take_times,
-)
+from dq_compensation.core.takes import Keys, Take, TakeValues, chained, interpolated, take_times
 
 # Keys are float32; chains of three bones add a few roundings of that.
 ROUNDING = 1e-6

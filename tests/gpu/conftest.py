@@ -22,8 +22,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import JointSets, joint_sets
 from dq_compensation.core.topology import Topology, topology
-from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
-from human_model import RIGS, load_human_arrays
+from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
+from human.model import RIGS, load_human_arrays
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.instance_poses import GivenPoses
-from dq_compensation.viewport.kernels import wanted_layout
+from dq_compensation.viewport.gpu.kernels import wanted_layout
+from dq_compensation.viewport.poses.instance_poses import GivenPoses
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 
 
 def deform_in(

@@ -19,23 +19,19 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.pose import Pose
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.numpy_evaluator import PosedDeformer
-from dq_compensation.scene.object_settings import Settings, settings_of
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer
+from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import (
-    batch,
-    batches,
-    deformed_mesh,
-    draw_handler,
-    instance_poses,
-    playing,
-    posed_limbs,
-)
-from dq_compensation.viewport.batch import Batch
-from dq_compensation.viewport.batches import Batches
-from dq_compensation.viewport.played_takes import Playing, TakeTiming
-from human_model import build_human, load_human_arrays
+from dq_compensation.viewport import draw_handler
+from dq_compensation.viewport.objects import batch, batches
+from dq_compensation.viewport.objects.batch import Batch
+from dq_compensation.viewport.objects.batches import Batches
+from dq_compensation.viewport.poses import instance_poses, posed_limbs
+from dq_compensation.viewport.skinning import deformed_mesh
+from dq_compensation.viewport.takes import playing
+from dq_compensation.viewport.takes.played_takes import Playing, TakeTiming
+from human.model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
 from tests.blender.test_take_caching import LAST, animate

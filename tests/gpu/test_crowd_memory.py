@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.deform import Deformation
-from dq_compensation.session.crowd_memory import figure_bytes
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.instance_poses import Playback
-from dq_compensation.viewport.kernels import wanted_layout
-from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
+from dq_compensation.crowds.crowd_memory import figure_bytes
+from dq_compensation.viewport.gpu.kernels import wanted_layout
+from dq_compensation.viewport.poses.instance_poses import Playback
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
 from tests.gpu.test_playback import deformations, make_take
 
 

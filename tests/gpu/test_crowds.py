@@ -21,34 +21,30 @@ from dq_compensation.core.crowds import Program, program_times
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
+from dq_compensation.crowds import crowd_roles
+from dq_compensation.crowds.crowd_failures import failure_of
+from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
+from dq_compensation.crowds.display import crowd_display, crowd_mesh, crowd_sight, crowd_stage
+from dq_compensation.crowds.display.crowd_display import Crowds
+from dq_compensation.crowds.display.crowd_stage import FigureMesh
 from dq_compensation.examples import authoring
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.binding import Binding
-from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.numpy_evaluator import PosedDeformer, shape_key_values
-from dq_compensation.scene.object_settings import Settings, settings_of
-from dq_compensation.session import crowd_roles, known_crowds
-from dq_compensation.session.crowd_failures import failure_of
-from dq_compensation.session.crowd_figures import CrowdState, figures_of_crowd
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
+from dq_compensation.scene.settings.crowd_settings import crowd_of
+from dq_compensation.scene.settings.object_settings import Settings, settings_of
+from dq_compensation.session import known_crowds
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import (
-    crowd_display,
-    crowd_mesh,
-    crowd_sight,
-    crowd_stage,
-    deformed_mesh,
-    draw_handler,
-    instance_poses,
-    textures,
-)
-from dq_compensation.viewport.crowd_display import Crowds
-from dq_compensation.viewport.crowd_stage import FigureMesh
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_mesh import gpu_mesh_of
-from dq_compensation.viewport.studio_light import surface_materials
-from dq_compensation.viewport.surface import draw_solid, drawing_state, placements_texture
-from dq_compensation.viewport.textures import array_from_texture
+from dq_compensation.viewport import draw_handler
+from dq_compensation.viewport.gpu import textures
+from dq_compensation.viewport.gpu.textures import array_from_texture
+from dq_compensation.viewport.look.studio_light import surface_materials
+from dq_compensation.viewport.look.surface import draw_solid, drawing_state, placements_texture
+from dq_compensation.viewport.poses import instance_poses
+from dq_compensation.viewport.skinning import deformed_mesh
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.skinning.gpu_mesh import gpu_mesh_of
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_playback import make_take
 from tests.limb import build_bendy_limb, build_limb, pose_limb

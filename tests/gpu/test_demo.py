@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import dq_compensation
-from demo import check_rows, compare, table
-from demo_closeups import METHODS, Row
-from demo_measures import JointRegion, LimbAxes, closed_volume
-from demo_sheet import contact_sheet
+from demos.closeups import METHODS, Row
+from demos.human import check_rows, compare, table
+from demos.measures import JointRegion, LimbAxes, closed_volume
+from demos.sheet import contact_sheet
 
 RADIUS, LENGTH, SIDES, RINGS = 0.05, 0.4, 64, 80
 REACH = 0.15

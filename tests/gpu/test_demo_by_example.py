@@ -9,8 +9,8 @@ import gpu
 import pytest
 
 import dq_compensation
-from demo_by_example import FilmFrame, check_frames, film, filmstrip, table
-from example_shapes import BELLS, BICEPS, SHOULDER
+from demos.by_example import FilmFrame, check_frames, film, filmstrip, table
+from human.example_shapes import BELLS, BICEPS, SHOULDER
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,18 @@ import pytest
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.instance_poses import Playback
-from dq_compensation.viewport.kernels import wanted_layout
-from dq_compensation.viewport.played_takes import Instances
-from dq_compensation.viewport.surface import (
+from dq_compensation.viewport.gpu.kernels import wanted_layout
+from dq_compensation.viewport.look.surface import (
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
     drawing_state,
     placements_texture,
 )
+from dq_compensation.viewport.poses.instance_poses import Playback
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.viewport.takes.played_takes import Instances
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_playback import instances_of, make_take
 from tests.gpu.test_surface import FRONT, LAMP, _orthographic

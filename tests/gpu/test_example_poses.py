@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import deformed_mesh, gpu_keys, gpu_mesh, posed_limbs
-from dq_compensation.viewport.batches import Batches
-from human_model import build_from
+from dq_compensation.viewport.objects.batches import Batches
+from dq_compensation.viewport.poses import posed_limbs
+from dq_compensation.viewport.skinning import deformed_mesh, gpu_keys, gpu_mesh
+from human.model import build_from
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import (
     ELBOW,

@@ -35,23 +35,19 @@ from dq_compensation.core.takes import (
     take_times,
 )
 from dq_compensation.core.vectors import transformed_points
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.object_settings import Settings
-from dq_compensation.scene.stored_examples import Examples
-from dq_compensation.viewport import (
-    deformed_mesh,
-    gpu_keys,
-    instance_poses,
-    posed_limbs,
-    vertex_textures,
-)
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.instance_lists import InstanceList
-from dq_compensation.viewport.instance_poses import GivenPoses, Playback
-from dq_compensation.viewport.kernels import PosePaletteLayout, wanted_layout
-from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
-from dq_compensation.viewport.take_tables import TakeTables
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.stored_examples import Examples
+from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.viewport.gpu import vertex_textures
+from dq_compensation.viewport.gpu.kernels import PosePaletteLayout, wanted_layout
+from dq_compensation.viewport.gpu.take_tables import TakeTables
+from dq_compensation.viewport.poses import instance_poses, posed_limbs
+from dq_compensation.viewport.poses.instance_lists import InstanceList
+from dq_compensation.viewport.poses.instance_poses import GivenPoses, Playback
+from dq_compensation.viewport.skinning import deformed_mesh, gpu_keys
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_bendy_bones import curved, nearly_straight
 from tests.limb import build_bendy_limb

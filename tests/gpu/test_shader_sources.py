@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dq_compensation.viewport import shaders
-from dq_compensation.viewport.kernels import KERNELS, PosePaletteLayout
-from dq_compensation.viewport.shader_building import SHARED_CONSTANTS, Bindings
-from dq_compensation.viewport.shader_sources import (
+from dq_compensation.viewport.gpu import shaders
+from dq_compensation.viewport.gpu.kernels import KERNELS, PosePaletteLayout
+from dq_compensation.viewport.gpu.shader_building import SHARED_CONSTANTS, Bindings
+from dq_compensation.viewport.gpu.shader_sources import (
     SHADERS_DIRECTORY,
     ShaderSourceError,
     shader_source,

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.scene.bind import bind
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.status import status_of
 from tests.gpu.test_batches import Drawing, positions
 from tests.limb import build_limb, pose_limb

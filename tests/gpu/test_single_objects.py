@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS, Deformation, Method
 from dq_compensation.errors import BindingError, PoseError
-from dq_compensation.scene.bind import bind
+from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import arrangement
-from dq_compensation.viewport.batches import Batches
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from human_model import build_from
-from human_poses import apply_pose, random_pose
+from dq_compensation.viewport.objects import arrangement
+from dq_compensation.viewport.objects.batches import Batches
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from human.model import build_from
+from human.poses import apply_pose, random_pose
 from tests.counted_work import instructions_of
 from tests.hand import FINGERS, build_hand, pose_fingers
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays

@@ -20,11 +20,11 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
-from dq_compensation.viewport import gpu_keys
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.instance_poses import GivenPoses
-from dq_compensation.viewport.kernels import wanted_layout
+from dq_compensation.viewport.gpu.kernels import wanted_layout
+from dq_compensation.viewport.poses.instance_poses import GivenPoses
+from dq_compensation.viewport.skinning import gpu_keys
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
 from tests.gpu.one_instance import deform_in
 
 TOLERANCE = 1e-4

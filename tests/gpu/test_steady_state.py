@@ -17,10 +17,10 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.instance_poses import GivenPoses
-from dq_compensation.viewport.kernels import wanted_layout
+from dq_compensation.viewport.gpu.kernels import wanted_layout
+from dq_compensation.viewport.poses.instance_poses import GivenPoses
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
 
 WARM_UP, FRAMES = 200, 1000
 # The allocators of Python and the driver round up now and then; one object of 100 bytes for each

@@ -18,10 +18,8 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.topology import topology
-from dq_compensation.scene.mesh import read_mesh_arrays, read_positions
-from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_mesh import GpuMesh
-from dq_compensation.viewport.surface import (
+from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
+from dq_compensation.viewport.look.surface import (
     StudioLight,
     SurfaceMaterial,
     ViewUniforms,
@@ -30,7 +28,9 @@ from dq_compensation.viewport.surface import (
     drawing_state,
     placements_texture,
 )
-from human_model import load_human_arrays
+from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from human.model import load_human_arrays
 from tests.gpu.one_instance import deform_in
 
 SIZE = 96

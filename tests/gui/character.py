@@ -7,8 +7,8 @@ from typing import Any
 
 import bpy
 
-from human_model import build_human
-from human_poses import named_poses
+from human.model import build_human
+from human.poses import named_poses
 
 LAST_FRAME = 24
 

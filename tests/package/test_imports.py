@@ -1,12 +1,14 @@
 """Who may import whom, from the top down.
 
-ui -> setup_check, examples, playback -> bake -> lifecycle -> viewport, modifier -> session ->
-scene -> analysis -> core.
+ui -> setup_check, examples, playback, crowds -> bake -> lifecycle -> viewport, modifier -> session
+-> scene -> analysis -> core.
 """
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,7 @@ LAYERS: dict[str, int] = {
     "lifecycle": 5,
     "bake": 6,
     "playback": 7,
+    "crowds": 7,
     "setup_check": 7,
     "examples": 7,
     "api": 8,
@@ -60,6 +63,16 @@ def resolved(path: Path, level: int, name: tuple[str, ...]) -> tuple[str, ...]:
     up = level - 1
     assert up <= len(folders), f"{path}: the import leaves the package"
     return (*folders[: len(folders) - up], *name)
+
+
+def imported_files(path: Path) -> Iterator[Path]:
+    """Yield the files of the package that a file imports."""
+    for level, name in imports_of(path):
+        if level:
+            target = PACKAGE.joinpath(*resolved(path, level, name))
+            # The last name may be of what is in a module.
+            found = (target.with_suffix(".py"), target.parent.with_suffix(".py"))
+            yield from (each for each in found if each.is_file())
 
 
 def layer_of(name: tuple[str, ...]) -> tuple[str, int]:
@@ -119,6 +132,33 @@ def test_every_layer_is_where_the_rules_expect_it() -> None:
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert folders <= set(LAYERS), "a new folder needs its layer here"
     assert {"core", "scene", "viewport", "ui"} <= folders
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in FILES}), ids=lambda path: path.name
+)
+def test_rooms_form_no_circle(folder: Path) -> None:
+    """Files of a folder, and its folders as one room each."""
+
+    def room_of(path: Path) -> str | None:
+        return path.relative_to(folder).parts[0] if folder in path.parents else None
+
+    below: dict[str, set[str]] = {}
+    for path in FILES:
+        room = room_of(path)
+        if room is not None and path.name != "__init__.py":
+            others = {room_of(each) for each in imported_files(path)} - {room, None}
+            below.setdefault(room, set()).update(filter(None, others))
+    # Raises CycleError, which names the rooms.
+    assert len(list(TopologicalSorter(below).static_order())) >= len(below)
+
+
+def test_a_folder_has_at_most_twenty_files() -> None:
+    files = [path for path in FILES if path.name != "__init__.py"]
+    counts = Counter(path.parent for path in (*files, *(PROJECT / "scripts").glob("*.py")))
+    full = {folder.name for folder, count in counts.items() if count > 20}
+    # What these hold is a list by itself: the mathematics, and the checks.
+    assert full <= {"core", "checks"}
 
 
 def test_no_file_name_stands_twice() -> None:

@@ -47,7 +47,7 @@ def test_every_path_of_a_page_exists(page: str) -> None:
 
 
 def test_a_path_that_is_gone_is_found() -> None:
-    text = "`core/deform.py`, `core/gone.py`, `fixes/`, `gone/`, `gone_*.py`, `scene.bind`, `A/B`"
+    text = "`core/pose.py`, `core/gone.py`, `fixes/`, `gone/`, `gone_*.py`, `scene.bind`, `A/B`"
     paths = paths_of(text)
     assert [path for path in paths if not exists(path)] == ["core/gone.py", "gone/", "gone_*.py"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from dq_compensation.modifier.stack import our_modifier
+from dq_compensation.modifier.modifier_stack import our_modifier
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from dq_compensation.scene.object_settings import settings_of
+from dq_compensation.scene.settings.object_settings import settings_of
 
 from .conftest import Human
 from .moving_rigs import straighten_head, turn_bones

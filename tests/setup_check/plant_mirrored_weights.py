@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dq_compensation.scene.mesh import read_weights
-from dq_compensation.scene.weights_writing import write_groups
+from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.weights.weights_writing import write_groups
 from tests.blender.conftest import Human
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dq_compensation.scene.weights_writing import write_group
+from dq_compensation.scene.weights.weights_writing import write_group
 from tests.blender.conftest import Human
 
 

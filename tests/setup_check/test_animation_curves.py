@@ -7,7 +7,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from dq_compensation.scene.animation_curves import (
+from dq_compensation.scene.blender.animation_curves import (
     animated_paths,
     bone_channel,
     bone_curves,

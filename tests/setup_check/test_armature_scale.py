@@ -13,7 +13,7 @@ from mathutils import Matrix
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.setup_check.checks.object_scale import CHECK
-from human_model import Rig
+from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, error
 from tests.blender.scene_builders import evaluated_positions, link

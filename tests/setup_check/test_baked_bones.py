@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.edited_bones import edited_bones
-from dq_compensation.scene.helper_rig import helper_names
+from dq_compensation.scene.blender.edited_bones import edited_bones
+from dq_compensation.scene.copies.helper_rig import helper_names
 from dq_compensation.setup_check.checks.baked_bones import CHECK
 from dq_compensation.setup_check.issue import Issue
 from dq_compensation.setup_check.subject import Subject

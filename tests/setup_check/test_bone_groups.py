@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dq_compensation.modifier.modifier_inputs import set_input
-from dq_compensation.scene.group_users import group_users
+from dq_compensation.scene.weights.group_users import group_users
 from dq_compensation.setup_check.checks.bone_groups import CHECK
 from dq_compensation.setup_check.issue import FixError, Issue
-from human_model import RIGS, Rig
+from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import edit_mode
 from tests.limb import build_limb

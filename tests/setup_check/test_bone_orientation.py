@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from dq_compensation.scene.animation_curves import played_actions
-from dq_compensation.scene.armature import read_skeleton
-from dq_compensation.scene.object_settings import setting_label
+from dq_compensation.scene.blender.animation_curves import played_actions
+from dq_compensation.scene.blender.armature import read_skeleton
+from dq_compensation.scene.settings.object_settings import setting_label
 from dq_compensation.setup_check.checks.bone_orientation import CHECK
 from dq_compensation.setup_check.issue import FixError
-from human_model import RIGS, Rig
+from human.model import RIGS, Rig
 from tests.blender.enabled_scenes import description, enable, select
 from tests.blender.scene_builders import edit_mode, evaluated_positions
 from tests.limb import build_limb, pose_limb

@@ -14,7 +14,7 @@ from dq_compensation.setup_check import catalogue
 from dq_compensation.setup_check.fixing import fix_unasked
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
-from human_poses import apply_pose, named_poses
+from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import description, enable, select
 from tests.limb import build_limb, pose_limb
 from tests.setup_check.planted import PLANTED

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.armature import read_skeleton
+from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.setup_check.checks import bone_hierarchy
 from dq_compensation.setup_check.checks.bone_orientation import CHECK
-from human_model import Rig, build_human
+from human.model import Rig, build_human
 from tests.blender.enabled_scenes import enable, error
 
 from .moving_rigs import (

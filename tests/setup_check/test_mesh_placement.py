@@ -14,7 +14,7 @@ from mathutils import Matrix, Vector
 from dq_compensation import api
 from dq_compensation.setup_check.checks import bone_hierarchy
 from dq_compensation.setup_check.checks.mesh_placement import CHECK
-from human_model import RIGS, Rig
+from human.model import RIGS, Rig
 from tests.blender.enabled_scenes import enable, error
 from tests.blender.scene_builders import edit_mode, link
 from tests.limb import build_limb, pose_limb

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dq_compensation.setup_check.checks.mirrored_names import CHECK
-from human_model import Rig
+from human.model import Rig
 from tests.blender.scene_builders import edit_mode
 
 from .animated_human import find

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.setup_check.checks.mirrored_weights import CHECK, flipped_name
-from human_model import RIGS, Rig
+from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.setup_check.plant_mirrored_weights import one_side
 from tests.setup_check.test_unweighted_vertices import dense_weights, subject_of

@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle import app_handlers
-from dq_compensation.modifier.made_for import CONTENT_PROPERTY
+from dq_compensation.modifier.written_record import CONTENT_PROPERTY
 from dq_compensation.setup_check.issue import Issue
 from tests.blender.enabled_scenes import check, disable, enable, error, select
 from tests.blender.scene_builders import (

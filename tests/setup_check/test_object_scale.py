@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.scene.animation_curves import bone_curves, played_actions
+from dq_compensation.scene.blender.animation_curves import bone_curves, played_actions
 from dq_compensation.setup_check.checks.object_scale import CHECK
 from dq_compensation.setup_check.issue import FixError
 from tests.blender.conftest import Human

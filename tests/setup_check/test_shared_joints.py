@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.scene.weights_writing import write_group
+from dq_compensation.scene.weights.weights_writing import write_group
 from dq_compensation.setup_check.checks.shared_joints import CHECK
 from tests.blender.conftest import Human
 from tests.setup_check.plant_shared_joints import spherical

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.setup_check.checks.tiny_influences import CHECK
-from human_model import RIGS, Rig
+from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import pose_at_random
 from tests.setup_check.plant_tiny_influences import far, sprinkled

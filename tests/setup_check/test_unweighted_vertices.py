@@ -8,11 +8,11 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.scene.mesh import read_weights
+from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.setup_check.checks.unweighted_vertices import CHECK
 from dq_compensation.setup_check.issue import FixError, Issue
 from dq_compensation.setup_check.subject import Subject
-from human_model import RIGS, Rig
+from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import evaluated_positions, write_no_numbers
 from tests.setup_check.plant_unweighted_vertices import loose, patch, torn

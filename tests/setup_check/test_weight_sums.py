@@ -8,11 +8,11 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.scene.mesh import read_weights
-from dq_compensation.scene.weights_writing import write_group
+from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.weights.weights_writing import write_group
 from dq_compensation.setup_check.checks.weight_sums import CHECK
 from dq_compensation.setup_check.issue import FixError
-from human_model import RIGS, Rig
+from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import pose_at_random
 from tests.setup_check.plant_weight_sums import halved

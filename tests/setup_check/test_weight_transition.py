@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Vector
 
-from demo_measures import JointRegion, LimbAxes
+from demos.measures import JointRegion, LimbAxes
 from dq_compensation import api
-from dq_compensation.analysis.transition_measurement import share_of_quantile
-from dq_compensation.scene.weights_writing import write_groups
+from dq_compensation.analysis.transitions.transition_measurement import share_of_quantile
+from dq_compensation.scene.weights.weights_writing import write_groups
 from dq_compensation.setup_check.checks.weight_transition import CHECK
 from dq_compensation.setup_check.evidence.transition_offenders import MeasuredTransitions
 from dq_compensation.setup_check.issue import FixError, Issue
-from human_model import Rig
+from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, enable, error
 from tests.blender.scene_builders import edit_mode, evaluated_positions

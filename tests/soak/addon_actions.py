@@ -11,9 +11,9 @@ from unittest import mock
 
 import bpy
 
-from dq_compensation.scene.crowd_settings import crowd_of
-from dq_compensation.scene.object_settings import CHARACTER_CHOICES, settings_of
-from dq_compensation.scene.take_settings import takes_of
+from dq_compensation.scene.settings.crowd_settings import crowd_of
+from dq_compensation.scene.settings.object_settings import CHARACTER_CHOICES, settings_of
+from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.setup_check import findings
 from dq_compensation.ui import compare_operators, settings_operators
 from tests.blender.enabled_scenes import select

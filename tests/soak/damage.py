@@ -15,8 +15,8 @@ import bpy
 import numpy as np
 
 from dq_compensation.modifier.attribute_names import PREFIX
-from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.scene.own_objects import TAKE_PROPERTY, TREE_PROPERTY, is_hidden
+from dq_compensation.scene.blender.own_objects import TAKE_PROPERTY, TREE_PROPERTY, is_hidden
+from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.crowd_scenes import add_crowd, playing_limb
 from tests.blender.enabled_scenes import select
 

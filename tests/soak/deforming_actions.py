@@ -13,10 +13,10 @@ import bpy
 import numpy as np
 
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.stack import our_modifier
-from dq_compensation.scene.modifiers_before import modifiers_before
-from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.scene.setup import armature_modifier
+from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.scene.binding.modifiers_before import modifiers_before
+from dq_compensation.scene.blender.rigging import armature_modifier
+from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
 from tests.soak.choosing import Action, among, on_mesh

@@ -10,7 +10,7 @@ from random import Random
 import bpy
 
 import dq_compensation
-from dq_compensation.scene.own_objects import is_hidden
+from dq_compensation.scene.blender.own_objects import is_hidden
 from tests.blender.enabled_scenes import select
 from tests.limb import build_bendy_limb, build_limb, pose_limb
 from tests.soak.choosing import Action, any_mesh, is_crowded, object_mode

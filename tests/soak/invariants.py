@@ -15,14 +15,14 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.made_for import CONTENT_PROPERTY, STATE_PROPERTY
-from dq_compensation.modifier.stack import our_modifier, our_modifiers
+from dq_compensation.modifier.modifier_stack import our_modifier, our_modifiers
 from dq_compensation.modifier.vertex_attributes import attribute_names
-from dq_compensation.scene.mesh import mesh_of
-from dq_compensation.scene.modifiers_before import modifiers_before, reshaping_modifiers
-from dq_compensation.scene.object_settings import settings_of
-from dq_compensation.scene.own_objects import is_hidden, is_own_tree, is_palette
-from dq_compensation.scene.setup import armature_modifier, find_rig
+from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.scene.binding.modifiers_before import modifiers_before, reshaping_modifiers
+from dq_compensation.scene.blender.mesh import mesh_of
+from dq_compensation.scene.blender.own_objects import is_hidden, is_own_tree, is_palette
+from dq_compensation.scene.blender.rigging import armature_modifier, find_rig
+from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import status
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories

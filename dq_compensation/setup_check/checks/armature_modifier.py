@@ -8,10 +8,10 @@ from typing import cast
 import bpy
 import numpy as np
 
-from ...scene.animation_curves import animated_paths
-from ...scene.armature import armature_of, deforming_bones
-from ...scene.attributes import read_property
-from ...scene.modifiers_before import acts
+from ...scene.binding.modifiers_before import acts
+from ...scene.blender.animation_curves import animated_paths
+from ...scene.blender.armature import armature_of, deforming_bones
+from ...scene.blender.attributes import read_property
 from ...wording import counted, listed
 from ..evidence.armature_modifier_display import DISPLAY_FIXES, find_in_display
 from ..issue import Check, Fix, Issue

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...bake.acting_helpers import acting_helpers, missing_helpers
-from ...bake.bones_removal import remove_bones_bake
+from ...bake.bones.acting_helpers import acting_helpers, missing_helpers
+from ...bake.bones.bones_removal import remove_bones_bake
 from ...lifecycle import enabling
-from ...scene.helper_rig import HelperBone, add_helpers
-from ...scene.kept_weights import restore_refusal
-from ...scene.object_settings import settings_of
+from ...scene.copies.helper_rig import HelperBone, add_helpers
+from ...scene.settings.object_settings import settings_of
+from ...scene.weights.kept_weights import restore_refusal
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable, require_editable_bones
 from ..issue import Check, Fix, FixError, Issue

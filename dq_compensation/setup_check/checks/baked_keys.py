@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from ...bake.acting_keys import acting_keys
 from ...lifecycle import enabling
-from ...scene.mesh import mesh_of, other_users
-from ...scene.object_settings import settings_of
+from ...scene.blender.mesh import mesh_of, other_users
+from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
 from ..issue import Check, Fix, Issue

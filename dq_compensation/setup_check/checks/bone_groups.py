@@ -8,9 +8,9 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene.armature import armature_of
-from ...scene.group_users import group_users
-from ...scene.setup import find_rig
+from ...scene.blender.armature import armature_of
+from ...scene.blender.rigging import find_rig
+from ...scene.weights.group_users import group_users
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable_bones
 from ..fixes.weight_changes import require_writable, sharing_question

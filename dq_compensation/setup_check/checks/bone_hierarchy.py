@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ...analysis.mesh_joints import joints_of
 from ...analysis.skeleton_gaps import Gap, find_gaps
 from ...analysis.skin_limbs import Limbs
-from ...scene.armature import armature_of, is_helper_bone
-from ...scene.bone_names import bone_side
-from ...scene.object_settings import Settings
+from ...scene.blender.armature import armature_of, is_helper_bone
+from ...scene.blender.bone_names import bone_side
+from ...scene.settings.object_settings import Settings
 from ...wording import listed
 from ..fixes.parent_bones import parent_bones
 from ..issue import Check, Fix, Issue

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.limb_axes import LimbAxes
-from ...scene.object_settings import Settings, setting_label, settings_of
+from ...scene.settings.object_settings import Settings, setting_label, settings_of
 from ...wording import counted, listed
 from ..fixes.reorient import reorient_bones
 from ..issue import Check, Fix, Issue

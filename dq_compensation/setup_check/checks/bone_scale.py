@@ -13,7 +13,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...scene.animation_curves import (
+from ...scene.blender.animation_curves import (
     BoneCurve,
     PlayedAction,
     all_actions,
@@ -21,7 +21,7 @@ from ...scene.animation_curves import (
     bone_drivers,
     key_points,
 )
-from ...scene.attributes import read_property
+from ...scene.blender.attributes import read_property
 from ...wording import counted, listed
 from ..fixes.bone_dependents import bones_behind
 from ..fixes.requirements import require_own_action

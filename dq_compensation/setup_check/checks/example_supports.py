@@ -8,8 +8,8 @@ from itertools import combinations
 import bpy
 import numpy as np
 
-from ...scene.mesh import mesh_of
-from ...scene.object_settings import settings_of
+from ...scene.blender.mesh import mesh_of
+from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
 from ..issue import Check, Fix, Issue

@@ -13,9 +13,8 @@ import bpy
 import numpy as np
 
 from ...analysis.skin_fit import scale_of
-from ...scene.units import length_words, world_millimetres
+from ...scene.blender.units import length_words, world_millimetres
 from ...wording import counted, listed
-from ..evidence.misplacement import Misplacement
 from ..fixes.object_transforms import (
     Matrix,
     is_above,
@@ -26,6 +25,7 @@ from ..fixes.object_transforms import (
 )
 from ..fixes.requirements import require_no_constraints
 from ..issue import Check, Fix, FixError, Issue
+from ..misplacement import Misplacement
 from ..subject import Subject
 
 # Of a matrix's own size: less is rounding in float32, and nothing that anyone sees.

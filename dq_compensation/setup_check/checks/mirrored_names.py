@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.vectors import extent
-from ...scene.armature import armature_of, is_helper_bone
-from ...scene.bone_names import flipped_name
+from ...scene.blender.armature import armature_of, is_helper_bone
+from ...scene.blender.bone_names import flipped_name
 from ...wording import counted, listed
 from ..issue import Check, Issue
 from ..subject import Subject

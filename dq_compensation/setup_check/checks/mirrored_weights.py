@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...analysis.mirror_map import partners_by_position
 from ...core.vectors import extent
-from ...scene.bone_names import flipped_name
+from ...scene.blender.bone_names import flipped_name
 from ...wording import counted, listed
 from ..issue import Check, Issue
 from ..subject import Subject

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import bpy
 
-from ...scene.object_settings import settings_of
+from ...scene.settings.object_settings import settings_of
 from ...wording import listed
 from ..issue import Check, Issue
 from ..subject import Subject

@@ -13,8 +13,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene.armature import armature_of
-from ...scene.mesh import mesh_of
+from ...scene.blender.armature import armature_of
+from ...scene.blender.mesh import mesh_of
 from ...wording import counted, listed
 from ..fixes.armature_scale import ArmatureScalePlan, apply_armature_scale, plan_armature_scale
 from ..fixes.mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale

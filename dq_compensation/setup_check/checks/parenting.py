@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 
-from ...scene.animation_curves import animated_paths
-from ...scene.armature import is_invertible
+from ...scene.blender.animation_curves import animated_paths
+from ...scene.blender.armature import is_invertible
 from ...wording import listed
 from ..fixes.object_transforms import (
     Matrix,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...lifecycle import enabling
-from ...scene.mesh import mesh_of
+from ...scene.blender.mesh import mesh_of
 from ..fixes.object_transforms import is_nothing, own_scale
 from ..issue import Check, Issue
 from ..subject import Subject

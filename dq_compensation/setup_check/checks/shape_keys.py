@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.vectors import extent
-from ...scene.animation_curves import animated_paths
-from ...scene.attributes import read_property
-from ...scene.mesh import mesh_of, other_users, read_positions
+from ...scene.blender.animation_curves import animated_paths
+from ...scene.blender.attributes import read_property
+from ...scene.blender.mesh import mesh_of, other_users, read_positions
 from ...wording import counted, listed
 from ..evidence.posed_keys import posed_keys
 from ..fixes.requirements import require_editable

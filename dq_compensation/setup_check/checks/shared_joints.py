@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.spherical_joint import joint_sets
-from ...scene.object_settings import Settings
+from ...scene.settings.object_settings import Settings
 from ...wording import counted, listed
 from ..issue import Check, Issue
 from ..subject import Subject

@@ -13,9 +13,9 @@ import bpy
 from ...errors import BindingError
 from ...lifecycle import enabling
 from ...lifecycle.reconcile import State, look
-from ...scene.bind import bind
-from ...scene.modifiers_before import modifiers_read
-from ...scene.object_settings import settings_of
+from ...scene.binding.bind import bind
+from ...scene.binding.modifiers_before import modifiers_read
+from ...scene.settings.object_settings import settings_of
 from ...session import bindings
 from ...session.status import status_of
 from ..issue import Check, Fix, FixError, Issue

@@ -11,7 +11,7 @@ from ...core.influences import Influences
 from ...core.linear import linear_blend
 from ...core.pose import Pose, PoseError
 from ...core.vectors import extent
-from ...scene.armature import pose_matrices, pose_order
+from ...scene.blender.armature import pose_matrices, pose_order
 from ...wording import counted
 from ..fixes.weight_changes import sharing_question
 from ..issue import Check, Fix, Issue

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...analysis.transition_reshaping import BEST_WIDTH, Reshaped
-from ...scene.object_settings import Settings, setting_label, settings_of
-from ...scene.weights_writing import write_rows
+from ...analysis.transitions.transition_reshaping import BEST_WIDTH, Reshaped
+from ...scene.settings.object_settings import Settings, setting_label, settings_of
+from ...scene.weights.weights_writing import write_rows
 from ...wording import counted, listed
 from ..evidence.transition_offenders import MeasuredTransitions, Offender
 from ..fixes.weight_changes import require_writable, sharing_question

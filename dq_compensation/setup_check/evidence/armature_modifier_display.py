@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import bpy
 
 from ...modifier.armature_base import is_replaced, preserves_volume
-from ...modifier.stack import our_modifier
-from ...scene.modifiers_before import acts
-from ...scene.object_settings import settings_of
+from ...modifier.modifier_stack import our_modifier
+from ...scene.binding.modifiers_before import acts
+from ...scene.settings.object_settings import settings_of
 from ..issue import Fix, Issue
 from ..subject import Subject
 

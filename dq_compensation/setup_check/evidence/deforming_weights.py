@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.influences import MIN_WEIGHT_SUM
-from ...scene.mesh import VertexGroupWeights
+from ...scene.blender.mesh import VertexGroupWeights
 
 
 @dataclass(frozen=True, eq=False)

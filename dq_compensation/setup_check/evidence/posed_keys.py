@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ...core.influences import Influences
 from ...core.vectors import extent
-from ...scene.attributes import read_property
+from ...scene.blender.attributes import read_property
 
 # A vertex that follows one bone: a pose moves all of a bone's as one rigid piece.
 _MOSTLY = 0.999

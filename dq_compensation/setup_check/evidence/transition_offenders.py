@@ -8,18 +8,18 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.transition_errors import expected_error
-from ...analysis.transition_measurement import (
+from ...analysis.transitions.transition_errors import expected_error
+from ...analysis.transitions.transition_measurement import (
     TransitionJoints,
     Transitions,
     measure_transitions,
     quantile_of_share,
     thickness_ratio,
 )
-from ...analysis.transition_reshaping import Reshaped, reshape_transition
-from ...scene.bone_names import flipped_name
-from ...scene.object_settings import settings_of
-from ...scene.units import length_words, object_millimetres
+from ...analysis.transitions.transition_reshaping import Reshaped, reshape_transition
+from ...scene.blender.bone_names import flipped_name
+from ...scene.blender.units import length_words, object_millimetres
+from ...scene.settings.object_settings import settings_of
 from ..subject import Subject
 
 # Errors up to here, in % of the limb's radius, are not worth a warning.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from ...scene.animation_curves import PlayedAction, played_actions, stored_actions
+from ...scene.blender.animation_curves import PlayedAction, played_actions, stored_actions
 from .requirements import require_local, require_own_action
 
 

@@ -18,15 +18,15 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene.animation_curves import (
+from ...scene.blender.animation_curves import (
     BoneCurve,
     all_actions,
     bone_curves,
     bone_drivers,
     multiply_values,
 )
-from ...scene.armature import armature_of
-from ...scene.setup import armature_modifier
+from ...scene.blender.armature import armature_of
+from ...scene.blender.rigging import armature_modifier
 from ...wording import counted, listed
 from ..issue import FixError
 from .mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale

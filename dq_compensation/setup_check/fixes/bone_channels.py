@@ -11,8 +11,8 @@ from mathutils import Euler, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...analysis.rest_rotation import RestRotation
-from ...scene.animation_curves import PlayedAction, key_points, multiply_values
-from ...scene.attributes import read_property
+from ...scene.blender.animation_curves import PlayedAction, key_points, multiply_values
+from ...scene.blender.attributes import read_property
 from .bone_motion import VECTOR_CHANNELS, curves_by_channel, every_frame, key_every_frame, sampled
 
 # Between keys of these, the weighted sum of curves is the curve of the weighted sums.

@@ -10,8 +10,8 @@ import numpy as np
 from mathutils import Matrix
 
 from ...analysis.rest_rotation import RestRotation
-from ...scene.animation_curves import bone_drivers, drivers
-from ...scene.armature import armature_of
+from ...scene.blender.animation_curves import bone_drivers, drivers
+from ...scene.blender.armature import armature_of
 from ...wording import counted, listed
 from ..issue import FixError
 from .bone_motion import VECTOR_CHANNELS

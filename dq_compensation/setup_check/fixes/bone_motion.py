@@ -11,8 +11,8 @@ from mathutils import Euler, Matrix, Quaternion
 from numpy.typing import NDArray
 
 from ...analysis.forward_kinematics import skinning_transform
-from ...scene.animation_curves import PlayedAction, bone_curves
-from ...scene.armature import armature_of
+from ...scene.blender.animation_curves import PlayedAction, bone_curves
+from ...scene.blender.armature import armature_of
 
 # The channels that hold a vector in the space of the bone, and where in them it starts.
 VECTOR_CHANNELS = {

@@ -9,8 +9,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene.attributes import read_property
-from ...scene.mesh import mesh_of
+from ...scene.blender.attributes import read_property
+from ...scene.blender.mesh import mesh_of
 from ...wording import listed
 from ..issue import FixError
 from .object_transforms import (

@@ -6,15 +6,15 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene.animation_curves import (
+from ...scene.blender.animation_curves import (
     animated_paths,
     drivers,
     key_points,
     played_actions,
     set_values,
 )
-from ...scene.armature import armature_of
-from ...scene.own_objects import is_palette
+from ...scene.blender.armature import armature_of
+from ...scene.blender.own_objects import is_palette
 from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_editable, require_own_action

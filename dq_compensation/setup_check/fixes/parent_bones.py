@@ -11,9 +11,9 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ...scene.animation_curves import PlayedAction, key_points
-from ...scene.armature import armature_of
-from ...scene.edited_bones import edited_bones
+from ...scene.blender.animation_curves import PlayedAction, key_points
+from ...scene.blender.armature import armature_of
+from ...scene.blender.edited_bones import edited_bones
 from ...wording import counted, listed
 from ..issue import FixError
 from .armature_actions import actions_of, objects_with

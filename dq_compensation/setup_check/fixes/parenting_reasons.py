@@ -7,10 +7,10 @@ from typing import Any
 
 import bpy
 
-from ...scene.animation_curves import PlayedAction, bone_curves, bone_drivers
-from ...scene.armature import armature_of
-from ...scene.object_settings import settings_of
-from ...scene.setup import find_rig
+from ...scene.blender.animation_curves import PlayedAction, bone_curves, bone_drivers
+from ...scene.blender.armature import armature_of
+from ...scene.blender.rigging import find_rig
+from ...scene.settings.object_settings import settings_of
 from .bone_dependents import (
     all_constraints,
     bones_behind,

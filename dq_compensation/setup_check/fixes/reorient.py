@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ...analysis.limb_axes import LARGEST_ANGLE, LimbAxes, only_child_distances
 from ...analysis.rest_rotation import RestRotation, nearest_axes, to_direction
-from ...scene.animation_curves import PlayedAction, bone_curves, multiply_values
-from ...scene.armature import armature_of
-from ...scene.edited_bones import edited_bones
-from ...scene.object_settings import settings_of
-from ...scene.setup import armature_modifier
+from ...scene.blender.animation_curves import PlayedAction, bone_curves, multiply_values
+from ...scene.blender.armature import armature_of
+from ...scene.blender.edited_bones import edited_bones
+from ...scene.blender.rigging import armature_modifier
+from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..issue import FixError
 from .armature_actions import actions_of, objects_with

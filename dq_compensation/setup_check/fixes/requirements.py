@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import bpy
 
-from ...scene.armature import armature_of
-from ...scene.linked import linked_refusal
+from ...scene.blender.armature import armature_of
+from ...scene.blender.linked import linked_refusal
 from ...wording import listed
 from ..issue import FixError
 from ..subject import Subject

@@ -9,8 +9,8 @@ import numpy as np
 from mathutils import Matrix as BlenderMatrix
 from numpy.typing import NDArray
 
-from ...scene.armature import armature_of
-from ...scene.edited_bones import edited_bones
+from ...scene.blender.armature import armature_of
+from ...scene.blender.edited_bones import edited_bones
 from .object_transforms import Matrix, is_equal, scaled
 
 # Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is

@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...scene.own_objects import is_palette
+from ...scene.blender.own_objects import is_palette
 from ...wording import listed
 from .object_transforms import Matrix
 

@@ -6,8 +6,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene.mesh import mesh_of, other_users
-from ...scene.weights_writing import write_rows, writing_refusal
+from ...scene.blender.mesh import mesh_of, other_users
+from ...scene.weights.weights_writing import write_rows, writing_refusal
 from ...wording import counted
 from ..issue import FixError
 

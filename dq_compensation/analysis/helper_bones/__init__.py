@@ -1,0 +1,1 @@
+"""Fits helper bones, so that linear skinning comes near the compensated result."""

@@ -1,0 +1,247 @@
+"""Which helpers a pair of bones gets: how many, and how they move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.helper_bones import Helper, helper_transforms
+from ...core.pose import Pose
+from ...core.skeleton import Skeleton
+from .helper_weights import fitted_weights
+
+MOST_HELPERS = 4
+
+HelperKind = Literal["RIGID", "ROUND", "LIMB"]
+"""How the helpers of a pair move.
+
+RIGID: as the blend of the two bones. ROUND: they grow, so that the chords between them are outside
+of the arc as often as inside. LIMB: they also shrink, and turn about points of the two limbs, as
+skin does that keeps its distance from a limb.
+"""
+KINDS: tuple[HelperKind, ...] = get_args(HelperKind)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The motion of one helper; see `core.helper_bones.Helper`.
+
+    Attributes:
+        reach: how far its anchor is from the joint, in radii of the limb, along the limb of the
+            bone whose share is larger; 0: no anchor.
+    """
+
+    share: float
+    growth: float = 0.0
+    shrink: float = 0.0
+    reach: float = 0.0
+
+
+def _mirrored(*motions: Motion) -> tuple[Motion, ...]:
+    """Those of the parent's side, then the same of the child's side; one in the middle once."""
+    other = [
+        Motion(1.0 - each.share, each.growth, each.shrink, each.reach)
+        for each in motions[::-1]
+        if each.share != 0.5
+    ]
+    return (*motions, *other)
+
+
+# Found by search, with the best weights for each trial: ROUND on a cylinder that dual quaternions
+# deform, LIMB with the compensation MEASURED; bent by -40 to 120 degrees, twisted by up to 90, and
+# both at once. The first keys are the numbers of helpers.
+MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
+    "RIGID": {
+        1: _mirrored(Motion(0.5)),
+        2: _mirrored(Motion(0.32)),
+        3: _mirrored(Motion(0.24), Motion(0.5)),
+        4: _mirrored(Motion(0.19), Motion(0.4)),
+    },
+    "ROUND": {
+        1: _mirrored(Motion(0.5, 0.81)),
+        2: _mirrored(Motion(0.295, 0.236)),
+        3: _mirrored(Motion(0.205, 0.125), Motion(0.5, 0.111)),
+        4: _mirrored(Motion(0.161, 0.07), Motion(0.392, 0.066)),
+    },
+    "LIMB": {
+        1: _mirrored(Motion(0.5, 0.651, 0.174)),
+        2: _mirrored(Motion(0.307, 0.375, 0.177, 0.095)),
+        3: _mirrored(Motion(0.11, 0.39, 0.442, 0.527), Motion(0.5, 0.507, -0.108)),
+        4: _mirrored(Motion(0.126, 0.657, 0.933, 0.746), Motion(0.304, 0.249, 0.028)),
+    },
+}
+
+# Weights below this do not make a vertex one of a pair.
+LEAST_WEIGHT = 0.02
+# So many vertices of a pair count for the number of its helpers.
+_NEARLY_ALL = 0.9
+# A kind is tried on vertices that follow the two bones nearly alone, on so many of them and in so
+# many poses, and taken where it leaves less than this part of what the simpler kind leaves.
+_ALONE = 0.9
+_LEAST_TRIED, _MOST_TRIED = 24, 120
+_MOST_POSES = 24
+_BETTER = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """The skin before, the poses that it should have, and the limits of the fit.
+
+    Attributes:
+        skeleton: its bones.
+        weights: shape (n, B), of the bones, before.
+        rest: shape (n, 3), armature space.
+        poses: P of them, at least one.
+        live: shape (P, n, 3), armature space; where the vertices should be in these poses.
+        most: influences of a vertex; 0 for any number.
+        pull: metres; see `fitted_weights`.
+    """
+
+    skeleton: Skeleton
+    weights: NDArray[np.floating]
+    rest: NDArray[np.floating]
+    poses: Sequence[Pose]
+    live: NDArray[np.floating]
+    most: int
+    pull: float
+
+    def vertices_of(self, parent: int, child: int) -> NDArray[np.intp]:
+        """The vertices that both bones move."""
+        both = np.minimum(self.weights[:, parent], self.weights[:, child])
+        return np.flatnonzero(both > LEAST_WEIGHT)
+
+
+def chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.float64]:
+    """By how much linear blending misses the arc of dual quaternions at each pair.
+
+    Of the two bones, in the middle between them, scaled to what the weights of each vertex make of
+    it: 4 w1 w2 / (w1 + w2); but not more than linear blending of all its bones is off. Root mean
+    square over the poses; nine of ten vertices of the pair are off by less.
+
+    Args:
+        pairs: shape (J, 2), parents and children.
+
+    Returns:
+        shape (J,), metres.
+    """
+    middles = [Helper(int(parent), int(child), 0.5) for parent, child in pairs]
+    of_helpers = [helper_transforms(middles, pose, fitting.skeleton) for pose in fitting.poses]
+    most = _linear_errors(fitting)
+    missed = np.zeros(len(pairs))
+    for place, (parent, child) in enumerate(pairs.tolist()):
+        rows = fitting.vertices_of(parent, child)
+        one, other = fitting.weights[rows, parent], fitting.weights[rows, child]
+        squares = np.zeros(len(rows))
+        for pose, helpers in zip(fitting.poses, of_helpers, strict=True):
+            chord = pose.matrices[[parent, child], :3].mean(axis=0) - helpers[place, :3]
+            away = fitting.rest[rows] @ chord[:, :3].T + chord[:, 3]
+            squares += np.einsum("ni,ni->n", away, away)
+        if len(rows):
+            misses = 4.0 * one * other / (one + other) * np.sqrt(squares / len(fitting.poses))
+            missed[place] = np.quantile(np.minimum(misses, most[rows]), _NEARLY_ALL)
+    return missed
+
+
+def _linear_errors(fitting: Fitting) -> NDArray[np.float64]:
+    """How far linear blending is off at each vertex, root mean square over the poses: (n,)."""
+    bones = fitting.skeleton.bone_count
+    squares = np.zeros(len(fitting.rest))
+    for pose, live in zip(fitting.poses, fitting.live, strict=True):
+        blended = (fitting.weights @ pose.matrices[:bones, :3].reshape(bones, 12)).reshape(-1, 3, 4)
+        away = np.einsum("nij,nj->ni", blended[:, :, :3], fitting.rest) + blended[:, :, 3] - live
+        squares += np.einsum("ni,ni->n", away, away)
+    return np.sqrt(squares / len(fitting.poses))
+
+
+def helpers_of_pair(fitting: Fitting, parent: int, child: int, number: int) -> list[Helper]:
+    """The helpers of a pair, of the kind that fits best the vertices that follow these two bones.
+
+    Args:
+        number: of helpers, 1 to 4.
+    """
+    best = _made("RIGID", number, fitting, parent, child, 0.0)
+    rows = fitting.vertices_of(parent, child)
+    weights = fitting.weights[rows]
+    rows = rows[weights[:, parent] + weights[:, child] > _ALONE]
+    if len(rows) < _LEAST_TRIED:
+        return best
+    tried = rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_TRIED)).astype(np.intp)]
+    radius = _limb_radius(fitting, rows, child)
+    left = _left(fitting, tried, best)
+    for kind in KINDS[1:]:
+        helpers = _made(kind, number, fitting, parent, child, radius)
+        found = _left(fitting, tried, helpers)
+        if found < _BETTER * left:
+            best, left = helpers, found
+    return best
+
+
+def _left(fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -> float:
+    """The error that the best weights on two bones and their helpers leave, metres.
+
+    The fourth root of the mean fourth power of the vertices' errors: the worst ones decide.
+    """
+    count = len(fitting.poses)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
+    pair = [helpers[0].parent, helpers[0].child]
+    poses = [fitting.poses[place] for place in chosen.tolist()]
+    matrices = np.stack(
+        [
+            np.concatenate(
+                (pose.matrices[pair], helper_transforms(helpers, pose, fitting.skeleton))
+            )[:, :3]
+            for pose in poses
+        ]
+    )
+    candidates = np.tile(np.arange(matrices.shape[1]), (len(rows), 1))
+    before = np.zeros(candidates.shape)
+    before[:, :2] = fitting.weights[rows[:, None], pair]
+    before /= before.sum(axis=1, keepdims=True)
+    _, squares = fitted_weights(
+        matrices,
+        candidates,
+        fitting.rest[rows],
+        fitting.live[np.ix_(chosen, rows)],
+        before=before,
+        pull=fitting.pull,
+        most=fitting.most,
+    )
+    return float((squares**2).mean() ** 0.25)
+
+
+def _limb_radius(fitting: Fitting, rows: NDArray[np.intp], child: int) -> float:
+    """The median distance of vertices from the axis of the child, metres."""
+    skeleton = fitting.skeleton
+    axis = skeleton.limb_directions()[child]
+    from_joint = fitting.rest[rows] - skeleton.heads[child]
+    across = from_joint - (from_joint @ axis)[:, None] * axis
+    return float(np.median(np.linalg.norm(across, axis=1)))
+
+
+def _made(
+    kind: HelperKind, number: int, fitting: Fitting, parent: int, child: int, radius: float
+) -> list[Helper]:
+    """The helpers of a kind.
+
+    Args:
+        radius: of the limb, metres.
+    """
+    skeleton = fitting.skeleton
+    found = []
+    for motion in MOTIONS[kind][number]:
+        anchor, along = -1, 0.0
+        if motion.reach:
+            anchor = parent if motion.share < 0.5 else child
+            axis = skeleton.tails[anchor] - skeleton.heads[anchor]
+            length = float(np.linalg.norm(axis))
+            joint = float((skeleton.heads[child] - skeleton.heads[anchor]) @ axis) / length**2
+            reach = motion.reach * radius / length
+            along = min(max(joint - reach if anchor == parent else reach, 0.0), 1.0)
+        found.append(
+            Helper(parent, child, motion.share, motion.growth, motion.shrink, anchor, along)
+        )
+    return found

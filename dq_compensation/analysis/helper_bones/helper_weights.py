@@ -1,0 +1,58 @@
+"""The weights of vertices on bones and helpers that fit positions in many poses best."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..convex_weights import sparse_convex_weights
+
+
+def fitted_weights(
+    matrices: NDArray[np.floating],
+    candidates: NDArray[np.integer],
+    rest: NDArray[np.floating],
+    live: NDArray[np.floating],
+    *,
+    before: NDArray[np.floating],
+    pull: float,
+    most: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights of the least squares of distances in all poses.
+
+    Args:
+        matrices: shape (P, M, 3, 4), skinning matrices of everything that can move a vertex.
+        candidates: shape (m, k), what may move each vertex, rows of the matrices.
+        rest, live: shapes (m, 3), (P, m, 3); where vertices are and where they should go.
+        before: shape (m, k), weights near which they stay where the poses do not decide.
+        pull: metres; what a weight that is 1 off costs.
+        most: the largest number of weights of a vertex; 0 for any.
+
+    Returns:
+        weights, shape (m, k), not negative, with the sum 1; and the mean square of each vertex's
+        distances, shape (m,).
+    """
+    gram = _gram(matrices, candidates, rest, live)
+    # |w - before|^2 for weights with the sum 1.
+    away = np.eye(before.shape[1]) - before[:, None, :]
+    pulled = gram + pull**2 * (away @ away.transpose(0, 2, 1))
+    weights = sparse_convex_weights(pulled, np.ones(candidates.shape, np.bool_), most)
+    return weights, np.einsum("nj,njk,nk->n", weights, gram, weights)
+
+
+def _gram(
+    matrices: NDArray[np.floating],
+    candidates: NDArray[np.integer],
+    rest: NDArray[np.floating],
+    live: NDArray[np.floating],
+) -> NDArray[np.float64]:
+    """G of `convex_weights`, the mean over all poses, shape (m, k, k)."""
+    count, width = candidates.shape
+    gram = np.zeros((count, width, width))
+    points = np.concatenate((rest, np.ones((count, 1))), axis=1)[:, :, None]
+    rows = (3 * candidates[:, :, None] + np.arange(3)).reshape(count, -1)
+    for each, wanted in zip(matrices, live, strict=True):
+        away = (each.reshape(-1, 4)[rows] @ points).reshape(count, width, 3)
+        away -= wanted[:, None]
+        gram += away @ away.transpose(0, 2, 1)
+    return gram / max(len(matrices), 1)

@@ -1,0 +1,1 @@
+"""Measures and reshapes how weights cross from one bone to the next."""

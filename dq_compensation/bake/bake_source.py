@@ -1,0 +1,227 @@
+"""The character whose deformation is baked: read once, then evaluated in any number of poses.
+
+A baked key adds to the shape that the other keys make at that moment: with them as they are, and
+the baked key at 1, Blender's own Armature modifier gives our result. So the offsets are those of
+`rest_offsets` from the shape s of the other keys: native(s + offset) = ours(s). What else moves
+the sliders moves them before and after the bake alike: the bake is ours minus native.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.influences import Influences
+from ..core.pose import Pose
+from ..core.rest_offsets import Target, rest_offsets
+from ..core.vectors import extent, transformed_points
+from ..errors import UserError
+from ..modifier.armature_base import mixing_refusal
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.modifiers_before import modifiers_before
+from ..scene.binding.numpy_evaluator import evaluate
+from ..scene.blender.armature import armature_of, object_to_armature
+from ..scene.blender.attributes import read_property
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
+from ..scene.settings.object_settings import Settings
+
+# A vertex is reached when no more than this part of the object's extent is missing.
+REACHED = 1e-4
+
+REFUSAL_BEFORE = (
+    "The modifier {modifier} of {obj} acts before {armature}, where no shape key can follow it. "
+    "Apply "
+    "{modifier}, turn it off in the viewport, or move {armature} above it."
+)
+REFUSAL_PINNED = (
+    "{obj} shows one shape key alone. Turn off Solo Active Shape Key below the list of shape keys "
+    "(in Blender 4.2: Shape Key Lock)."
+)
+REFUSAL_REST = "{armature} is in Rest Position, which has no poses. Switch it to Pose Position."
+REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
+
+
+def source_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the deformation of an object cannot be baked at all, or None; cheap."""
+    if reason := deformation_refusal(obj) or mixing_refusal(obj):
+        return reason
+    armature = armature_modifier(obj)
+    for modifier in modifiers_before(obj):
+        if modifier.show_viewport and armature is not None:
+            return REFUSAL_BEFORE.format(
+                modifier=modifier.name, obj=obj.name, armature=armature.name
+            )
+    if obj.show_only_shape_key and mesh_of(obj).shape_keys is not None:
+        return REFUSAL_PINNED.format(obj=obj.name)
+    if armature_of(rig_of(obj)).pose_position == "REST":
+        return REFUSAL_REST.format(armature=rig_of(obj).name)
+    if not obj.visible_get():
+        return REFUSAL_HIDDEN.format(obj=obj.name)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class PoseOffsets:
+    """The offsets to add in one pose.
+
+    Attributes:
+        offsets: shape (n, 3), float32, object space.
+        unreached: shape (n,), bool; the vertices that do not get where they should, by more than
+            `REACHED` of the object's extent.
+    """
+
+    offsets: NDArray[np.float32]
+    unreached: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One character, ready to be baked.
+
+    Attributes:
+        binding: of it, as it was before anything was baked.
+        target: what deforms it afterwards.
+        replaced: the shape keys that count as off, because the bake replaces them.
+    """
+
+    obj: bpy.types.Object
+    binding: Binding
+    target: Target
+    replaced: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        obj: bpy.types.Object,
+        depsgraph: bpy.types.Depsgraph,
+        target: Target = "LINEAR",
+        replaced: frozenset[str] = frozenset(),
+    ) -> Source:
+        """Read a character.
+
+        Args:
+            obj: a mesh object, enabled or not.
+            target: what deforms it afterwards.
+            replaced: names of the shape keys that the bake replaces.
+
+        Raises:
+            UserError: it cannot be baked; the message says why and what to do.
+        """
+        obj = cast("bpy.types.Object", obj.original)
+        if reason := source_refusal(obj):
+            raise UserError(reason)
+        return cls(obj, bind(obj, depsgraph), target, replaced)
+
+    @property
+    def vertex_count(self) -> int:
+        """The n vertices."""
+        return self.binding.vertex_count
+
+    def shape(self, evaluated: bpy.types.Object) -> NDArray[np.float32]:
+        """The shape that the other keys make now, shape (n, 3), object space.
+
+        Keys are found by their names: those that were added since are not counted.
+
+        Args:
+            evaluated: the evaluated mesh object.
+        """
+        known = self.binding.shape_keys
+        if known is None:
+            return self.binding.rest
+        key = mesh_of(evaluated).shape_keys
+        blocks = key.key_blocks if key is not None else ()
+        values = read_property(blocks, "value", np.float32)  # type: ignore[arg-type]
+        values[read_property(blocks, "mute", np.bool_)] = 0.0  # type: ignore[arg-type]
+        of_name = dict(zip((block.name for block in blocks), values, strict=True))
+        rows = np.zeros(known.row_count, np.float32)
+        for row, name in enumerate(known.key_names):
+            if row != known.basis_key and name not in self.replaced:
+                rows[row] = of_name.get(name, 0.0)
+        return known.positions(rows)
+
+    def wanted(
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The current shape, and our deformation of it.
+
+        Args:
+            matrices: shape (B, 4, 4), another pose than the current one: D_b of the skeleton's
+                bones. The shape is the basis then.
+
+        Returns:
+            two arrays of shape (n, 3), float32, object space: at rest and posed.
+
+        Raises:
+            PoseError: a bone's matrix is not finite.
+            BindingError: the set-up has changed.
+        """
+        found = self._posed(depsgraph, matrices)
+        return found.shape, found.posed
+
+    def offsets(
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
+    ) -> PoseOffsets:
+        """The offsets for the current shape with which the target's skinning gives our result.
+
+        Args:
+            matrices: another pose, as for `wanted`.
+
+        Raises:
+            PoseError, BindingError: as for `wanted`.
+        """
+        shape, posed, matrices, to_armature = self._posed(depsgraph, matrices)
+        inside = transformed_points(to_armature, shape)
+        influences, matrices = self.native(shape, to_armature, matrices)
+        found = rest_offsets(
+            transformed_points(to_armature, posed),
+            inside,
+            influences,
+            Pose.from_matrices(matrices, self.binding.skeleton),
+            self.target,
+            mask=self.binding.mask,
+        )
+        offsets = (found.offsets @ np.linalg.inv(to_armature[:3, :3].T)).astype(np.float32)
+        return PoseOffsets(offsets, found.errors > REACHED * extent(inside))
+
+    def native(
+        self,
+        shape: NDArray[np.float32],
+        to_armature: NDArray[np.float64],
+        matrices: NDArray[np.float64],
+    ) -> tuple[Influences, NDArray[np.float64]]:
+        """The influences and the pose by which Blender's own modifier deforms the result.
+
+        Args:
+            shape: shape (n, 3), object space.
+            to_armature: shape (4, 4), A^-1 O.
+            matrices: shape (B, 4, 4), D_b of the skeleton's bones.
+        """
+        return self.binding.skinning_of(shape, to_armature), matrices
+
+    def _posed(
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None
+    ) -> _Posed:
+        """The input of `wanted` and `offsets` in one pose; reads the armature once."""
+        evaluated = self.obj.evaluated_get(depsgraph)
+        armature = rig_of(self.obj).evaluated_get(depsgraph)
+        if matrices is None:
+            shape, matrices = self.shape(evaluated), self.binding.pose_matrices(armature)
+        else:
+            shape = self.binding.rest
+        posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape, matrices)
+        return _Posed(shape, posed, matrices, object_to_armature(evaluated, armature))
+
+
+class _Posed(NamedTuple):
+    """A shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature."""
+
+    shape: NDArray[np.float32]
+    posed: NDArray[np.float32]
+    matrices: NDArray[np.float64]
+    to_armature: NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Bakes to helper bones and weights for linear skinning."""

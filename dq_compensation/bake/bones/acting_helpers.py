@@ -1,0 +1,38 @@
+"""Finds the helper bones of a bake that move a mesh, and those that it has lost."""
+
+from __future__ import annotations
+
+import bpy
+
+from ...scene.blender.rigging import find_rig
+from ...scene.copies.helper_rig import HelperBone, helper_names
+from ...scene.weights.kept_weights import kept_record
+from ...wording import listed
+
+WARNING_TWICE = (
+    "{obj} is corrected twice: helper bones of a bake move it, too: {names}. Press Check and "
+    "Remove Baked Helpers."
+)
+
+
+def acting_helpers(obj: bpy.types.Object) -> list[str]:
+    """The helper bones that a mesh object has weights for."""
+    rig = find_rig(obj)
+    if rig is None or kept_record(obj) is None:
+        return []
+    return [name for name in helper_names(rig) if name in obj.vertex_groups]
+
+
+def acting_helpers_warning(obj: bpy.types.Object) -> str | None:
+    """The warning for an enabled object that helper bones move, or None."""
+    names = acting_helpers(obj)
+    return WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
+
+
+def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:
+    """The helper bones that a mesh object has weights for and its armature does not have."""
+    rig, record = find_rig(obj), kept_record(obj)
+    if rig is None or rig.pose is None or record is None:
+        return []
+    helpers = [HelperBone(**each) for each in record["helpers"]]
+    return [h for h in helpers if h.name not in rig.pose.bones and h.name in obj.vertex_groups]

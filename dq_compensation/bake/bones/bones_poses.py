@@ -1,0 +1,207 @@
+"""The poses that helper bones are fitted to, and others to check them in."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.corrective_joints import Quaternion, swing, twist
+from ...analysis.forward_kinematics import posed_matrices
+from ...core.dual_quaternion import concatenate_quaternions
+from ...core.influences import Influences
+from ...core.skeleton import Skeleton
+from ...errors import UserError
+from ...scene.binding.binding import Binding
+from ...scene.blender.animation_curves import played_actions
+from ...scene.blender.bone_names import flipped_name
+from ...scene.scene_frames import frame_kept
+from ..correctives.action_poses import keyed_frames
+from ..correctives.corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
+
+PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
+"""RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.
+FRAMES: all of its frames."""
+
+# How many poses are fitted, and how many more are checked, at most; even numbers.
+FITTED, CHECKED = 64, 16
+
+# A joint that is bent at rest bends back by no more than this part of its range, and to the sides
+# by no more than the other one where it is a hinge.
+_BACK, _SIDEWAYS = 0.4, 0.15
+_SEED = 12
+# The part of the bones that is turned in a pose.
+_ACTIVE = 0.5
+# A limb so many times as long as the median distance of the joint's vertices turns fully.
+_SLENDER = 0.6
+
+REFUSAL_FEW_FRAMES = (
+    "The action {action} of {armature} has fewer than two frames. Choose Range of Motion instead."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FittingPoses:
+    """Poses of a skeleton, D_b of its B bones.
+
+    Attributes:
+        fitted: shape (P, B, 4, 4).
+        checked: shape (Q, B, 4, 4); none of them is fitted.
+    """
+
+    fitted: NDArray[np.float64]
+    checked: NDArray[np.float64]
+
+
+def motion_range(
+    skeleton: Skeleton,
+    ranges: Mapping[int, float],
+    bend: float,
+    twisted: float,
+) -> FittingPoses:
+    """Random poses in which half of these bones bend and twist, each followed by its mirror image.
+
+    Args:
+        ranges: by the bone's index, how far it is turned, in parts of `bend` and `twisted`.
+        bend, twisted: how far a bone bends and twists, degrees. A joint that is bent at rest bends
+            on in that plane, back only a little and hardly to the sides.
+    """
+    rng = np.random.default_rng(_SEED)
+    limbs = {bone: limb_bend(skeleton, bone) for bone in ranges}
+
+    poses: list[NDArray[np.float64]] = []
+    while len(poses) < FITTED + CHECKED:
+        turned = {
+            bone: _turned(limbs[bone], part * bend, part * twisted, rng)
+            for bone, part in ranges.items()
+            if rng.random() < _ACTIVE
+        }
+        poses.append(posed_matrices(skeleton, turned))
+        # Both sides see the same poses, so that they get the same weights.
+        poses.append(posed_matrices(skeleton, _mirrored(skeleton, turned)))
+    found = np.array(poses)
+    return FittingPoses(found[:FITTED], found[FITTED:])
+
+
+def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
+    """Rotations of the other side's bones, mirrored at the armature's X = 0."""
+    place = {name: index for index, name in enumerate(skeleton.names)}
+    found: dict[int, Quaternion] = {}
+    for bone, (w, *axis) in turned.items():
+        other = place.get(flipped_name(skeleton.names[bone]), bone)
+        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
+        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
+        found[other] = (w, x, y, z)
+    return found
+
+
+def ranges_of_motion(
+    influences: Influences,
+    rest: NDArray[np.floating],
+    skeleton: Skeleton,
+    pairs: NDArray[np.integer],
+) -> dict[int, float]:
+    """The ranges of motion of joints, by how long their limbs are for their thickness.
+
+    An elbow turns fully, a bone of the spine, in a thick trunk, only a little. Squared, it comes
+    near to the anatomical ranges of a human.
+
+    Args:
+        rest: shape (n, 3), armature space.
+        pairs: shape (J, 2), bones that share vertices.
+
+    Returns:
+        by the index of each bone of the pairs that has a bone above it, 0 to 1.
+    """
+    lengths = skeleton.limbs_at_joints(np.maximum(skeleton.parents, 0))[2]
+    follows = np.zeros((skeleton.bone_count, influences.vertex_count), np.bool_)
+    for rows, bones, _ in influences.slots():
+        follows[bones, np.arange(influences.vertex_count)[rows]] = True
+    found: dict[int, float] = {}
+    for bone in np.unique(pairs).tolist():
+        others = pairs[(pairs == bone).any(axis=1)]
+        shared = follows[bone] & follows[others[others != bone]].any(axis=0)
+        apart = np.linalg.norm(rest[shared] - skeleton.heads[bone], axis=1)
+        thickness = np.median(apart) if len(apart) else np.inf
+        if skeleton.parents[bone] >= 0:
+            found[bone] = float(min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2)
+    return found
+
+
+def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:
+    """The frames of an armature's action to fit, and others to check.
+
+    Args:
+        keyed: fit frames with keyframes, and check frames between them.
+
+    Raises:
+        UserError: the armature has no action, or one of a single frame.
+    """
+    every = list(action_range(armature))
+    chosen, between = every[::2], every[1::2]
+    if keyed and (unkeyed := sorted(set(every) - set(keyed_frames(armature)))):
+        chosen, between = list(keyed_frames(armature)), unkeyed
+    if not between:
+        action = armature.animation_data.action.name
+        raise UserError(REFUSAL_FEW_FRAMES.format(action=action, armature=armature.name))
+    return _spread(chosen, FITTED), _spread(between, CHECKED)
+
+
+def action_range(armature: bpy.types.Object) -> range:
+    """The frames of an armature's action.
+
+    Raises:
+        UserError: it has none.
+    """
+    keyed_frames(armature)
+    curves = [
+        curve.range()
+        for played in played_actions(armature)
+        if played.source == "ACTION"
+        for curve in played.curves
+    ]
+    first, last = min(low for low, _ in curves), max(high for _, high in curves)
+    return range(int(np.floor(first)), int(np.ceil(last)) + 1)
+
+
+def matrices_of_frames(
+    armature: bpy.types.Object, binding: Binding, scene: bpy.types.Scene, frames: Sequence[int]
+) -> Generator[float, None, NDArray[np.float64]]:
+    """D_b of the bones in each frame, shape (F, B, 4, 4); yields the part that is done.
+
+    The scene goes through the frames, so that constraints and drivers count, and back.
+
+    Args:
+        binding: of a mesh on the armature.
+    """
+    found = []
+    with frame_kept(scene):
+        for done, frame in enumerate(frames):
+            scene.frame_set(frame)
+            evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+            found.append(binding.pose_matrices(evaluated)[: binding.skeleton.bone_count])
+            yield (done + 1) / len(frames)
+    return np.array(found)
+
+
+def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -> Quaternion:
+    """A random rotation of a bone in its rest axes."""
+    known, hinge = limb.at_rest >= LEAST_REST_BEND, limb.at_rest >= LEAST_HINGE
+    on = rng.uniform(-_BACK * bend if known else -bend, bend)
+    aside = rng.uniform(-1.0, 1.0) * bend * (_SIDEWAYS if hinge else 0.5 if known else 1.0)
+    size = float(np.hypot(on, aside))
+    # Not farther than `bend` in any direction.
+    turned = swing(min(size, bend), limb.azimuth + float(np.arctan2(aside, on)))
+    about = twist(float(rng.uniform(-twisted, twisted)))
+    w, x, y, z = concatenate_quaternions(np.array(turned), np.array(about)).tolist()
+    return (w, x, y, z)
+
+
+def _spread(frames: list[int], most: int) -> list[int]:
+    """So many of the frames, evenly spread."""
+    places = np.linspace(0, len(frames) - 1, min(most, len(frames)))
+    return [frames[place] for place in np.unique(places.round().astype(int)).tolist()]

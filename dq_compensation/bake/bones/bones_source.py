@@ -1,0 +1,227 @@
+"""The characters on one armature that get helper bones: read once, as they were before any bake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.influences import Influences
+from ...core.skeleton import Skeleton
+from ...core.vectors import transformed_points
+from ...errors import UserError
+from ...scene.binding.bind import bind
+from ...scene.binding.binding import Binding
+from ...scene.binding.modifiers_before import modifiers_before
+from ...scene.binding.numpy_evaluator import evaluate
+from ...scene.blender.armature import armature_of, deforming_bones, object_to_armature
+from ...scene.blender.linked import linked_refusal
+from ...scene.blender.mesh import mesh_of, other_users
+from ...scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
+from ...scene.settings.object_settings import Settings
+from ...scene.weights.kept_weights import kept_entries, kept_record, restore_refusal
+from ...scene.weights.weights_writing import writing_refusal
+from ...wording import listed
+from ..bake_source import REFUSAL_HIDDEN, REFUSAL_REST
+from ..bake_targets import BakeOnto
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+REFUSAL_BEFORE = (
+    "The modifier {modifier} of {obj} acts before {armature}, so its vertices are not those of the "
+    "mesh. Apply {modifier}, or turn it off in the viewport."
+)
+REFUSAL_ENVELOPES = (
+    "{obj} follows bone envelopes, which engines do not know. Turn them off in the Armature "
+    "modifier, or in the bones (Envelope Multiply), and use vertex groups alone."
+)
+REFUSAL_SCALE = "{obj} has a negative scale. Apply it (Ctrl A, Scale)."
+REFUSAL_UNEVEN = (
+    "{obj} is scaled unevenly, which constraints do not follow. Apply it (Ctrl A, Scale)."
+)
+ADVICE_LINKED = "Bake onto a copy."
+REFUSAL_SHARED_BONES = (
+    "{count} objects share the bones of {armature} and would all get the helpers. Bake onto a "
+    "copy, or make {armature} single user (Object, Relations, Make Single User)."
+)
+REFUSAL_SHARED_MESH = (
+    "{count} objects share the mesh of {obj} and would all get the weights. Bake onto a copy, or "
+    "make {obj} single user (Object, Relations, Make Single User)."
+)
+REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to change weights."
+REFUSAL_BENDY = (
+    "{obj} follows bendy bones of {armature}, which engines do not know: {names}. Set their "
+    "Segments to 1 (Bone properties, Bendy Bones) and look at the result first."
+)
+REFUSAL_BAKED = "{obj} follows helper bones of an earlier bake. Turn on Replace Earlier Bake."
+
+# The largest scale of an armature's axes to the smallest one, where they count as equal.
+_EVEN = 1.0001
+REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) and try again."
+
+
+@dataclass(frozen=True, eq=False)
+class RigSource:
+    """An armature and the characters on it. Arrays have the vertices of all, one after another.
+
+    Attributes:
+        bindings: of the objects, without masks, and with the weights before an earlier bake.
+        influences: of the N vertices.
+        rest: shape (N, 3), armature space.
+    """
+
+    armature: bpy.types.Object
+    objects: tuple[bpy.types.Object, ...]
+    bindings: tuple[Binding, ...]
+    influences: Influences
+    rest: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> RigSource:
+        """Read characters.
+
+        Args:
+            objects: mesh objects on one armature without a `bones_refusal`.
+
+        Raises:
+            UserError: one of them cannot be baked.
+        """
+        bindings = tuple(original_binding(obj, depsgraph) for obj in objects)
+        rests = [transformed_points(b.object_to_armature, b.rest) for b in bindings]
+        influences = _together([binding.influences for binding in bindings])
+        rest = np.concatenate(rests).astype(np.float64)
+        return cls(rig_of(objects[0]), tuple(objects), bindings, influences, rest)
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The skeleton of the armature; helper bones of an earlier bake are among its bones."""
+        return self.bindings[0].skeleton
+
+    def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Our deformation in a pose, shape (N, 3), armature space.
+
+        Args:
+            matrices: shape (B, 4, 4), D_b.
+        """
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        armature = self.armature.evaluated_get(depsgraph)
+        found = []
+        for obj, binding in zip(self.objects, self.bindings, strict=True):
+            evaluated = obj.evaluated_get(depsgraph)
+            settings = Settings.of(evaluated)
+            posed = evaluate(binding, settings, evaluated, armature, binding.rest, matrices)
+            found.append(transformed_points(object_to_armature(evaluated, armature), posed))
+        return np.concatenate(found).astype(np.float64)
+
+    def split(self, rows: NDArray[_Number]) -> list[NDArray[_Number]]:
+        """Rows of the N vertices by object."""
+        counts = [binding.vertex_count for binding in self.bindings]
+        return np.split(rows, np.cumsum(counts)[:-1])
+
+
+def bones_refusal(obj: bpy.types.Object) -> str | None:
+    """Why an object cannot get helper bones at all, or None; cheap."""
+    return deformation_refusal(obj) or _setup_refusal(obj) or _state_refusal(obj)
+
+
+def _setup_refusal(obj: bpy.types.Object) -> str | None:
+    """The modifiers and bones of a deformable object that engines do not know."""
+    modifier, armature = armature_modifier(obj), rig_of(obj)
+    assert modifier is not None
+    for other in modifiers_before(obj):
+        if other.show_viewport:
+            return REFUSAL_BEFORE.format(modifier=other.name, obj=obj.name, armature=modifier.name)
+    multiplied = [b for b in armature_of(armature).bones if b.use_envelope_multiply]
+    if modifier.use_bone_envelopes or any(bone.use_deform for bone in multiplied):
+        return REFUSAL_ENVELOPES.format(obj=obj.name)
+    return None
+
+
+def _state_refusal(obj: bpy.types.Object) -> str | None:
+    """Why an object and its armature cannot be baked in their current state."""
+    armature = rig_of(obj)
+    if armature_of(armature).is_editmode:
+        return REFUSAL_EDIT_MODE.format(armature=armature.name)
+    if armature_of(armature).pose_position == "REST":
+        return REFUSAL_REST.format(armature=armature.name)
+    for one in (armature, obj):
+        if one.matrix_world.is_negative:
+            return REFUSAL_SCALE.format(obj=one.name)
+    scales = np.abs(np.array(armature.matrix_world.to_scale()))
+    if scales.max() > _EVEN * scales.min():
+        return REFUSAL_UNEVEN.format(obj=armature.name)
+    return None if obj.visible_get() else REFUSAL_HIDDEN.format(obj=obj.name)
+
+
+def writing_bones_refusal(obj: bpy.types.Object, onto: BakeOnto, *, overwrite: bool) -> str | None:
+    """Why helper bones and weights cannot be written for an object, or None."""
+    if kept_record(obj) is not None:
+        reason = restore_refusal(obj) if overwrite else REFUSAL_BAKED.format(obj=obj.name)
+        if reason is not None:
+            return reason
+    return _own_refusal(obj) if onto == "THIS" else None
+
+
+def _own_refusal(obj: bpy.types.Object) -> str | None:
+    """Why neither the armature nor the mesh of an object itself can be changed, or None."""
+    armature, mesh = rig_of(obj), mesh_of(obj)
+    blocks = (armature, armature_of(armature))
+    if reason := linked_refusal(armature.name, blocks, ADVICE_LINKED, overridden=True):
+        return reason
+    sharing = [other for other in bpy.data.objects if other.data == armature.data]
+    if len(sharing) > 1:
+        return REFUSAL_SHARED_BONES.format(count=len(sharing), armature=armature.name)
+    named = f"{obj.name} or its mesh"
+    if reason := linked_refusal(named, (obj, mesh), ADVICE_LINKED, overridden=True):
+        return reason
+    if others := other_users(mesh):
+        return REFUSAL_SHARED_MESH.format(count=others + 1, obj=obj.name)
+    if obj.mode == "SCULPT":
+        return REFUSAL_SCULPT.format(obj=obj.name)
+    return writing_refusal(obj, deforming_bones(armature))
+
+
+def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
+    """The binding of an object without its mask, with the weights that an earlier bake has kept."""
+    obj = cast("bpy.types.Object", obj.original)
+    binding = replace(bind(obj, depsgraph, follow=False), mask=None)
+    if kept_record(obj) is not None:
+        names, numbers, weights = kept_entries(obj)
+        place = {name: index for index, name in enumerate(binding.skeleton.names)}
+        bones = np.array([place.get(name, -1) for name in names] or [-1])[numbers]
+        used = (numbers >= 0) & (bones >= 0)
+        vertices = np.broadcast_to(np.arange(len(numbers))[:, None], numbers.shape)[used]
+        influences = Influences.from_triples(
+            vertices, bones[used], weights[used], binding.vertex_count
+        )
+        binding = replace(binding, influences=influences)
+    _require_straight_bones(obj, binding)
+    return binding
+
+
+def _require_straight_bones(obj: bpy.types.Object, binding: Binding) -> None:
+    """Raise `UserError` where bendy bones move vertices."""
+    bendy, ours = binding.skeleton.bendy, binding.influences
+    if bendy is None:
+        return
+    moving = np.unique(ours.bones[ours.weights > 0.0])
+    names = [binding.skeleton.names[bone] for bone in np.intersect1d(moving, bendy.bones)]
+    if names:
+        raise UserError(
+            REFUSAL_BENDY.format(obj=obj.name, armature=binding.armature_name, names=listed(names))
+        )
+
+
+def _together(parts: Sequence[Influences]) -> Influences:
+    """The influences of several meshes on one skeleton."""
+    width = max(part.width for part in parts)
+
+    def padded(rows: NDArray[_Number]) -> NDArray[_Number]:
+        return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+
+    bones = np.concatenate([padded(part.bones) for part in parts])
+    return Influences(bones, np.concatenate([padded(part.weights) for part in parts]))

@@ -1,0 +1,1 @@
+"""Bakes shape keys that drivers switch on by the pose."""

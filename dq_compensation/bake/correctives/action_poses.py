@@ -1,0 +1,158 @@
+"""Reads the poses of an action as poses of single bones, constraints and drivers included."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.corrective_joints import AxisJoint, CorrectiveJoint, JointPose, ScatteredJoint
+from ...analysis.pose_interpolation import swing_and_twist
+from ...core.dual_quaternion import (
+    concatenate_quaternions,
+    quaternion_conjugate,
+    quaternions_from_matrices,
+)
+from ...core.pose import Pose
+from ...core.radial_basis import rotation_distances
+from ...core.skeleton import Skeleton
+from ...errors import UserError
+from ...scene.binding.binding import Binding
+from ...scene.blender.animation_curves import bone_curves, key_points, played_actions
+from ...scene.blender.rigging import rig_of
+from ...scene.scene_frames import frame_kept
+
+# A bone that turns by less has not moved, degrees.
+LEAST_ROTATION = 5.0
+
+# Poses of a bone nearer to a kept one are left out, degrees.
+LEAST_DISTANCE = 12.0
+
+# More poses of one bone than this do not fit into a driver's expression.
+MOST_POSES = 24
+
+# A swing whose axis is off by more than this is not about one axis, degrees.
+_ONE_AXIS = 8.0
+
+REFUSAL_NO_ACTION = (
+    "{armature} has no action with keyframes on its bones. Assign one, or choose other poses."
+)
+REFUSAL_NO_MOVE = "No chosen bone turns by {least:g} degrees or more in the action {action}."
+
+
+def keyed_frames(armature: bpy.types.Object) -> tuple[int, ...]:
+    """The frames in which the armature's action has keyframes on its bones, rising.
+
+    Raises:
+        UserError: it has no such action.
+    """
+    assigned = [played for played in played_actions(armature) if played.source == "ACTION"]
+    frames: set[int] = set()
+    for found in bone_curves(assigned):
+        frames.update(np.round(key_points(found.curve)[:, 0]).astype(int).tolist())
+    if not frames:
+        raise UserError(REFUSAL_NO_ACTION.format(armature=armature.name))
+    return tuple(sorted(frames))
+
+
+def action_joints(
+    obj: bpy.types.Object, binding: Binding, names: list[str], scene: bpy.types.Scene
+) -> list[CorrectiveJoint]:
+    """The poses in which the armature's action has keyframes, as poses of single bones.
+
+    The scene goes through these frames and back, so that what constraints and drivers move counts.
+
+    Raises:
+        UserError: there is no action, or none of the bones moves in it.
+    """
+    armature = rig_of(obj)
+    frames = keyed_frames(armature)
+    place = {name: index for index, name in enumerate(binding.skeleton.names)}
+    bones = np.array([place[name] for name in names], np.intp)
+    rotations = []
+    with frame_kept(scene):
+        for frame in frames:
+            scene.frame_set(frame)
+            evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+            rotations.append(
+                local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
+            )
+    joints = [
+        joint
+        for number, name in enumerate(names)
+        if (joint := _joint(name, frames, np.array([row[number] for row in rotations]))) is not None
+    ]
+    if not joints:
+        action = armature.animation_data.action.name
+        raise UserError(REFUSAL_NO_MOVE.format(least=LEAST_ROTATION, action=action))
+    return joints
+
+
+def local_rotations(
+    matrices: NDArray[np.float64], skeleton: Skeleton, bones: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The rotations of bones in their parents: shape (m, 4), unit quaternions in their rest axes.
+
+    It is what a driver reads in Local Space, whatever has turned the bones.
+
+    Args:
+        matrices: shape (B, 4, 4), D_b.
+        bones: shape (m,), indices.
+    """
+    turned = Pose.from_matrices(matrices, skeleton).rotations
+    parents = skeleton.parents[bones]
+    above = np.where(parents[:, None] >= 0, turned[parents], np.array([1.0, 0.0, 0.0, 0.0]))
+    rest = quaternions_from_matrices(skeleton.rest[bones, :3, :3])
+    inside = concatenate_quaternions(quaternion_conjugate(above), turned[bones])
+    local = concatenate_quaternions(
+        quaternion_conjugate(rest), concatenate_quaternions(inside, rest)
+    )
+    return np.asarray(np.where(local[:, :1] < 0.0, -local, local), np.float64)
+
+
+def _joint(
+    name: str, frames: tuple[int, ...], rotations: NDArray[np.float64]
+) -> CorrectiveJoint | None:
+    """The joint of one bone with its rotations (F, 4) in the frames; None where it rests."""
+    kept = [np.array([1.0, 0.0, 0.0, 0.0])]
+    poses: list[JointPose] = []
+    for frame, rotation in zip(frames, rotations, strict=True):
+        apart = np.degrees(rotation_distances(rotation[None], np.array(kept))[0])
+        if apart[0] < LEAST_ROTATION or apart[1:].min(initial=np.inf) < LEAST_DISTANCE:
+            continue
+        kept.append(rotation)
+        w, x, y, z = rotation.tolist()
+        poses.append(JointPose(f"frame {frame}", (w, x, y, z)))
+        if len(poses) == MOST_POSES:
+            break
+    if not poses:
+        return None
+    return _about_one_axis(name, poses, np.array(kept[1:])) or ScatteredJoint(name, tuple(poses))
+
+
+def _about_one_axis(
+    name: str, poses: list[JointPose], rotations: NDArray[np.float64]
+) -> AxisJoint | None:
+    """The joint, when its poses (k, 4) are twists only or swings about one axis only."""
+    swings, twists = swing_and_twist(rotations)
+    sizes = np.degrees(2.0 * np.arccos(np.clip(swings[:, 0], -1.0, 1.0)))
+    if sizes.max() < LEAST_ROTATION:
+        return _axis_joint(AxisJoint(name, None, tuple(np.degrees(twists)), tuple(poses)))
+    if np.degrees(np.abs(twists)).max() >= LEAST_ROTATION:
+        return None
+    axes = swings[:, [1, 3]]
+    strongest = axes[int(np.argmax(sizes))]
+    strongest = strongest / np.linalg.norm(strongest)
+    across = np.abs(axes @ np.array([-strongest[1], strongest[0]]))
+    if np.any(across > np.sin(np.radians(_ONE_AXIS)) * np.linalg.norm(axes, axis=1)):
+        return None
+    c, s = strongest.tolist()
+    joint = AxisJoint(name, (c, s), (1.0,) * len(poses), tuple(poses))
+    angles = tuple(joint.angles_of(rotations).tolist())
+    return _axis_joint(AxisJoint(name, (c, s), angles, tuple(poses)))
+
+
+def _axis_joint(joint: AxisJoint) -> AxisJoint | None:
+    """The joint, unless two of its poses have one angle about the axis."""
+    angles = np.sort(np.array((0.0, *joint.angles)))
+    return joint if np.diff(angles).min() > 1.0 else None

@@ -1,0 +1,1 @@
+"""Bakes to files: Alembic and point caches."""

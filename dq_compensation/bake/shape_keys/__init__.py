@@ -1,0 +1,1 @@
+"""Bakes a pose or a range of frames to shape keys."""

@@ -1,0 +1,1 @@
+"""Crowds: who stands where and plays what, their display on the GPU, and their bake."""

@@ -1,0 +1,1 @@
+"""Bakes crowds to instances, whose poses stand in tables."""

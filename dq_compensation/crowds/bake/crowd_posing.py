@@ -1,0 +1,189 @@
+"""Makes the posed meshes of a baked crowd: objects like the character's, without the rig.
+
+A posed object has the mesh as it comes out of the Armature modifier: materials, UV maps, colours,
+sharp edges and custom normals are the character's, its shape keys and weights are not needed any
+more. The modifiers after the Armature modifier stay on it. It stands where the character's mesh
+stands, and its collection is offset to where the armature does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...lifecycle.native_display import restore
+from ...modifier.attribute_names import PREFIX
+from ...modifier.modifier_stack import our_modifiers
+from ...scene.binding.followed_mesh import followed_mesh
+from ...scene.blender.armature import world_matrix
+from ...scene.blender.attributes import AttributeType
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from ...scene.blender.rigging import armature_modifier, mixed_modifiers
+
+VELOCITY = "velocity"
+# Modifiers that need the rig, or that simulate from frame to frame.
+_LEFT_OUT = frozenset(
+    {"ARMATURE", "CLOTH", "COLLISION", "DYNAMIC_PAINT", "EXPLODE", "FLUID", "MESH_CACHE"}
+    | {"MESH_SEQUENCE_CACHE", "PARTICLE_INSTANCE", "PARTICLE_SYSTEM", "SOFT_BODY"}
+)
+_OURS = "dq_compensation"
+# Bytes of one element of an attribute, of others at most, and of the place of a face's corners.
+_BYTES = {"BOOLEAN": 1, "INT8": 1, "INT16_2D": 4, "INT": 4, "FLOAT": 4, "BYTE_COLOR": 4}
+_BYTES |= {"FLOAT2": 8, "INT32_2D": 8, "FLOAT_VECTOR": 12}
+_BYTES |= {"FLOAT_COLOR": 16, "QUATERNION": 16}
+_LARGEST, _OFFSET = 64, 4
+# How far a matrix may be from that of an object's location, rotation and scale.
+_SHEARED = 1e-5
+
+
+def modifiers_after(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers of a character's mesh behind what deforms it, in order."""
+    armature, stack = armature_modifier(obj), list(obj.modifiers)
+    deforming = [armature, *mixed_modifiers(obj), *our_modifiers(obj)]
+    last = max((stack.index(each) for each in deforming if each is not None), default=-1)
+    return [each for each in stack[last + 1 :] if each.show_viewport or each.show_render]
+
+
+def left_out(obj: bpy.types.Object) -> list[str]:
+    """The names of modifiers that posed meshes cannot have."""
+    return [each.name for each in modifiers_after(obj) if each.type in _LEFT_OUT]
+
+
+def copied_bytes(obj: bpy.types.Object) -> int:
+    """The bytes of a posed mesh but for its vertices' places and velocities.
+
+    Copies share them until the file is opened again.
+    """
+    mesh = mesh_of(obj)
+    sizes = {
+        "POINT": len(mesh.vertices),
+        "EDGE": len(mesh.edges),
+        "FACE": len(mesh.polygons),
+        "CORNER": len(mesh.loops),
+    }
+    attributes: Any = mesh.attributes
+    kept = [each for each in attributes if not each.name.startswith(PREFIX)]
+    return _OFFSET * sizes["FACE"] + sum(
+        sizes[each.domain] * _BYTES.get(each.data_type, _LARGEST)
+        for each in kept
+        if each.name != "position"
+    )
+
+
+def posed_objects(
+    obj: bpy.types.Object,
+    name: str,
+    poses: Sequence[NDArray[np.floating]],
+    velocities: Sequence[NDArray[np.floating]],
+    *,
+    followed: bool,
+    modifiers: bool,
+) -> bpy.types.Collection:
+    """A new collection of new objects, one for each pose; the order of their names is theirs.
+
+    Args:
+        obj: the mesh object of a character.
+        name: of the collection.
+        poses: shapes (n, 3), object space.
+        velocities: shapes (n, 3), units of object space per second; none: no motion blur.
+        followed: whether vertices are those that come into the Armature modifier.
+        modifiers: whether the modifiers after it stay.
+    """
+    first, mesh = _template(obj, followed=followed, modifiers=modifiers)
+    collection = bpy.data.collections.new(name)
+    collection[CROWD_BAKE_PROPERTY] = True
+    unsheared = _unsheared(first, obj)
+    stem = _free_stem(collection.name)
+    for number, points in enumerate(poses):
+        posed = cast("bpy.types.Object", first.copy())
+        posed.name = f"{stem} {number:05d}"
+        posed.data = cast("bpy.types.Mesh", mesh.copy())
+        posed.data.name = posed.name
+        _write_vectors(posed.data, "position", points @ unsheared.T)
+        if velocities:
+            _write_vectors(posed.data, VELOCITY, velocities[number] @ unsheared.T)
+        posed.data.update()
+        collection.objects.link(posed)
+    bpy.data.objects.remove(first)
+    bpy.data.meshes.remove(mesh)
+    return collection
+
+
+def _template(
+    obj: bpy.types.Object, *, followed: bool, modifiers: bool
+) -> tuple[bpy.types.Object, bpy.types.Mesh]:
+    """An object and a mesh like a character's, in no collection, without the rig."""
+    kept = {each.name for each in modifiers_after(obj)} - set(left_out(obj)) if modifiers else set()
+    template = cast("bpy.types.Object", obj.copy())
+    if template.override_library is not None:
+        template.make_local(clear_liboverride=True)
+    if followed or mesh_of(obj).shape_keys is not None:
+        # Without keys, however they are; a copy whose keys are cleared would leave them behind.
+        with followed_mesh(obj) as holder:
+            mesh = cast("bpy.types.Mesh", mesh_of(holder).copy())
+    else:
+        mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
+    template.data = mesh
+    restore(template)
+    world = world_matrix(obj).copy()
+    template.parent = None
+    template.constraints.clear()
+    template.animation_data_clear()
+    template.matrix_world = world
+    for modifier in list(template.modifiers):
+        if modifier.name not in kept:
+            template.modifiers.remove(modifier)
+    if not kept:
+        template.vertex_groups.clear()
+    template.hide_viewport = template.hide_render = False
+    template.visible_camera = True
+    template.property_unset(_OURS)
+    mesh.animation_data_clear()
+    for owner in (template, mesh):
+        for key in [key for key in list(owner.keys()) if key.startswith(_OURS)]:
+            del owner[key]
+    attributes: Any = mesh.attributes
+    for name in [each.name for each in attributes if each.name.startswith(PREFIX)]:
+        attributes.remove(attributes[name])
+    template[CROWD_BAKE_PROPERTY] = True
+    return template, mesh
+
+
+def _unsheared(template: bpy.types.Object, obj: bpy.types.Object) -> NDArray[np.float64]:
+    """The matrix from vertices and velocities of a mesh to those of the template, shape (3, 3).
+
+    The world matrix of an object may be sheared by its parents; that of one without a parent not.
+    """
+    there = np.array(template.matrix_basis, np.float64)[:3, :3]
+    found = np.linalg.solve(there, np.array(world_matrix(obj), np.float64)[:3, :3])
+    return np.eye(3) if np.abs(found - np.eye(3)).max() < _SHEARED else found
+
+
+def _write_vectors(mesh: bpy.types.Mesh, name: str, vectors: NDArray[np.floating]) -> None:
+    kind = AttributeType.VECTOR
+    attributes: Any = mesh.attributes
+    attribute = attributes.get(name)
+    if attribute is not None and (attribute.domain, attribute.data_type) != (
+        "POINT",
+        kind.blender_name,
+    ):
+        attributes.remove(attribute)
+        attribute = None
+    if attribute is None:
+        attribute = attributes.new(name, kind.blender_name, "POINT")
+    attribute.data.foreach_set(
+        kind.property_name, np.ascontiguousarray(vectors, np.float32).ravel()
+    )
+
+
+def _free_stem(name: str) -> str:
+    """The beginning of names that no object has: Blender changes names that are taken."""
+    taken, stem, number = list(bpy.data.objects.keys()), name[:50], 1
+    while any(each.startswith(f"{stem} ") for each in taken):
+        stem, number = f"{name[:46]}.{number}", number + 1
+    return stem

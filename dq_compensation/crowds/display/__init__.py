@@ -1,0 +1,1 @@
+"""Poses, skins and draws the figures of crowds on the GPU."""

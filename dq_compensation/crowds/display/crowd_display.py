@@ -1,0 +1,174 @@
+"""The crowds of viewports: whose figures are posed, skinned and drawn together, and what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import bpy
+import numpy as np
+
+from ...errors import BindingError
+from ...scene.settings.crowd_settings import crowd_of
+from ...session.known_crowds import crowds_of_layer
+from ...session.known_objects import enabled_objects
+from ...session.status import check_soon
+from ...viewport.draw_handler import ALSO_DRAWN, is_visible
+from ...viewport.gpu.capability import drawing_refusal
+from ...viewport.look.studio_light import surface_materials, wire_colour
+from ...viewport.look.surface import DrawnFigures, ViewUniforms, draw_solid, draw_wire
+from ...viewport.objects.object_drawing import draw_as_shown, has_wire
+from ..crowd_failures import fail_crowd, failure_of, forget_failures
+from ..crowd_figures import CrowdState, figures_of_crowd
+from .crowd_sight import ShownCrowd
+from .crowd_stage import CrowdStage, FigureMesh
+
+# How many view layers are kept: windows may show different ones.
+_KEPT = 2
+
+_Drawn = tuple[bpy.types.Object, bool, CrowdState]
+
+
+class Crowds:
+    """The stages of what viewports show."""
+
+    def __init__(self) -> None:
+        self._stages: dict[tuple[int, str], CrowdStage] = {}
+
+    def has_any(self, context: bpy.types.Context) -> bool:
+        """Whether a view layer has crowds; else what it had of them is freed."""
+        found = bool(crowds_of_layer(context.view_layer))
+        if not found:
+            self._stages.pop((context.scene.session_uid, context.view_layer.name), None)
+        return found
+
+    def draw(
+        self, view: ViewUniforms, context: bpy.types.Context, depsgraph: bpy.types.Depsgraph
+    ) -> None:
+        """Draw the figures of the crowds that the current region shows."""
+        if drawing_refusal() is not None:
+            return
+        crowds = crowds_of_layer(context.view_layer)
+        shown = [(crowd, is_visible(crowd, context)) for crowd in crowds]
+        for figures in self.update(shown, enabled_objects(), view, depsgraph):
+            _draw_figures(figures, view, context)
+
+    def update(
+        self,
+        crowds: Sequence[tuple[bpy.types.Object, bool]],
+        enabled: Sequence[bpy.types.Object],
+        view: ViewUniforms,
+        depsgraph: bpy.types.Depsgraph,
+    ) -> list[FigureMesh]:
+        """Pose and skin the figures that a region sees.
+
+        Args:
+            crowds: those of the view layer, and whether the region shows each.
+            enabled: the enabled objects of the file.
+
+        Returns:
+            the meshes to draw.
+        """
+        assert depsgraph.scene is not None
+        key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
+        objects = {obj.session_uid: obj for obj in enabled}
+        drawn = []
+        for crowd, visible in crowds:
+            state = figures_of_crowd(crowd, depsgraph)
+            if len(state.figures) and failure_of(crowd, state) is None:
+                drawn.append((crowd, visible, state))
+        if not drawn:
+            self._stages.pop(key, None)
+            return []
+        if not any(visible for _, visible, _ in drawn):
+            return []
+        stage = self._stages.pop(key, None)
+        stage = CrowdStage() if stage is None else stage
+
+        def update(stage: CrowdStage, some: Sequence[_Drawn]) -> list[FigureMesh]:
+            shown = [_shown(crowd, visible, depsgraph) for crowd, visible, _ in some]
+            states = [state for _, _, state in some]
+            return stage.update(shown, states, objects, view, depsgraph)
+
+        try:
+            found = update(stage, drawn)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still drawn
+            check_soon()
+            stage, drawn = CrowdStage(), _without_broken(drawn, update, error)
+            found = update(stage, drawn)
+        # The oldest is first.
+        self._stages[key] = stage
+        while len(self._stages) > _KEPT:
+            del self._stages[next(iter(self._stages))]
+        return found
+
+    def free(self) -> None:
+        """Free everything, and try again what has failed."""
+        self._stages.clear()
+        forget_failures()
+
+
+def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Context) -> None:
+    """Draw a mesh of all figures at once. Seen through, a figure hides those behind it."""
+    obj, shading = figures.obj, context.space_data.shading
+    parts = [
+        (part, DrawnFigures(chosen, figures.to_character))
+        for part, chosen in figures.parts
+        if chosen.count
+    ]
+
+    def surface(alpha: float) -> None:
+        look = surface_materials(obj, shading, alpha)
+        for part, drawn in parts:
+            draw_solid(part, view, figures.placements, look, figures=drawn)
+
+    def wire() -> None:
+        if has_wire(obj, context):
+            colour = (*wire_colour(obj, shading, active=False, selected=False), 1.0)
+            for part, drawn in parts:
+                draw_wire(part, view, figures.placements, colour, figures=drawn)
+
+    draw_as_shown(surface, wire, context)
+
+
+def _without_broken(
+    drawn: Sequence[_Drawn],
+    update: Callable[[CrowdStage, Sequence[_Drawn]], object],
+    error: Exception,
+) -> list[_Drawn]:
+    """The crowds that can be drawn; those that cannot are reported.
+
+    Each is tried alone. Where all of them can, they are too many together.
+    """
+    errors: dict[int, Exception] = {}
+    for number, one in enumerate(drawn):
+        try:
+            update(CrowdStage(), [one])
+        except Exception as found:  # noqa: BLE001 - it is the crowd's own
+            errors[number] = found
+    errors = errors or {len(drawn) - 1: error}
+    for number, found in errors.items():
+        # A mesh that has changed just now is bound again by the check that follows.
+        if not isinstance(found, BindingError):
+            crowd, _, state = drawn[number]
+            fail_crowd(crowd, state, found)
+    return [one for number, one in enumerate(drawn) if number not in errors]
+
+
+def _shown(crowd: bpy.types.Object, visible: bool, depsgraph: bpy.types.Depsgraph) -> ShownCrowd:
+    settings = crowd_of(crowd)
+    matrix = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)
+    return ShownCrowd(matrix, visible, settings.far_distance, settings.far_figures)
+
+
+_crowds = Crowds()
+
+
+def register() -> None:
+    """Start drawing crowds."""
+    ALSO_DRAWN.append(_crowds)
+
+
+def unregister() -> None:
+    """Stop drawing them and free the GPU."""
+    ALSO_DRAWN.remove(_crowds)
+    _crowds.free()

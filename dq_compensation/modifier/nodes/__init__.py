@@ -1,0 +1,1 @@
+"""The node trees that deform a mesh."""

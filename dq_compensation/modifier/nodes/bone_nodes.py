@@ -1,0 +1,261 @@
+"""Nodes that compute every bone's transform in this frame from the points of the palette object.
+
+They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on a
+cloud with one point per row. See `core.pose.Pose`, which they equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.limb_straightness import CURVED, STRAIGHT
+from ...core.pose import NO_LENGTH, NOT_ORTHONORMAL
+from ..attribute_names import (
+    BONE,
+    BONE_MATRIX,
+    PALETTE_END,
+    PALETTE_LENGTH,
+    PALETTE_PARTNER,
+    PALETTE_REST,
+    PREFIX,
+    REST_LENGTH,
+)
+from .node_builder import TreeBuilder
+from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector, rotation_to
+
+# Edges that differ by less, in lengths of the skeleton, differ by rounding: half of the limit for
+# squares.
+_STRETCHED = 0.5 * NOT_ORTHONORMAL
+_RIGID = f"{PREFIX}rigid"
+
+
+def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
+    """Whether any edge of `palette_joints` has another length than at rest.
+
+    Bones that are mirrored, no more, are not seen.
+
+    Args:
+        palette: as its Armature modifier leaves it.
+        length: of the skeleton, as `palette_state`.
+    """
+    rest: Scalar = build.attribute(REST_LENGTH, Scalar)
+    off = (build.edge_length() - rest).absolute()
+    return palette.total_on_edges(off > length * _STRETCHED) > 0.5
+
+
+def with_places(build: TreeBuilder, palette: Geometry) -> Cloud:
+    """A palette with its positions as `place`.
+
+    Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
+    Index*; this one it copies once, where another node reads the palette, too.
+    """
+    return palette.capture({"place": build.position()})
+
+
+def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
+    """The rotations of bones that are not scaled, bendy or mirrored.
+
+    Args:
+        palette: as its Armature modifier leaves it.
+        rows: how many the bones have.
+        length: how far the points of axes are from the origin.
+
+    Returns:
+        a point for each row with the fields `turn`, and `scaled`: 1 where a bone is scaled or
+        mirrored, so that its turn means nothing; else 0.
+    """
+    first = build.index() * 4.0
+    places = with_places(build, palette)
+    origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
+    x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
+    return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
+
+
+def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
+    """The bones that `with_bones` has left on the points of an evaluated palette.
+
+    Returns:
+        the fields `matrix` (D) and `packed`, one matrix for one fetch: the quaternion of the rigid
+        part of D, w >= 0 (x, y, z, w), its dual part (x, y, z, w; right only where the bone is not
+        scaled), and as the last number of the third column 1 where the bone is scaled.
+    """
+    return Cloud(
+        palette,
+        {"matrix": build.attribute(BONE_MATRIX, Matrix), "packed": build.attribute(BONE, Matrix)},
+    )
+
+
+def rotation_of(build: TreeBuilder, bones: Cloud, row: Scalar) -> Quaternion:
+    """The quaternion of the rigid part of a bone."""
+    x, y, z, w = bones.at("packed", row).entries()[0]
+    return Quaternion(w, build.vector(x, y, z))
+
+
+def bone_matrices(
+    build: TreeBuilder,
+    palette: Geometry,
+    points: Geometry,
+    last: Scalar,
+    length: Scalar,
+    *,
+    bendy: bool,
+) -> Cloud:
+    """The matrices of the bones, one on each point; on points beyond, the last one again.
+
+    Args:
+        palette: as its Armature and Hook modifiers leave it.
+        last: the last row of the bones.
+        length: how far the points of axes are from the origin; bendy bones have lengths and
+            origins of their own.
+        bendy: whether there are bendy bones.
+
+    Returns:
+        the points with the fields `matrix` (D) and `scaled` (1 or 0).
+    """
+    row = build.index().minimum(last)
+    first = row * 4.0
+    corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
+    if bendy:
+        length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
+    shrink = 1.0 / length
+    x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
+    origin = corners[0]
+    if bendy:
+        turn = build.matrix_of_columns(x, y, z, None)
+        at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+        origin = origin - turn.transform_direction(at_rest.transform_point(build.zero()))
+    matrix = build.matrix_of_columns(x, y, z, origin)
+    return points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
+
+
+def with_rigid_parts(
+    build: TreeBuilder, palette: Geometry, bones: Cloud, any_scaled: Scalar, last: Scalar
+) -> Cloud:
+    """Bones with the field `rigid`, the rigid parts of their matrices: rotations.
+
+    Where a bone is not scaled, it is the matrix, with its translation.
+
+    Args:
+        palette: as its Armature and Hook modifiers leave it.
+        bones: `bone_matrices`.
+        any_scaled: whether any of them is scaled.
+        last: the last row of the bones.
+    """
+    matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
+    assert isinstance(matrix, Matrix)
+    assert isinstance(scaled, Scalar)
+    row = build.index().minimum(last)
+    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+    # Scales are rare, and their nodes many: Switches leave them out.
+    orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
+    made_rigid = bones.geometry.store(_RIGID, orthogonal)
+    geometry = build.choose(any_scaled, bones.geometry, made_rigid)
+    rigid = build.choose(any_scaled, matrix, build.attribute(_RIGID, Matrix))
+    return Cloud(geometry, {**bones.fields, "rigid": rigid})
+
+
+def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
+    """Bones with the field `straight`: `core.limb_straightness`; 1 where not bendy.
+
+    Args:
+        palette: as its Armature modifier leaves it.
+        bones: `bone_matrices`.
+    """
+    row = build.index()
+    partner: Scalar = palette.sample(build.attribute(PALETTE_PARTNER, Integer), row)
+    other = row + partner
+    end = build.attribute(PALETTE_END, Vector)
+    here: Vector = palette.sample(end, row)
+    matrix = bones.fields["matrix"]
+    assert isinstance(matrix, Matrix)
+    posed = bones.geometry.capture({"end": matrix.transform_point(here)})
+    posed_here = posed.fields["end"]
+    assert isinstance(posed_here, Vector)
+    # From one end to the other, at either of them; it is the direction up to its sign.
+    chord = (palette.sample(end, other) - here).normalized()
+    posed_chord = (posed.at("end", other) - posed_here).normalized()
+    cosine = matrix.transform_direction(chord).normalized().dot(posed_chord)
+    known = posed.geometry.capture({"cosine": cosine})
+    cosine = known.fields["cosine"]
+    assert isinstance(cosine, Scalar)
+    lesser = cosine.minimum(known.at("cosine", other))
+    share = ((lesser - CURVED) * (1.0 / (STRAIGHT - CURVED))).maximum(0.0).minimum(1.0)
+    smooth = share * share * (3.0 - share * 2.0)
+    straight = build.choose(partner.absolute() > 0.5, 1.0, smooth)
+    known = known.geometry.capture({"straight": straight})
+    return Cloud(known.geometry, {**bones.fields, **known.fields})
+
+
+def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
+    """Points with the attributes of bones for `posed_bones`.
+
+    Args:
+        bones: `bone_matrices`.
+    """
+    matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
+    assert isinstance(matrix, Matrix)
+    assert isinstance(rigid, Matrix)
+    assert isinstance(scaled, Scalar)
+    real = rigid.rotation().quaternion()
+    half = matrix.transform_point(build.zero()) * 0.5
+    dual = half * real.w + half.cross(real.axis)
+    dual_w = half.dot(real.axis) * -1.0
+    unused = (0.0, 0.0, 0.0, 0.0)
+    packed = build.matrix(
+        (
+            (*real.components, real.w),
+            (*dual.components(), dual_w),
+            (0.0, 0.0, 0.0, scaled),
+            unused,
+        )
+    )
+    return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
+
+
+def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:
+    """The state in the position of the first point of an evaluated palette: one fetch for both.
+
+    Returns:
+        how far the skeleton reaches from the origin, as a power of two; and whether there is
+        LIMB_STATE.
+    """
+    state: Vector = palette.sample(build.position(), build.constant(0))
+    length, limb_states, _ = state.components()
+    return length, limb_states
+
+
+def _is_scaled(columns: Sequence[Vector]) -> Scalar:
+    """1 where the columns of a matrix are not those of a rotation, else 0.
+
+    From z = x cross y and x = y cross z follows that they are at right angles, |y| = 1 and
+    |x| = |z|, or that all are 0.
+    """
+    x, y, z = columns
+    off = x.cross(y).distance(z) + y.cross(z).distance(x) + (x.dot(x) - 1.0).absolute()
+    return off > NOT_ORTHONORMAL
+
+
+def _rigid_part(build: TreeBuilder, turned: Matrix, at_rest: Matrix) -> Matrix:
+    """`core.pose._rigid_parts`: posed axes made orthogonal, Y first, times the rest's inverse."""
+    units = [tuple(float(row == axis) for row in range(3)) for axis in range(3)]
+    own_axes = [at_rest.transform_direction(unit) for unit in units]
+    x, long_y, z = (turned.transform_direction(axis) for axis in own_axes)
+    y = _unit_or_zero(long_y)
+    y_x, y_y, y_z = y.components()
+    x_exists = x.dot(x) > NO_LENGTH**2
+    x_serves = x_exists * (y.dot(x) < 1.0)
+    z_serves = (1.0 - x_exists).maximum(x.dot(z) < 1.0)
+    from_x = _unit_or_zero(x.cross(y))
+    from_z = _unit_or_zero(y.cross(z)).cross(y)
+    from_y = _unit_or_zero(y.cross(build.vector(y_y, y_z, y_x))).cross(y)
+    new_z = build.choose(x_serves, build.choose(z_serves, from_y, from_z), from_x)
+    exists = new_z.dot(new_z) > 0.0
+    axes = build.matrix_of_columns(y.cross(new_z), y, new_z, None)
+    unit = build.matrix([[float(row == column) for row in range(4)] for column in range(4)])
+    rest = build.matrix_of_columns(own_axes[0], own_axes[1], own_axes[2], None)
+    return build.choose(exists, unit, axes) @ rest.transposed()
+
+
+def _unit_or_zero(vector: Vector) -> Vector:
+    """The normalised vector; zero where it is shorter than `NO_LENGTH`."""
+    return vector.normalized() * (vector.dot(vector) > NO_LENGTH**2)

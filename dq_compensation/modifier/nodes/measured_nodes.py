@@ -1,0 +1,203 @@
+"""Nodes of MEASURED compensation: skin keeps its distance from the limb; `core.measured_joints`.
+
+Where limbs leave the body it goes along chords: `core.swing_joints`.
+"""
+
+from __future__ import annotations
+
+from ...core.limb_joints import SHORTEST_RAY
+from ...core.swing_joints import SWUNG_BACK
+from .. import attribute_names as stored
+from ..palette_tables import POINTS_OF_JOINT
+from .node_builder import TreeBuilder
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
+
+# Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
+_NO_GAP = 5e-7
+
+
+def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length: Scalar) -> Vector:
+    """The positions of `with_limbs` where no bone is scaled, bendy or away from its joint.
+
+    Args:
+        palette: with the points of `palette_joints`, as its Armature modifier leaves it.
+        bone_rows: how many rows the bones have.
+        length: of the skeleton, as `bone_nodes.palette_state`.
+    """
+    index = build.index()
+    is_ray = _is_ray(index)
+    # Of the four points of a joint in the palette: the first one, or the third and the fourth.
+    number = index.times_plus(2.0, bone_rows * 4.0 - 4.0)
+    start: Vector = palette.sample(build.position(), number)
+    end: Vector = palette.sample(build.position(), number + is_ray)
+    place = build.choose(is_ray, end, (end - start) * (1.0 / length))
+    return _behind_state(build, build.vector(length, 0.0, 0.0), place)
+
+
+def _behind_state(build: TreeBuilder, state: Vector, place: Vector) -> Vector:
+    """The positions of the evaluated palette: of its first point, which is `palette_state`."""
+    return build.choose(build.index() < 0.5, place, state)
+
+
+def _is_ray(index: Scalar) -> Scalar:
+    """1 at the points of the evaluated palette that are rays, 0 at those that are joints."""
+    return index.modulo(2.0)
+
+
+def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
+    """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
+
+    It is on the first one of the points of the two rows that a swing has; on others it means
+    nothing. One matrix, since every mesh fetches it.
+
+    Args:
+        points: `with_limbs` or `rigid_limbs`.
+    """
+    place, index = build.position(), build.index()
+    before, after = (points.sample(place, index + number) for number in (1.0, 3.0))
+    ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
+    swing = before.cross(after) * ahead.inverse_square_root()
+    (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
+    across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
+    from_joint = place.cross(swing).components()
+    once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
+    about_joint = build.matrix((*across, (*from_joint, 1.0)))
+    return points.store(stored.SWING, once @ about_joint)
+
+
+def with_limbs(
+    build: TreeBuilder,
+    palette: Geometry,
+    bones: Cloud,
+    any_scaled: Scalar,
+    length: Scalar,
+    *,
+    bendy: bool,
+) -> Geometry:
+    """Points with each joint and one of its two limbs, in the pose: two for each of JOINT_ROWS.
+
+    The first one is at the joint. The position of the second one is a ray, the direction of the
+    limb. Only where it matters for any limb there is LIMB_STATE, too: how thick the limb is scaled,
+    how far the parent's end has come away from the joint, and how straight the limb is.
+
+    Args:
+        palette: with the rows, as its Armature modifier leaves it.
+        bones: `bone_nodes.bone_matrices`, or `with_straightness`; as many points as there are to
+            be.
+        any_scaled: whether any bone is scaled.
+        length: of the skeleton, as `bone_nodes.palette_state`.
+        bendy: whether there are bendy bones.
+    """
+    index = build.index()
+    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), _row_of(index))
+    columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
+    (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
+    of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
+    posed_head = of_joint.transform_point(head)
+    turned = bones.at("matrix", limb).transform_direction(ray)
+    posed_ray = turned.normalized() * (turned.length() > SHORTEST_RAY)
+    gap = posed_head.distance(of_parent.transform_point(head))
+    place = build.choose(_is_ray(index), posed_head, posed_ray)
+    known = bones.geometry.capture({"place": place, "gap": gap})
+    place, gap = known.fields["place"], known.fields["gap"]
+    assert isinstance(place, Vector)
+    assert isinstance(gap, Scalar)
+    apart = known.geometry.greatest(gap) > length * _NO_GAP
+    matters = build.constant(1) if bendy else any_scaled.maximum(apart)
+    state = build.vector(length, matters, 0.0)
+    posed = known.geometry.set_position(_behind_state(build, state, place))
+    size = _thickness(build, of_joint, forth).maximum(
+        _thickness(build, bones.at("matrix", before_joint), before)
+    )
+    size = build.choose(any_scaled, 1.0, size)
+    straight = bones.at("straight", limb) if bendy else 1.0
+    states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
+    return build.choose(matters, posed, states)
+
+
+def _row_of(index: Scalar) -> Scalar:
+    """The row of a point of the evaluated palette in the table of joints."""
+    return (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
+
+
+def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
+    """The largest factor by which a matrix stretches what is at right angles to a unit vector."""
+    x, _, _ = along.components()
+    other = build.choose(x.absolute() > 0.7, (1.0, 0.0, 0.0), build.vector(0.0, 1.0, 0.0))
+    across = along.cross(other).normalized()
+    p = matrix.transform_direction(across)
+    q = matrix.transform_direction(along.cross(across))
+    long, wide = p.dot(p) * 0.5, q.dot(q) * 0.5
+    slant, difference = p.dot(q), long - wide
+    root = (slant * slant + difference * difference).square_root()
+    return (long + wide + root).square_root()
+
+
+def onto_chords(
+    build: TreeBuilder, palette: Geometry, slots: int, strength: Scalar, moved: Vector
+) -> Vector:
+    """How far vertices are to go from arcs to chords, where limbs leave the body.
+
+    Args:
+        slots: how many joints swing a vertex, at most.
+        palette: evaluated, `with_swings`.
+        strength: painted weight and factor of the vertex.
+        moved: the vertex after skinning and `back_to_limb`.
+    """
+    offset: Vector | None = None
+    for slot in range(slots):
+        row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
+        amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
+        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
+        part = swing.transform_point(moved) * amount
+        offset = part if offset is None else offset + part
+    assert offset is not None
+    return offset * strength
+
+
+def back_to_limb(
+    build: TreeBuilder,
+    palette: Geometry,
+    limb_states: Scalar,
+    strength: Scalar,
+    rest: Vector | None,
+    moved: Vector,
+) -> Vector:
+    """How far vertices are to go after dual quaternion skinning, back to their limbs.
+
+    Args:
+        palette: evaluated, `with_limbs`.
+        limb_states: whether there is LIMB_STATE.
+        strength: painted weight and factor of the vertex.
+        rest: the vertex before skinning, where shape keys change it; else its distances at rest
+            are in attributes.
+        moved: the vertex after skinning.
+    """
+    joint: Integer = build.attribute(stored.PAIR, Integer)
+    head: Vector = palette.sample(build.position(), joint)
+    ray: Vector = palette.sample(build.position(), joint.plus(1))
+    back = _to_ray(head - moved, ray)
+    distance = back.length()
+    if rest is not None:
+        to_joint = build.attribute(stored.REST_HEAD, Vector) - rest
+        rest_distance = _to_ray(to_joint, build.attribute(stored.REST_RAY, Vector)).length()
+        farthest = to_joint.length()
+        correction = build.attribute(stored.AMOUNT, Scalar) * (farthest - rest_distance)
+    else:
+        names = stored.REST_DISTANCE, stored.JOINT_DISTANCE, stored.CORRECTION
+        rest_distance, farthest, correction = (build.attribute(name, Scalar) for name in names)
+
+    state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), joint)
+    size, gap, straight = state.components()
+    rest_distance = build.choose(limb_states, rest_distance, size.times_plus(rest_distance, gap))
+    farthest = build.choose(limb_states, farthest, size.times_plus(farthest, gap))
+    correction = build.choose(limb_states, correction, correction * size * straight)
+    # Too far by 0 up to the difference of the two: AMOUNT times that. Blender divides by 0 without
+    # harm.
+    too_far = distance.mapped((rest_distance, farthest), (0.0, correction))
+    return back * (strength * too_far / distance)
+
+
+def _to_ray(to_joint: Vector, ray: Vector) -> Vector:
+    """The vector to the nearest point of a ray."""
+    return to_joint - ray * to_joint.dot(ray).minimum(0.0)

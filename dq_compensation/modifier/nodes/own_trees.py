@@ -1,0 +1,160 @@
+"""The node trees that the add-on has built in this file: found, kept or built anew, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+
+from ...scene.binding.content import digest
+from ...scene.blender.own_objects import TREE_PROPERTY
+from ...session.new_data import remember_new
+from .node_builder import new_tree
+
+# Custom property of a tree, beside the key of its kind: the digest of its nodes when it was built.
+NODES_PROPERTY = "dq_compensation_nodes"
+EDITED = "edited"
+
+
+# What of a node's settings changes what it computes.
+_OPTIONS = (
+    *("operation", "data_type", "domain", "input_type", "transform_space", "rotation_space"),
+    *("integer", "clamp", "use_clamp", "interpolation_type", "primary_axis", "secondary_axis"),
+)
+
+
+@dataclass(frozen=True)
+class TreeInput:
+    """An input that the modifier shows, or hides, from the user."""
+
+    name: str
+    socket: str
+    default: object
+    hidden: bool
+    description: str
+
+
+def find_tree(key: str) -> bpy.types.NodeTree | None:
+    """The tree with that key in this file that nobody has edited; None without one."""
+    for tree in bpy.data.node_groups:
+        if tree.library is None and is_unedited(tree, key):
+            return tree
+    return None
+
+
+def is_unedited(tree: bpy.types.NodeTree, key: str) -> bool:
+    """Whether a tree has that key, and nobody is known to have edited it."""
+    return tree.get(TREE_PROPERTY) == key and tree.get(NODES_PROPERTY) != EDITED
+
+
+def mark_edited(trees: Iterable[bpy.types.NodeTree]) -> None:
+    """Mark those trees that somebody has edited, or a group in them. They are not used again."""
+    known: dict[bpy.types.NodeTree, str] = {}
+    for tree in trees:
+        if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree, known)}:
+            tree[NODES_PROPERTY] = EDITED
+
+
+def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
+    """The digest of all nodes, their options, constants and links, groups included.
+
+    Args:
+        known: the digests that need not be computed again.
+    """
+    if tree not in known:
+        known[tree] = _computed_digest(tree, known)
+    return known[tree]
+
+
+def _computed_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
+    nodes: list[Any] = list(tree.nodes)
+    found: list[object] = []
+    for node in nodes:
+        inputs = [_constant(socket) for socket in node.inputs if not socket.is_linked]
+        options = [getattr(node, name, None) for name in _OPTIONS]
+        group = getattr(node, "node_tree", None)
+        inside = _nodes_digest(group, known) if group is not None else None
+        found.append((node.bl_idname, node.name, node.mute, options, inputs, inside))
+    links: list[Any] = list(tree.links)
+    for link in links:
+        ends = (link.from_node.name, link.from_socket.identifier)
+        found.append((*ends, link.to_node.name, link.to_socket.identifier, link.is_muted))
+    return digest(found)
+
+
+def _constant(socket: Any) -> object:
+    held = getattr(socket, "default_value", None)
+    return held if held is None or isinstance(held, int | float | str) else repr(held[:])
+
+
+def ensure_tree(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
+    """The tree with that key, built when there is none."""
+    tree = find_tree(key)
+    if tree is None:
+        tree = new_with_key(key, build)
+        remember_new(tree)
+    return tree
+
+
+def new_with_key(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
+    """A new tree that `ensure_tree` finds by its key."""
+    tree = build()
+    tree[TREE_PROPERTY] = key
+    tree[NODES_PROPERTY] = _nodes_digest(tree, {})
+    return tree
+
+
+def new_modifier_tree(name: str, inputs: Sequence[TreeInput] = ()) -> Any:
+    """An empty tree for a modifier: geometry in and out, and its inputs."""
+    tree = new_tree(name)
+    tree.is_modifier = True
+    interface = tree.interface
+    interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
+    interface.new_socket("Geometry", in_out="OUTPUT", socket_type="NodeSocketGeometry")
+    for wanted in inputs:
+        socket = interface.new_socket(
+            wanted.name,
+            in_out="INPUT",
+            socket_type=f"NodeSocket{wanted.socket}",
+            description=wanted.description,
+        )
+        socket.hide_in_modifier = wanted.hidden
+        if wanted.default is not None:
+            socket.default_value = wanted.default
+    return tree
+
+
+def in_one_group(
+    name: str, inputs: Sequence[TreeInput], build: Callable[[bpy.types.NodeTree], None]
+) -> Any:
+    """A tree for a modifier whose nodes are all in one group.
+
+    Blender lists all attributes and vertex groups of every geometry that passes between nodes of
+    the modifier's tree itself, in each frame; in groups only what a Node Editor shows.
+
+    Args:
+        build: adds the nodes to a tree that has the inputs.
+    """
+    inner = new_modifier_tree(f".{name}", inputs)
+    inner.is_modifier = False
+    build(inner)
+    tree = new_modifier_tree(name, inputs)
+    start, end = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
+    group = tree.nodes.new("GeometryNodeGroup")
+    group.node_tree = inner
+    for given, taken in zip(start.outputs, group.inputs, strict=False):
+        tree.links.new(given, taken)
+    tree.links.new(group.outputs[0], end.inputs[0])
+    return tree
+
+
+def remove_tree(tree: bpy.types.NodeTree) -> None:
+    """Remove a tree, and the groups in it that nothing else uses."""
+    nodes: list[Any] = list(tree.nodes)
+    groups = {node.node_tree for node in nodes if node.type == "GROUP" and node.node_tree}
+    bpy.data.node_groups.remove(tree)
+    for group in groups:
+        if not group.users:
+            remove_tree(group)

@@ -1,0 +1,1 @@
+"""The hidden object that gives bones to the node trees."""

@@ -1,0 +1,334 @@
+"""The palette object: a mesh that an ordinary Armature modifier poses, for node trees to read.
+
+Its points are the posed bones (`palette_points`). A node modifier of its own, after its Armature
+modifier, makes of them what does not depend on a mesh (`palette_nodes`): the bones' quaternions,
+and the joints and pairs of bones that meshes have asked for (`palette_tables`).
+
+The palette is in no collection. A modifier that refers to it is enough to have it evaluated and
+saved with the file. Its Armature modifier says whose it is: a custom property that names the
+armature would keep a deleted armature alive.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from functools import partial
+from typing import cast
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ...scene.binding.binding import Binding
+from ...scene.binding.content import digest
+from ...scene.blender.armature import armature_of
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
+from ...session.new_data import remember_new
+from ..attribute_names import PALETTE_LENGTH
+from ..modifier_inputs import get_input, set_input
+from ..nodes.own_trees import ensure_tree, is_unedited
+from ..palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
+from .palette_joints import swing_rows, write_joints
+from .palette_nodes import PaletteKind, build_palette_tree
+from .palette_points import BoneGroup, bone_groups, groups_for, has_all_attributes, write_bones
+
+# Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
+# the digest of what its mesh had when all were written; of its mesh the edition of its tables.
+SIGNATURE_PROPERTY = "dq_compensation_palette_state"
+NAMES_PROPERTY = "dq_compensation_palette_bones"
+MESH_PROPERTY = "dq_compensation_palette_mesh"
+EDITION_PROPERTY = "dq_compensation_palette_edition"
+
+NODES_NAME = "DQ Compensation"
+
+_PLACE: dict[str, object] = {
+    "parent_type": "OBJECT",
+    "delta_location": (0.0, 0.0, 0.0),
+    "delta_rotation_euler": (0.0, 0.0, 0.0),
+    "delta_scale": (1.0, 1.0, 1.0),
+}
+_SHOWN: dict[str, object] = {"show_viewport": True, "show_render": True}
+_MODIFIER: dict[str, object] = _SHOWN | {
+    "use_vertex_groups": True,
+    "use_bone_envelopes": False,
+    "use_deform_preserve_volume": False,
+    "vertex_group": "",
+}
+
+
+def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
+    """The palette object of an armature in this file; None without one.
+
+    Linked palettes and overrides of palettes do not count: their tables are in a linked mesh.
+    """
+    for obj in bpy.data.objects:
+        if armature_of_palette(obj) == armature and mesh_of(obj).library is None:
+            return obj
+    return None
+
+
+def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:
+    """The armature object that poses a palette; None for other objects and when it is deleted."""
+    if not is_palette(palette):
+        return None
+    for modifier in palette.modifiers:
+        if modifier.type == "ARMATURE":
+            return cast("bpy.types.ArmatureModifier", modifier).object
+    return None
+
+
+def own_palettes() -> list[bpy.types.Object]:
+    """The palettes of this file."""
+    return [obj for obj in bpy.data.objects if obj.library is None and is_palette(obj)]
+
+
+def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
+    """Whether a palette object is unchanged: in its place, posed by its armature; cheap.
+
+    One in a library is as the version of the add-on left it that saved it.
+    """
+    modifier = _armature_modifier(palette)
+    return (
+        palette.type == "MESH"
+        and (mesh_of(palette).library is not None or _is_current(palette))
+        and modifier is not None
+        and not _differing(modifier, _MODIFIER | {"object": armature})
+        and not _differing(palette, _PLACE | {"parent": armature})
+        and _tied_matrices(palette)
+    )
+
+
+def _is_current(palette: bpy.types.Object) -> bool:
+    """Whether the points and the node modifier of a palette are those of this version."""
+    mesh, nodes = mesh_of(palette), nodes_of_palette(palette)
+    counts = read_counts(mesh)
+    return (
+        bool(counts[0])
+        and len(mesh.vertices) == point_count(counts)
+        and has_all_attributes(mesh)
+        and palette.get(MESH_PROPERTY) == _mesh_digest(palette)
+        and nodes is not None
+        and not _differing(nodes, _SHOWN)
+        and nodes == palette.modifiers[-1]
+        and _shows_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
+    )
+
+
+def _mesh_digest(palette: bpy.types.Object) -> str:
+    """The digest of what the mesh of a palette has, for its object.
+
+    An undo may read one of them as it was, and keep the other in memory as it is.
+    """
+    counts = read_counts(mesh_of(palette)).tolist()
+    return digest(edition_of(palette), counts, len(palette.vertex_groups))
+
+
+def edition_of(palette: bpy.types.Object | None) -> str | None:
+    """The edition of a palette's tables; None in files of earlier versions."""
+    mesh = palette.data if palette is not None else None
+    return mesh.get(EDITION_PROPERTY) if mesh is not None else None
+
+
+def ensure_palette(
+    armature: bpy.types.Object,
+    binding: Binding,
+    also: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
+) -> bpy.types.Object:
+    """The palette of an armature object, made or brought up to date; shared by all its meshes.
+
+    While the bones at rest stay the same, they keep their rows, and new ones get new rows: meshes
+    that were bound earlier stay right. When they have changed, everything starts anew.
+
+    Args:
+        binding: of one of its meshes, as it is now: it has the bones at rest.
+        also: bones to have besides those that deform.
+        whole: bones to have as one straight bone, bendy or not.
+    """
+    palette, skeleton = find_palette(armature), binding.skeleton
+    known: list[BoneGroup] = []
+    if palette is None:
+        palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
+        palette[PALETTE_PROPERTY] = True
+        remember_new(palette)
+    else:
+        groups, written = bone_groups(palette), str(palette.get(SIGNATURE_PROPERTY)).split()
+        now = _signature(groups, binding)
+        if not set(written).isdisjoint(now) and is_intact(palette, armature):
+            known = groups
+        if known and now[1] in written and now[0] not in written:
+            palette[SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
+    wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
+    if known and not wanted:
+        return palette
+    _tie(palette, armature)
+    if not known:
+        mesh = mesh_of(palette)
+        mesh.clear_geometry()
+        write_counts(mesh, np.zeros(3, np.int64))
+        mesh[EDITION_PROPERTY] = secrets.token_hex(8)
+    write_bones(palette, armature, known + wanted, skeleton)
+    nodes = nodes_of_palette(palette)
+    if nodes is None:
+        nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
+    _show_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
+    for name, value in _SHOWN.items():
+        setattr(nodes, name, value)
+    last = len(palette.modifiers) - 1
+    palette.modifiers.move(list(palette.modifiers).index(nodes), last)
+    palette[SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
+    palette[MESH_PROPERTY] = _mesh_digest(palette)
+    remember_names(palette)
+    return palette
+
+
+def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
+    """The digest of the bones by their names, and that by their places with those of the groups.
+
+    While an armature is in Edit Mode groups have the new names already, and bones the old ones.
+    """
+    place = {name: index for index, name in enumerate(binding.skeleton.names)}
+    bones = [place.get(name) for name, _ in groups]
+    return binding.structure["bones"], digest(binding.bones_at_rest, bones)
+
+
+def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
+    """Let the node tree of a palette compute what meshes have asked for.
+
+    Args:
+        bones: whether a mesh reads the bones themselves.
+    """
+    nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
+    assert nodes is not None
+    bone_rows, joints, pairs = read_counts(mesh).tolist()
+    write_joints(palette)
+    kind = _kind_of(palette, bones=bones)
+    _show_kind(nodes, kind)
+    palette[MESH_PROPERTY] = _mesh_digest(palette)
+    if not kind.is_read:
+        return
+    values: dict[str, object] = {
+        "Points": max(bone_rows, POINTS_OF_JOINT * (joints + 1), pairs),
+        "Bone Rows": bone_rows,
+        "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
+    }
+    for name, value in values.items():
+        if get_input(nodes, name) != value:
+            set_input(nodes, name, value)
+            palette.update_tag()
+
+
+def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
+    """The kind of tree that a palette needs for its tables."""
+    mesh = mesh_of(palette)
+    bone_rows, joints, pairs = read_counts(mesh).tolist()
+    return PaletteKind(
+        bendy=len(palette.vertex_groups) + 1 < bone_rows,
+        bones=bones,
+        joints=joints > 0,
+        swings=bool(swing_rows(mesh).any()),
+        pairs=pairs > 0,
+    )
+
+
+def reads_bones(palette: bpy.types.Object) -> bool:
+    """Whether the tree of a palette is one for meshes that read the bones themselves."""
+    nodes = nodes_of_palette(palette)
+    tree = nodes.node_group if nodes is not None else None
+    return tree is not None and "bones" in str(tree.get(TREE_PROPERTY)).split()
+
+
+def _shows_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> bool:
+    """Whether the node modifier of a palette has the tree of that kind, as it was built."""
+    tree = nodes.node_group
+    return is_unedited(tree, kind.key) if tree is not None else not kind.is_read
+
+
+def _show_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> None:
+    """Give the node modifier of a palette the tree of a kind; none where nobody reads anything."""
+    tree = ensure_tree(kind.key, partial(build_palette_tree, kind)) if kind.is_read else None
+    if nodes.node_group != tree:
+        nodes.node_group = tree
+
+
+def remember_names(palette: bpy.types.Object) -> None:
+    """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
+    palette[NAMES_PROPERTY] = json.dumps(_bone_names(palette))
+
+
+def _bone_names(palette: bpy.types.Object) -> list[str]:
+    """The bones that a palette has, in the order of their rows."""
+    return list(dict.fromkeys(name for name, _ in bone_groups(palette)))
+
+
+def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
+    """The new names of bones since a palette was written, by the old ones.
+
+    Blender renames the groups and hooks of a palette with the bones. Bones that are renamed in Edit
+    Mode count when it is left.
+    """
+    if armature_of(armature).is_editmode:
+        return {}
+    before, now = _remembered_names(palette), _bone_names(palette)
+    if len(before) != len(now):
+        return {}
+    bones = armature_of(armature).bones
+    pairs = zip(before, now, strict=True)
+    return {old: new for old, new in pairs if old != new and new in bones}
+
+
+def _remembered_names(palette: bpy.types.Object) -> list[str]:
+    """The names that `remember_names` wrote; none where they are missing or damaged."""
+    try:
+        names = json.loads(str(palette.get(NAMES_PROPERTY)))
+    except ValueError:
+        return []
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
+    """The node modifier of a palette; None without one."""
+    found = next((each for each in palette.modifiers if each.type == "NODES"), None)
+    return cast("bpy.types.NodesModifier | None", found)
+
+
+def _armature_modifier(palette: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
+    found = next((each for each in palette.modifiers if each.type == "ARMATURE"), None)
+    return cast("bpy.types.ArmatureModifier | None", found)
+
+
+def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
+    """Put a palette object at its armature, and let the armature pose it.
+
+    Blender itself moves it away: *Apply* and *Set Origin* keep an armature's children in place.
+    """
+    identity = Matrix.Identity(4)
+    palette.parent = armature
+    palette.matrix_parent_inverse = identity
+    palette.matrix_basis = identity
+    for name, value in _PLACE.items():
+        setattr(palette, name, value)
+    modifier = _armature_modifier(palette)
+    if modifier is None:
+        new = palette.modifiers.new("Armature", "ARMATURE")
+        modifier = cast("bpy.types.ArmatureModifier", new)
+    modifier.object = armature
+    for name, value in _MODIFIER.items():
+        setattr(modifier, name, value)
+
+
+def _tied_matrices(palette: bpy.types.Object) -> bool:
+    identity = Matrix.Identity(4)
+    return palette.matrix_parent_inverse == identity and palette.matrix_basis == identity
+
+
+def _differing(owner: object, wanted: dict[str, object]) -> bool:
+    """Whether a setting of a palette or its modifier has another value than it needs."""
+    found = ((getattr(owner, name), value) for name, value in wanted.items())
+    return any((tuple(v) if isinstance(w, tuple) else v) != w for v, w in found)
+
+
+def _name(armature: bpy.types.Object) -> str:
+    return f"DQ Compensation palette: {armature.name}"

@@ -1,0 +1,266 @@
+"""The points of a palette object: four per row, the columns of a matrix when they are posed.
+
+A bone has one row: four points at the armature's origin and along its three axes, which follow it
+with weight 1: deformed, they are the columns of the bone's skinning matrix D_b. The first row has
+no group and stays at rest: the identity, for vertices that no bone moves.
+
+A bendy bone that deforms has two rows, its start and its end. The Armature modifier takes what lies
+before the head of a bendy bone by its first segment, and what lies beyond the tail by the last one:
+there their points are.
+
+Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points; it
+would leave those of bones without Deform, and those out of the envelope of a bone with Envelope
+Multiply. Such rows follow the bone by a Hook modifier each, and their groups have other names,
+which the Armature modifier does not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.skeleton import Skeleton
+from ...scene.blender.armature import armature_of, deforming_bones
+from ...scene.blender.mesh import mesh_of
+from ..attribute_names import (
+    JOINT_ROWS,
+    PAIR_ROWS,
+    PALETTE_END,
+    PALETTE_GROUP,
+    PALETTE_LENGTH,
+    PALETTE_PARTNER,
+    PALETTE_REST,
+    REST_LENGTH,
+)
+from ..palette_tables import (
+    Rows,
+    point_count,
+    read_counts,
+    read_points,
+    table_rows,
+    write_counts,
+    write_points,
+    write_table,
+)
+from .palette_joints import write_joints
+
+# Without a group: at rest in every pose.
+IDENTITY_ROW = 0
+# How far before the head and beyond the tail of a bendy bone the first of the four points is, in
+# distances between them: all four lie beyond.
+BEYOND = 1.5
+
+# The rows of a bone: as one straight bone, its start, its end.
+BoneRows = tuple[int, int, int]
+# The points that follow a bone: its name, and whether they follow it by a hook.
+BoneGroup = tuple[str, bool]
+
+
+def has_all_attributes(mesh: bpy.types.Mesh) -> bool:
+    """Whether a palette's mesh has each attribute that its points need."""
+    found = {each.name: (each.data_type, each.domain) for each in mesh.attributes}
+    return _ATTRIBUTES.items() <= found.items()
+
+
+def bone_groups(palette: bpy.types.Object) -> list[BoneGroup]:
+    """The bone of each vertex group: Blender renames groups and hooks with the bones."""
+    hooked = {hook.vertex_group: hook.subtarget for hook in _hooks(palette)}
+    names = [group.name for group in palette.vertex_groups]
+    return [(hooked.get(name, name), name in hooked) for name in names]
+
+
+def groups_for(
+    armature: bpy.types.Object, skeleton: Skeleton, also: frozenset[str], whole: frozenset[str]
+) -> list[BoneGroup]:
+    """The groups that a palette needs; arguments as of `palette_object.ensure_palette`."""
+    deforming, bones = deforming_bones(armature), armature_of(armature).bones
+    # Envelopes would multiply the weights of a palette's points, too.
+    multiplied = {bone.name for bone in bones if bone.use_envelope_multiply and bone.use_deform}
+    posed = deforming - multiplied
+    hooked = (also - posed) | multiplied | (whole & _bendy_bones(armature))
+    return [
+        (name, by_hook)
+        for name in skeleton.names
+        for by_hook, those in ((False, posed), (True, hooked))
+        if name in those
+    ]
+
+
+def palette_rows(palette: bpy.types.Object) -> dict[str, BoneRows]:
+    """The rows of each bone, by its current name; of a bendy bone only those that it has."""
+    groups = bone_groups(palette)
+    found: dict[BoneGroup, list[int]] = {}
+    mesh = mesh_of(palette)
+    of_rows = read_points(mesh, PALETTE_GROUP)[: int(read_counts(mesh)[0])]
+    for row, group in enumerate(of_rows.tolist()):
+        if 0 <= group < len(groups):
+            found.setdefault(groups[group], []).append(row)
+    rows: dict[str, BoneRows] = {}
+    for name in dict.fromkeys(name for name, _ in found):
+        hooked, posed = found.get((name, True), []), found.get((name, False), [])
+        ends = posed or hooked
+        straight = hooked or posed
+        rows[name] = (straight[0], ends[0], ends[-1])
+    return rows
+
+
+def rows_of_bones(rows: dict[str, BoneRows], names: tuple[str, ...]) -> NDArray[np.int64]:
+    """Shape (B, 3): straight, start and end rows; the identity's for bones without."""
+    nowhere = (IDENTITY_ROW,) * 3
+    return np.array([rows.get(name, nowhere) for name in names] or [nowhere])
+
+
+def write_bones(
+    palette: bpy.types.Object,
+    armature: bpy.types.Object,
+    groups: list[BoneGroup],
+    skeleton: Skeleton,
+) -> None:
+    """Give a palette the points of these groups, in this order; tables stay as they are."""
+    mesh = mesh_of(palette)
+    tables = {name: table_rows(mesh, name) for name in (JOINT_ROWS, PAIR_ROWS)}
+    for hook in _hooks(palette):
+        palette.modifiers.remove(hook)
+    palette.vertex_groups.clear()
+    mesh.clear_geometry()
+
+    bones, bendy = armature_of(armature).bones, _bendy_bones(armature)
+    place = {name: index for index, name in enumerate(skeleton.names)}
+    length = _length_of(skeleton)
+    rows = [_Row(np.eye(4), length, -1)]
+    for name, by_hook in groups:
+        group = palette.vertex_groups.new(name=f"{name} (hooked)" if by_hook else name)
+        rest = np.eye(4)
+        rest[:3, :3] = skeleton.rest[place[name], :3, :3]
+        if by_hook:
+            _add_hook(palette, armature, name, group.name, skeleton.rest[place[name]])
+        if by_hook or name not in bendy:
+            rows.append(_Row(rest, length, group.index))
+        else:
+            rows += _ends(bones[name], skeleton, place[name], length, group.index)
+    _write_points(palette, rows, tables)
+
+
+# The type and the domain of each attribute of a palette.
+_ATTRIBUTES = {
+    PALETTE_REST: ("FLOAT4X4", "POINT"),
+    PALETTE_LENGTH: ("FLOAT", "POINT"),
+    PALETTE_GROUP: ("INT", "POINT"),
+    PALETTE_END: ("FLOAT_VECTOR", "POINT"),
+    PALETTE_PARTNER: ("INT", "POINT"),
+    JOINT_ROWS: ("FLOAT4X4", "POINT"),
+    PAIR_ROWS: ("FLOAT4X4", "POINT"),
+    REST_LENGTH: ("FLOAT", "EDGE"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """The parts of a row of points.
+
+    Attributes:
+        at_rest: shape (4, 4): the axes along which the bone is scaled, and the first point.
+        length: how far the other points are from the first one.
+        group: the vertex group that moves them, -1 for none.
+        end: shape (3,), of a bendy bone the head or the tail.
+        partner: where the row of the other end is from this one: 1, -1, or 0 without.
+    """
+
+    at_rest: NDArray[np.float64]
+    length: float
+    group: int
+    end: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    partner: int = 0
+
+
+def _ends(
+    bone: bpy.types.Bone, skeleton: Skeleton, index: int, length: float, group: int
+) -> list[_Row]:
+    """The start and the end of a bendy bone, with points that lie beyond them.
+
+    Args:
+        length: of the points of other bones.
+    """
+    rows = []
+    straight = bone.bbone_mapping_mode == "STRAIGHT"
+    spread = length if straight else 0.25 * bone.length
+    for pose_row, end, partner in (
+        (skeleton.start_rows[index], skeleton.heads[index], 1),
+        (skeleton.end_rows[index], skeleton.tails[index], -1),
+    ):
+        at_rest = skeleton.frames[pose_row].copy()
+        along = skeleton.rest[index, :3, 1] if straight else at_rest[:3, 1]
+        at_rest[:3, 3] = end - partner * BEYOND * spread * along
+        rows.append(_Row(at_rest, spread, group, end, partner))
+    return rows
+
+
+def _add_hook(
+    palette: bpy.types.Object,
+    armature: bpy.types.Object,
+    name: str,
+    group: str,
+    rest: NDArray[np.float64],
+) -> None:
+    """Let a group of points follow a bone."""
+    hook = cast("bpy.types.HookModifier", palette.modifiers.new(name, "HOOK"))
+    hook.object, hook.subtarget, hook.vertex_group = armature, name, group
+    hook.falloff_type = "NONE"
+    hook.matrix_inverse = np.linalg.inv(rest).T.tolist()
+
+
+def _bendy_bones(armature: bpy.types.Object) -> set[str]:
+    return {bone.name for bone in armature_of(armature).bones if bone.bbone_segments > 1}
+
+
+def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str, Rows]) -> None:
+    """Write all points, with what they are made of, row by row."""
+    mesh, count = mesh_of(palette), len(rows)
+    at_rest = np.array([row.at_rest for row in rows])
+    lengths = np.array([row.length for row in rows])
+    groups = np.array([row.group for row in rows])
+    counts = np.array([count, *map(len, tables.values())])
+    total = point_count(counts)
+    mesh.vertices.add(total)
+    corners = np.vstack([np.zeros(3), np.eye(3)])
+    points = np.zeros((total, 3))
+    places = at_rest[:, None, :3, 3] + lengths[:, None, None] * corners
+    points[: 4 * count] = places.reshape(-1, 3)
+    write_points(mesh, "position", points)
+    for name, values in (
+        (PALETTE_REST, at_rest.transpose(0, 2, 1).reshape(-1, 16)),
+        (PALETTE_LENGTH, lengths),
+        (PALETTE_GROUP, groups),
+        (PALETTE_END, np.array([row.end for row in rows])),
+        (PALETTE_PARTNER, np.array([row.partner for row in rows])),
+    ):
+        # Points without a row repeat the first one, which does not move.
+        padded = np.repeat(values[:1], total, axis=0)
+        padded[:count] = values
+        write_points(mesh, name, padded)
+    write_counts(mesh, counts)
+    for name, table in tables.items():
+        write_table(mesh, name, table)
+    for group in range(len(palette.vertex_groups)):
+        of_group = 4 * np.flatnonzero(groups == group)[:, None] + np.arange(4)
+        palette.vertex_groups[group].add(of_group.reshape(-1).tolist(), 1.0, "REPLACE")
+    write_joints(palette)
+    mesh.update()
+
+
+def _length_of(skeleton: Skeleton) -> float:
+    """As far out as the skeleton is large, so that rounding turns no bone more than it moves it.
+
+    A power of two, so that dividing by it again rounds nothing.
+    """
+    size = float(np.abs(skeleton.heads).max(initial=0.5))
+    return float(2.0 ** np.ceil(np.log2(max(size, 1e-6))))
+
+
+def _hooks(palette: bpy.types.Object) -> list[bpy.types.HookModifier]:
+    modifiers = (modifier for modifier in palette.modifiers if modifier.type == "HOOK")
+    return [cast("bpy.types.HookModifier", modifier) for modifier in modifiers]

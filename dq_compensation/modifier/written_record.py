@@ -1,0 +1,239 @@
+"""Remembers in the file the state that the node modifier of an object was made for.
+
+Two records of digests, each in the data-block with what was made, so that undo and copying keep
+them together. That of the mesh is about its attributes (`scene.binding.content`: vertices, weights,
+example shapes), that of the object about all else that its modifier depends on, the modifier's own
+parts included. A part whose digest is another one now has changed, or was edited by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import bpy
+import numpy as np
+
+from ..scene.binding.binding import Binding
+from ..scene.binding.content import Digests, digest, structure_of
+from ..scene.blender.armature import object_to_armature, place_rounding, same_place
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import armature_modifier, find_rig
+from ..scene.settings.object_settings import Settings
+from .armature_base import mask_of, shown_in_viewport
+from .attribute_names import PREFIX
+from .attribute_object import INPUT, attribute_mesh
+from .factor_driver import is_driven
+from .modifier_inputs import get_inputs
+from .modifier_stack import base_of, is_in_place, our_modifier
+from .nodes.own_trees import NODES_PROPERTY, TREE_PROPERTY
+from .palette.palette_object import edition_of, is_intact
+from .tree_kind import TREE_VERSION, Base
+
+# Custom properties, of the mesh and of the object.
+CONTENT_PROPERTY = "dq_compensation_written_from"
+STATE_PROPERTY = "dq_compensation_made_for"
+# Of the object, in files of earlier versions.
+_FORMER_PROPERTIES = (
+    "dq_compensation_modifier_state",
+    "dq_compensation_modifier_place",
+    "dq_compensation_measure",
+)
+
+PLACE = "place by the armature"
+BASE = "Armature modifier's visibility"
+ATTRIBUTES = "attributes"
+# Of both records: the edition of the palette's tables, and the settings of the measurement.
+EDITION = "edition"
+MEASURED = "measured by"
+VERSION = "version of the add-on"
+
+_ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
+# The words of older settings in the two records; a newer one has its name.
+_MEASURED_WORDS = {"use_mesh_joints": "alone", "use_ball_joints": "ball joints"}
+_STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh"}
+
+
+def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
+    """Remember the state that the modifier of an object has just been made for."""
+    forget(obj)
+    mesh, attributes = attribute_mesh(obj), _attributes_for(obj, binding, settings)
+    written = _record(mesh, CONTENT_PROPERTY)
+    content = written | binding.content | attributes
+    if content != written:
+        mesh[CONTENT_PROPERTY] = json.dumps(content)
+    record: dict[str, object] = {**_state(obj, settings, binding.structure), **attributes}
+    if settings.compensates and settings.curve == "MEASURED":
+        record["joints"] = binding.measured(settings).joint_counts
+    obj[STATE_PROPERTY] = json.dumps(record)
+
+
+def _attributes_for(
+    obj: bpy.types.Object, binding: Binding, settings: Settings
+) -> dict[str, object]:
+    """The record of the attributes that the modifier of an object reads."""
+    modifier, found = our_modifier(obj), dict[str, object]()
+    if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
+        found[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
+    if settings.compensates:
+        found[MEASURED] = _measuring_of(settings)
+        found["place"] = binding.object_to_armature.ravel().tolist()
+        found["extent"] = binding.extent
+    return found
+
+
+def forget(obj: bpy.types.Object) -> None:
+    """Remove the record of an object."""
+    for name in (STATE_PROPERTY, *_FORMER_PROPERTIES):
+        if name in obj:
+            del obj[name]
+
+
+def forget_content(mesh: bpy.types.Mesh) -> None:
+    """Remove the record of a mesh."""
+    if CONTENT_PROPERTY in mesh:
+        del mesh[CONTENT_PROPERTY]
+
+
+def changed_parts(
+    obj: bpy.types.Object, settings: Settings, binding: Binding | None = None
+) -> tuple[str, ...]:
+    """The parts that have changed since the modifier was made, by their names for riggers.
+
+    Args:
+        obj: the original mesh object; it has the modifier.
+        binding: of the object as it is now; without it, vertices and weights are taken on trust.
+    """
+    known = _record(obj, STATE_PROPERTY)
+    if not known and mesh_of(obj).library is not None:
+        return ()  # made by an earlier version, in a file that cannot be written
+    structure = structure_of(obj) if binding is None else binding.structure
+    state = _state(obj, settings, structure)
+    found = [name for name, value in state.items() if known.get(name) != value]
+    written = _record(attribute_mesh(obj), CONTENT_PROPERTY)
+    if has_moved(obj, settings):
+        found.append(PLACE)
+    elif ATTRIBUTES not in found and _are_of_another(obj, known, written):
+        found.append(ATTRIBUTES)
+    if binding is not None:
+        found += [name for name, value in binding.content.items() if written.get(name) != value]
+    return tuple(found)
+
+
+def _are_of_another(obj: bpy.types.Object, known: dict[str, Any], written: dict[str, Any]) -> bool:
+    """Whether the attributes of a mesh were written for another object than the one that has it.
+
+    An object may get the mesh of another one; and an undo may read a mesh as it was, and keep an
+    object in memory as it is.
+    """
+    if EDITION not in known or EDITION not in written:
+        return False  # none is read, or they are of an earlier version
+    if any(name in known and known[name] != written.get(name) for name in (EDITION, MEASURED)):
+        return True
+    return known.get("place") != written.get("place") and _is_elsewhere(obj, written)
+
+
+def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
+    """Whether an object has moved by its armature since its compensation was measured."""
+    return settings.compensates and _is_elsewhere(obj, _record(obj, STATE_PROPERTY))
+
+
+def _is_elsewhere(obj: bpy.types.Object, known: dict[str, Any]) -> bool:
+    """Whether an object is not at the place by its armature that a record has."""
+    rig = find_rig(obj)
+    if "place" not in known or rig is None:
+        return False
+    before = np.reshape(known["place"], (4, 4))
+    now = object_to_armature(obj, rig)
+    return not same_place(before, now, known["extent"], place_rounding(obj, rig))
+
+
+def are_measured_alike(
+    obj: bpy.types.Object, settings: Settings, base: Base, other: bpy.types.Object
+) -> bool:
+    """Whether the compensation of an object and of another one can be the same attributes.
+
+    Args:
+        settings: of `obj`, as `base`.
+        other: it shares the mesh and the armature, and has our modifier.
+    """
+    known, theirs = _record(other, STATE_PROPERTY), our_modifier(other)
+    if not settings.compensates or MEASURED not in known or theirs is None:
+        return True
+    same_settings = known[MEASURED] == _measuring_of(settings)
+    return same_settings and base_of(theirs) == base and not _is_elsewhere(obj, known)
+
+
+def _measuring_of(settings: Settings) -> str:
+    """The settings of the measurement."""
+    return " ".join((settings.curve, settings.limb_axis, *_options(settings, _MEASURED_WORDS)))
+
+
+def _options(settings: Settings, words: dict[str, str]) -> list[str]:
+    """The settings that a record need not have, as those of earlier versions: acting ones."""
+    return [
+        words.get(name, f"{name} {value}")
+        for name, value in settings.changed.items()
+        if name not in _ALWAYS_RECORDED
+    ]
+
+
+def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
+    """The joints that MEASURED acts at: from the hierarchy, and from the mesh.
+
+    Returns:
+        None where it is not used, or was measured by an earlier version.
+    """
+    counts = _record(obj, STATE_PROPERTY).get("joints")
+    return None if counts is None else (counts[0], counts[1])
+
+
+def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Digests:
+    """The digests of all that the modifier depends on but for what the mesh's record has.
+
+    Args:
+        structure: `structure_of` the object.
+    """
+    found = structure.copy()
+    found["settings"] = digest(
+        (settings.acting_method, settings.curve, settings.limb_axis),
+        (settings.vertex_group, settings.blend_group, settings.by_example),
+        *_options(settings, _STATE_WORDS),
+    )
+    modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
+    if modifier is None or rig is None or armature is None:
+        return found
+    tree = cast("bpy.types.NodeTree", modifier.node_group)
+    inputs = get_inputs(modifier)
+    palette = inputs.pop("Palette", None)
+    hidden = inputs.pop(INPUT, None)
+    inputs.pop("Factor", None)  # it is driven
+    intact = palette is not None and is_intact(palette, rig)
+    mesh = mesh_of(hidden or obj)
+    attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
+    # An object that shares the mesh may have written them anew: another number of sets, perhaps.
+    weights = _record(mesh, CONTENT_PROPERTY).get("weights")
+    return found | {
+        "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
+        "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
+        "place in the stack": digest(is_in_place(obj)),
+        "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
+        ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
+        BASE: digest(*_base(obj, modifier, armature)),
+        VERSION: digest(TREE_VERSION),
+    }
+
+
+def _base(
+    obj: bpy.types.Object, modifier: bpy.types.NodesModifier, armature: bpy.types.ArmatureModifier
+) -> tuple[object, ...]:
+    """The base, and where it is shown: what is not deformed is not compensated."""
+    if base_of(modifier) == "OWN":
+        return ("OWN",)
+    shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
+    return ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
+
+
+def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:
+    found = owner.get(name)
+    return json.loads(found) if isinstance(found, str) else {}

@@ -1,0 +1,1 @@
+"""Binds a mesh to its armature: all that its deformation needs, as arrays."""

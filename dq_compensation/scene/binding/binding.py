@@ -1,0 +1,341 @@
+"""The binding: the arrays of a mesh and its armature that do not change with the pose.
+
+`bind` reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Literal
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.mesh_joints import mesh_parents
+from ...analysis.skin_limbs import Limbs
+from ...core.compensation import PublishedCompensation
+from ...core.deform import RULES, Deformation
+from ...core.influences import Influences
+from ...core.measured_joints import MeasuredJoints
+from ...core.segment_influences import segment_influences
+from ...core.skeleton import LimbAxis, Skeleton
+from ...core.spherical_joint import JointSets, joint_sets
+from ...core.topology import MeshArrays, Topology, topology
+from ...core.vectors import extent, transformed_points
+from ..blender.armature import is_in_edit_mode, pose_matrices, same_place
+from ..blender.bendy_segments import with_segments
+from ..blender.bone_names import bone_side
+from ..blender.mesh import VertexGroupWeights
+from ..settings.object_settings import JOINT_SETTINGS, Settings
+from .content import Digests, content_of
+from .shape_key_offsets import ShapeKeys
+from .stored_examples import ExampleItem, Examples
+
+# A share of the deformation this near to 0 or 1 is taken for 0 or 1.
+_NEAR = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """The static side of one deformed object. It holds arrays and names, no Blender references.
+
+    `topology`, `sets`, compensations and examples are computed when they are first asked for.
+
+    Attributes:
+        object_uid: session_uid of the mesh object.
+        armature_uid: session_uid of the armature object.
+        rest: shape (n, 3), float32, object space; the basis shape.
+        shape_keys: None when the mesh has none.
+        influences: of every vertex, on the bones of `skeleton`.
+        mask: shape (n,), float32; how much of the deformation the vertex group of the Armature
+            modifier lets through; None without it.
+        skeleton: every bone, parents first.
+        pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
+        object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
+        group_names: the vertex groups, in their order.
+        followed: the names of the modifiers before the Armature modifier that are followed: the
+            vertices are those that come into the Armature modifier then. Empty where they are
+            those of the mesh itself.
+        reshaped: whether modifiers before the Armature modifier may move the vertices in each
+            frame; `rest` is where they were when it was bound.
+        mesh_arrays: the faces of `topology`.
+        structure: `scene.binding.content.structure_of` the object when it was bound.
+        bones_at_rest: the digest of the bones without their names.
+    """
+
+    object_name: str
+    object_uid: int
+    mesh_uid: int
+    armature_name: str
+    armature_uid: int
+    rest: NDArray[np.float32]
+    shape_keys: ShapeKeys | None
+    influences: Influences
+    mask: NDArray[np.float32] | None
+    skeleton: Skeleton
+    pose_order: NDArray[np.intp]
+    object_to_armature: NDArray[np.float64]
+    group_names: tuple[str, ...]
+    example_items: tuple[ExampleItem, ...]
+    structure: Digests
+    bones_at_rest: str
+    followed: tuple[str, ...]
+    reshaped: bool
+    mesh_arrays: MeshArrays = field(repr=False)
+    _weights: VertexGroupWeights = field(repr=False)
+    _compensations: dict[
+        tuple[object, ...],
+        tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
+    ] = field(default_factory=dict, repr=False, init=False)
+    _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
+    _segments: list[tuple[NDArray[np.float64], Influences]] = field(
+        default_factory=list, repr=False, init=False
+    )
+    _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
+
+    def renamed(
+        self,
+        names: tuple[str, ...],
+        group_names: tuple[str, ...],
+        example_items: tuple[ExampleItem, ...],
+        structure: Digests,
+    ) -> Binding:
+        """The same with other names of the bones, of the groups and in the examples."""
+        found = replace(
+            self,
+            skeleton=replace(self.skeleton, names=names),
+            group_names=group_names,
+            example_items=example_items,
+            structure=structure,
+        )
+        found._segments.extend(self._segments)
+        # Joints know bones by their places, and sides by names.
+        if np.array_equal(found._bone_sides, self._bone_sides):
+            found._compensations.update(self._compensations)
+        return found
+
+    @property
+    def vertex_count(self) -> int:
+        """The n vertices."""
+        return len(self.rest)
+
+    @cached_property
+    def extent(self) -> float:
+        """The longest side of the box of `rest`."""
+        return extent(self.rest)
+
+    @cached_property
+    def content(self) -> Digests:
+        """The digests of what was read from the mesh."""
+        ours, keys, shapes = self.influences, self.shape_keys, None
+        if keys is not None and self.example_items:
+            names = keys.key_names
+            rows = [names.index(item.key) for item in self.example_items if item.key in names]
+            shapes = keys.own_offsets[rows]
+        masks = () if self.mask is None else (self.partly_masked,)
+        weights = (ours.bones, ours.weights, ours.blending_order, *masks)
+        return content_of(self.rest, weights, shapes)
+
+    @property
+    def shape_varies(self) -> bool:
+        """Whether shape keys or modifiers can change the shape that comes to be skinned."""
+        return self.shape_keys is not None or self.reshaped
+
+    @cached_property
+    def partly_masked(self) -> NDArray[np.bool_]:
+        """Shape (n,): the vertices on which the Armature modifier acts partly, by its group."""
+        if self.mask is None:
+            return np.zeros(self.vertex_count, np.bool_)
+        return (self.mask > _NEAR) & (self.mask < 1.0 - _NEAR)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """Triangles, edges and normal groups of the mesh."""
+        return topology(self.mesh_arrays)
+
+    @cached_property
+    def sets(self) -> JointSets:
+        """The distinct sets of bones that move vertices, and their joints."""
+        return joint_sets(self.influences, self.skeleton)
+
+    def painted(self, vertex_group: str) -> NDArray[np.float32]:
+        """The weights of a group that says where compensation or blending act.
+
+        Args:
+            vertex_group: the name of a vertex group; empty, or a name that the object does not
+                have, means 1 everywhere, as Blender's modifiers take it.
+
+        Returns:
+            shape (n,), float32, as painted; the same array each time, not to be written to.
+        """
+        if vertex_group not in self._painted:
+            if vertex_group in self.group_names:
+                weights = self._weights.of_group(self.group_names.index(vertex_group))
+            else:
+                weights = np.ones(self.vertex_count, np.float32)
+            self._painted[vertex_group] = weights
+        return self._painted[vertex_group]
+
+    def deformation(
+        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+    ) -> Deformation:
+        """How the settings deform the object: what every evaluator takes.
+
+        Args:
+            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
+
+        Returns:
+            its arrays are the same objects as long as they are true; compare them with `is`.
+        """
+
+        def painted(setting: Literal["vertex_group", "blend_group"]) -> NDArray[np.float32] | None:
+            group: str = getattr(settings, setting)
+            acts = settings.acts(setting) and group in self.group_names
+            return self.painted(group) if acts else None
+
+        needs, compensation = RULES[settings.acting_method].needs, None
+        if needs == "compensation":
+            compensation = self.compensation(settings, object_to_armature)
+        return Deformation(
+            settings.acting_method,
+            self.influences,
+            compensation,
+            painted("vertex_group"),
+            settings.factor,
+            self.sets if needs == "sets" else None,
+            painted("blend_group"),
+            self.mask,
+            partial(self.segments, object_to_armature) if self.bends else None,
+        )
+
+    @cached_property
+    def bends(self) -> bool:
+        """Whether a bendy bone moves a vertex."""
+        if self.skeleton.bendy is None:
+            return False
+        bendy = np.zeros(self.skeleton.bone_count, np.bool_)
+        bendy[self.skeleton.bendy.bones] = True
+        return bool((bendy[self.influences.bones] & (self.influences.weights > 0.0)).any())
+
+    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences:
+        """The influences of the rows of a pose; those of bones where no bendy bone moves a vertex.
+
+        Args:
+            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
+        """
+        if self.skeleton.bendy is None:
+            return self.influences
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        known = self._segments
+        if not known or not same_place(known[0][0], to_armature, self.extent):
+            rest = transformed_points(to_armature, self.rest)
+            known[:] = [(to_armature, segment_influences(self.influences, self.skeleton, rest))]
+        return known[0][1]
+
+    def skinning_of(
+        self, shape: NDArray[np.floating], object_to_armature: NDArray[np.float64]
+    ) -> Influences:
+        """The influences on a shape by the Armature modifier, with the segments of bendy bones.
+
+        Args:
+            shape: shape (n, 3), object space; shape keys may move vertices to other segments.
+            object_to_armature: shape (4, 4), A^-1 O.
+        """
+        if shape is self.rest or self.skeleton.bendy is None:
+            return self.segments(object_to_armature)
+        there = transformed_points(object_to_armature, shape)
+        return segment_influences(self.influences, self.skeleton, there)
+
+    def compensation(
+        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+    ) -> PublishedCompensation | MeasuredJoints:
+        """The compensation of COMPENSATED, without painted weights and factor.
+
+        It is found on the basis shape: shape keys do not change it. The same object comes back
+        while the object stays where it is to its armature.
+
+        Args:
+            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
+        """
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        if settings.curve != "MEASURED" and settings.use_ball_joints:
+            settings = replace(settings, use_ball_joints=False)
+        key = tuple(getattr(settings, name) for name in JOINT_SETTINGS)
+        known = self._compensations.get(key)
+        if known is not None and same_place(known[0], to_armature, self.extent):
+            return known[1]
+        rest = transformed_points(to_armature, self.rest).astype(np.float32)
+        skeleton, parents = self.skeleton, None
+        limb_axis, curve = settings.limb_axis, settings.curve
+        if settings.use_mesh_joints:
+            limbs = Limbs.of(rest, self.influences, skeleton, limb_axis)
+            parents = mesh_parents(rest, self.influences, limbs, self._bone_sides)
+            skeleton = limbs.joined(parents) if limbs.by_skin.any() else skeleton
+        of = (rest, self.influences, skeleton, limb_axis)
+        if curve == "MEASURED":
+            ball_joints = settings.use_ball_joints
+            sides = self._bone_sides if ball_joints else None
+            found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints, sides=sides)
+        else:
+            found = PublishedCompensation.of(*of, curve, parents)
+        self._compensations[key] = (to_armature, found)
+        return found
+
+    @cached_property
+    def _bone_sides(self) -> NDArray[np.int8]:
+        """Shape (B,), -1 left, 1 right, 0 the middle, by the names."""
+        return np.array([bone_side(name) for name in self.skeleton.names], np.int8)
+
+    def measured(
+        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+    ) -> MeasuredJoints:
+        """`compensation` by the curve MEASURED."""
+        found = self.compensation(replace(settings, curve="MEASURED"), object_to_armature)
+        assert isinstance(found, MeasuredJoints)
+        return found
+
+    def pose_matrices(self, armature: bpy.types.Object) -> NDArray[np.float64]:
+        """Shape (R, 4, 4): D_b of every bone, and of the segments of bendy bones.
+
+        Args:
+            armature: the evaluated armature object.
+        """
+        matrices = pose_matrices(armature, self.pose_order)
+        if is_in_edit_mode(armature):
+            return matrices
+        return with_segments(matrices, armature, self.skeleton, self.pose_order)
+
+    def examples(self, limb_axis: LimbAxis = "AUTO") -> Examples:
+        """The example poses that can act, solved; limbs point along `limb_axis`."""
+        if limb_axis not in self._examples:
+            names = self.shape_keys.key_names if self.shape_keys is not None else ()
+            self._examples[limb_axis] = Examples.of(
+                self.object_name, self.example_items, names, self.skeleton, limb_axis
+            )
+        return self._examples[limb_axis]
+
+    def acting_examples(self, settings: Settings) -> Examples | None:
+        """The example poses that act on the object; None where there are none.
+
+        Their shapes are of the mesh's own vertices: where modifiers are followed, none acts.
+        """
+        if not settings.by_example or self.followed:
+            return None
+        examples = self.examples(settings.limb_axis)
+        return examples if examples.poses.pose_count else None
+
+    def shape(self, values: NDArray[np.floating] | None) -> NDArray[np.float32]:
+        """The shape before skinning.
+
+        Args:
+            values: shape (m,), how much of each row of the shape keys' offsets is on; None without
+                shape keys.
+
+        Returns:
+            shape (n, 3), float32, object space. Not to be written to.
+        """
+        if self.shape_keys is None or values is None:
+            return self.rest
+        return self.shape_keys.positions(values)

@@ -1,0 +1,1 @@
+"""Reads Blender's data-blocks and writes them: armatures, meshes, animation, names, links."""

@@ -1,0 +1,154 @@
+"""Reads bendy bones: the curves of their segments at rest and, every frame, posed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import chain, compress
+from operator import attrgetter
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.bendy_bones import BendyBones
+from ...core.skeleton import Skeleton
+from .armature import armature_of
+from .attributes import read_property
+
+# Matrices of Blender from 5.1 on give their numbers as bytes, column by column.
+_READ_AS_BYTES = bpy.app.version >= (5, 1, 0)
+
+
+def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton:
+    """The skeleton with those of its bones that are bendy and deform.
+
+    Args:
+        armature: its armature object. What has changed in it is evaluated where it must be.
+    """
+    bones = armature_of(armature).bones
+    if not len(bones) or not _are_bendy(bones).any():
+        return skeleton
+    bends = _are_bendy(bones) & read_property(bones, "use_deform", np.bool_)
+    bending = frozenset(compress(bones.keys(), bends))
+    indices = [index for index, name in enumerate(skeleton.names) if name in bending]
+    names = [skeleton.names[index] for index in indices]
+    segments = np.array([bones[name].bbone_segments for name in names], np.int32)
+    frames = _rest_segments(armature, names, segments)
+    if frames is None:
+        return skeleton
+    bendy = BendyBones(
+        np.array(indices, np.int32),
+        segments,
+        skeleton.rest[np.repeat(indices, segments + 1)] @ frames,
+        np.array([bones[name].bbone_mapping_mode == "CURVED" for name in names]),
+    )
+    return replace(skeleton, bendy=bendy)
+
+
+def _rest_segments(
+    armature: bpy.types.Object, names: list[str], segments: NDArray[np.int32]
+) -> NDArray[np.float64] | None:
+    """Shape (S, 4, 4), in their bones' spaces; None without bones or in no scene."""
+    if not names:
+        return None
+    posed = [armature.pose.bones[name] for name in names]
+    try:
+        return _segment_matrices(posed, segments, rest=True)
+    except RuntimeError:  # segments were added since the armature was evaluated
+        evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        posed = [evaluated.pose.bones[name] for name in names]
+    try:
+        return _segment_matrices(posed, segments, rest=True)
+    except RuntimeError:
+        return None
+
+
+def with_segments(
+    matrices: NDArray[np.float64],
+    armature: bpy.types.Object,
+    skeleton: Skeleton,
+    order: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """The skinning matrices of bones and of the segments of bendy bones.
+
+    Args:
+        matrices: shape (B, 4, 4), D_b of the bones.
+        armature: the evaluated armature object.
+        order: shape (B,), where each bone is among the pose bones.
+
+    Returns:
+        shape (R, 4, 4): D_b A_b S_i F_i^-1 for a segment that is at S_i in its bone's space and at
+        F_i at rest in the armature's; those of the bone alone in Rest Position and Edit Mode.
+    """
+    bendy = skeleton.bendy
+    if bendy is None:
+        return matrices
+    bones = armature.pose.bones
+    try:
+        segments = _segment_matrices(
+            [bones[int(index)] for index in order[bendy.bones]], bendy.segments
+        )
+    except RuntimeError:  # its segments have changed since it was bound: it is bound again soon
+        return matrices
+    of_frame = bendy.bone_of_frame
+    posed = matrices[of_frame] @ skeleton.rest[of_frame] @ segments
+    return np.concatenate((matrices, posed @ bendy.inverse_frames))
+
+
+def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> list[Any]:
+    """The settings that shape the bendy bones at rest, for a digest; empty without bendy bones.
+
+    Args:
+        called: what bones are called in it, by their names.
+    """
+    state: list[Any] = []
+    bone: Any  # its published type has no tuples
+    for bone in compress(bones, _are_bendy(bones)):
+        state.append(_SHAPE(bone))
+        state += (tuple(bone.bbone_scalein), tuple(bone.bbone_scaleout))
+        for end in ("start", "end"):
+            if getattr(bone, f"bbone_handle_type_{end}") != "AUTO":
+                handle = getattr(bone, f"bbone_custom_handle_{end}")
+                scales = getattr(bone, f"bbone_handle_use_scale_{end}")
+                state += (called[handle.name] if handle is not None else "", tuple(scales))
+    return state
+
+
+_SHAPE = attrgetter(
+    "bbone_mapping_mode",
+    "bbone_curveinx",
+    "bbone_curveinz",
+    "bbone_curveoutx",
+    "bbone_curveoutz",
+    "bbone_rollin",
+    "bbone_rollout",
+    "bbone_easein",
+    "bbone_easeout",
+    "bbone_handle_type_start",
+    "bbone_handle_type_end",
+    "bbone_handle_use_ease_start",
+    "bbone_handle_use_ease_end",
+    "use_endroll_as_inroll",
+    "use_scale_easing",
+)
+
+
+def _are_bendy(bones: bpy.types.ArmatureBones) -> NDArray[np.bool_]:
+    return read_property(bones, "bbone_segments", np.int32) > 1
+
+
+def _segment_matrices(
+    bones: Iterable[Any], segments: NDArray[np.int32], *, rest: bool = False
+) -> NDArray[np.float64]:
+    """The matrices of the ends of all segments of pose bones, in their spaces: shape (S, 4, 4)."""
+    found: list[Any] = []  # matrices, whose published types do not say that they have rows
+    for bone, count in zip(bones, segments.tolist(), strict=True):
+        read = bone.bbone_segment_matrix
+        found += [read(index, rest=rest) for index in range(count + 1)]
+    if _READ_AS_BYTES:
+        columns = np.frombuffer(b"".join(found), np.float32).reshape(-1, 4, 4)
+        return columns.transpose(0, 2, 1).astype(np.float64)
+    numbers = chain.from_iterable(chain.from_iterable(found))
+    return np.fromiter(numbers, np.float64, 16 * len(found)).reshape(-1, 4, 4)

@@ -1,0 +1,1 @@
+"""Makes copies of objects that others are deformed beside, and helper bones."""

@@ -1,0 +1,201 @@
+"""Helper bones of an armature: they deform, and constraints move them, without drivers or scripts.
+
+A helper follows the blend of two bones by an *Armature* constraint. Three limits before that one
+put the bone where it rests in the armature, so that neither its parent nor its own keyframes move
+it: any parent will do, and what is keyed is for other programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import bpy
+from mathutils import Vector
+
+from ...core.helper_bones import GAUGE_SHARE
+from ..blender.armature import HELPER_PROPERTY, armature_of, is_helper_bone
+from ..blender.edited_bones import edited_bones
+
+COLLECTION = "DQ Compensation Helpers"
+
+# The length of a helper, in parts of that of the bone below its joint.
+_LENGTH = 0.25
+# How far it is from the joint, in the same parts: see `core.helper_bones.helper_heads`.
+_BESIDE = 1e-3
+_AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class HelperBone:
+    """A helper bone at the joint of two bones, which it follows.
+
+    Attributes:
+        parent, child: the bones above and below the joint.
+        share: the weight of the child in the blend, 0 to 1; the parent has the rest.
+        growth, shrink, along: see `core.helper_bones.Helper`.
+        anchor: the name of the bone that takes the head along; empty without one.
+        gauge: the name of the bone that measures how far the two bones are turned; empty without
+            growth and shrink. Helpers of one joint share it.
+    """
+
+    name: str
+    parent: str
+    child: str
+    share: float
+    growth: float = 0.0
+    shrink: float = 0.0
+    anchor: str = ""
+    along: float = 0.0
+    gauge: str = ""
+
+
+def helper_names(armature: bpy.types.Object) -> list[str]:
+    """The helper bones of an armature."""
+    return [bone.name for bone in armature_of(armature).bones if is_helper_bone(bone)]
+
+
+def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> None:
+    """Add helper bones, at rest at the heads of their children, in a hidden bone collection.
+
+    Args:
+        armature: of this file, not in Edit Mode; no bone of it has the name of a helper. Gauges
+            that it has serve.
+
+    Raises:
+        UserError: it cannot go into Edit Mode; nothing has changed then.
+    """
+    known = {"", *armature_of(armature).bones.keys()}
+    gauges = {
+        helper.gauge: replace(helper, name=helper.gauge, share=GAUGE_SHARE, anchor="", gauge="")
+        for helper in helpers
+        if helper.gauge not in known
+    }
+    with edited_bones(armature) as bones:
+        for helper in (*gauges.values(), *helpers):
+            child = bones[helper.child]
+            bone = bones.new(helper.name)
+            bone.tail = (0.0, _LENGTH * child.length, 0.0)
+            bone.matrix = child.matrix
+            bone.translate(_head(helper, bones) - child.head)
+            bone.parent = bones[helper.parent]
+            bone.use_connect = False
+    collection = _collection(armature)
+    for helper in (*gauges.values(), *helpers):
+        bone = armature_of(armature).bones[helper.name]
+        bone[HELPER_PROPERTY] = True
+        bone.use_deform = helper.name not in gauges
+        for other in list(bone.collections):
+            other.unassign(bone)
+        collection.assign(bone)
+        pose_bone = armature.pose.bones[helper.name]
+        pose_bone.rotation_mode = "QUATERNION"
+        _keep_at_rest(pose_bone)
+        _follow(pose_bone, armature, helper, preserve_volume=bone.use_deform)
+        if helper.anchor:
+            _go_with_anchor(pose_bone, armature, helper)
+        if helper.gauge:
+            _scale(pose_bone, armature, helper)
+
+
+def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
+    """Remove helper bones, and their collection when it is empty then.
+
+    Raises:
+        UserError: the armature cannot go into Edit Mode; nothing has changed then.
+    """
+    if names:
+        with edited_bones(armature) as bones:
+            for name in names:
+                bones.remove(bones[name])
+    collections = armature_of(armature).collections
+    collection = collections.get(COLLECTION)
+    if collection is not None and not len(collection.bones):
+        collections.remove(collection)
+
+
+def _head(helper: HelperBone, bones: bpy.types.ArmatureEditBones) -> Vector:
+    """Where a helper starts; see `core.helper_bones.helper_heads`."""
+    bone = bones[helper.anchor or helper.child]
+    return bone.head + (helper.along if helper.anchor else _BESIDE) * (bone.tail - bone.head)
+
+
+def gauge_of(armature: bpy.types.Object, helper: str) -> str:
+    """The name of the gauge of a helper bone; empty without one."""
+    found: list[Any] = [
+        each for each in armature.pose.bones[helper].constraints if each.type == "COPY_SCALE"
+    ]
+    return found[0].subtarget if found else ""
+
+
+def _collection(armature: bpy.types.Object) -> bpy.types.BoneCollection:
+    collections = armature_of(armature).collections
+    known = collections.get(COLLECTION)
+    if known is not None:
+        return known
+    collection = collections.new(COLLECTION)
+    collection.is_visible = False
+    return collection
+
+
+def _keep_at_rest(bone: bpy.types.PoseBone) -> None:
+    """Let limits put a bone where it rests in the armature."""
+    rest, constraints = cast("Any", bone.bone.matrix_local), cast("Any", bone.constraints)
+    for kind, name, use, values in (
+        ("LIMIT_LOCATION", "Rest Location", "use_{bound}_{axis}", tuple(rest.translation)),
+        ("LIMIT_ROTATION", "Rest Rotation", "use_limit_{axis}", tuple(rest.to_euler("XYZ"))),
+        ("LIMIT_SCALE", "Rest Scale", "use_{bound}_{axis}", (1.0, 1.0, 1.0)),
+    ):
+        limit = constraints.new(kind)
+        limit.name, limit.owner_space = name, "POSE"
+        if kind == "LIMIT_ROTATION":
+            limit.euler_order = "XYZ"
+        for axis, value in zip(_AXES, values, strict=True):
+            for bound in ("min", "max"):
+                setattr(limit, use.format(bound=bound, axis=axis), True)
+                setattr(limit, f"{bound}_{axis}", value)
+
+
+def _follow(
+    bone: bpy.types.PoseBone,
+    armature: bpy.types.Object,
+    helper: HelperBone,
+    *,
+    preserve_volume: bool,
+) -> None:
+    """Let a bone that is kept at rest follow the blend of two bones."""
+    constraint: Any = bone.constraints.new("ARMATURE")
+    constraint.name = "Blend"
+    constraint.use_deform_preserve_volume = preserve_volume
+    for name, weight in ((helper.parent, 1.0 - helper.share), (helper.child, helper.share)):
+        target = constraint.targets.new()
+        target.target, target.subtarget, target.weight = armature, name, weight
+
+
+def _go_with_anchor(
+    bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone
+) -> None:
+    """Let the head of a bone stay on the axis of another one."""
+    constraint: Any = bone.constraints.new("COPY_LOCATION")
+    constraint.name = "Anchor"
+    constraint.target, constraint.subtarget = armature, helper.anchor
+    constraint.head_tail = helper.along
+
+
+def _scale(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone) -> None:
+    """Let a bone shrink with its gauge, and grow as that shrinks."""
+    for name, power, uniform in (
+        ("Shrink", helper.shrink, True),
+        ("Growth", -helper.growth, False),
+    ):
+        if not power:
+            continue
+        constraint: Any = bone.constraints.new("COPY_SCALE")
+        constraint.name = name
+        constraint.target, constraint.subtarget = armature, helper.gauge
+        constraint.use_make_uniform, constraint.power = uniform, power
+        constraint.use_offset, constraint.use_add = True, False
+        # As the parent sees the gauge.
+        constraint.owner_space, constraint.target_space = "WORLD", "CUSTOM"
+        constraint.space_object, constraint.space_subtarget = armature, helper.parent

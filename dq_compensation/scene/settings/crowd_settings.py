@@ -1,0 +1,260 @@
+"""The crowd that an Empty stands for, in `Object.dq_compensation`.
+
+`settings.declaration` says how settings are declared.
+"""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any, Literal
+
+import bpy
+from bpy.types import PropertyGroup
+
+from .declaration import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+    property_group,
+)
+from .events import CROWD_CHANGED, ROLE_CHANGED, calls
+from .example_settings import Items
+
+Layout = Literal["GRID", "POINTS", "CURVE"]
+FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
+TYPES: dict[Layout, tuple[str, ...]] = {"POINTS": ("MESH", "POINTCLOUD"), "CURVE": ("CURVE",)}
+"""The types of object that a layout can use."""
+
+LAYOUTS = (
+    ("GRID", "Grid", "Rows and columns, centred on the Empty"),
+    ("POINTS", "Points", "One figure on each vertex of a mesh, or each point of a point cloud"),
+    ("CURVE", "Curve", "At equal distances along a curve, each facing where the curve goes"),
+)
+FAR_FIGURES = (
+    ("SAME", "As the Others", "Like figures that are near"),
+    ("HALF_RATE", "Half Rate", "Posed in every second frame"),
+    ("LINEAR", "Linear", "Deformed by the method Linear, which is faster"),
+)
+
+# Library overrides can change them. They cannot be animated: figures are arranged once, not in
+# every frame.
+_OF_CROWDS: dict[str, Any] = {
+    "update": calls(CROWD_CHANGED),
+    "options": set(),
+    "override": {"LIBRARY_OVERRIDABLE"},
+}
+_OF_ROLES: dict[str, Any] = _OF_CROWDS | {"update": calls(ROLE_CHANGED)}
+
+
+def _is_armature(_role: PropertyGroup, obj: bpy.types.Object) -> bool:
+    return obj.type == "ARMATURE"
+
+
+def _can_be_stood_on(crowd: DQCompensationCrowd, obj: bpy.types.Object) -> bool:
+    return obj.type in TYPES.get(crowd.layout, ())
+
+
+@property_group
+class DQCompensationCrowdRole(PropertyGroup):
+    """A character of the figures and the takes that they play."""
+
+    character: bpy.types.Object | None = PointerProperty(
+        name="Character",
+        description="The armature of the character. A figure is all enabled meshes that it deforms",
+        type=bpy.types.Object,
+        poll=_is_armature,
+        **_OF_ROLES,
+    )
+    take: str = StringProperty(
+        name="Take", description="The take that the figures play", **_OF_ROLES
+    )
+    share: float = FloatProperty(
+        name="Share",
+        description="How many of the figures, compared with the shares of the other roles",
+        default=1.0,
+        min=0.0,
+        soft_max=10.0,
+        precision=2,
+        **_OF_ROLES,
+    )
+    then: str = StringProperty(
+        name="Then",
+        description="The take that follows when the first one ends, and loops. Empty: the first "
+        "one loops",
+        **_OF_ROLES,
+    )
+    fade_frames: float = FloatProperty(
+        name="Fade",
+        description="How many frames before its end the first take begins to blend into the next "
+        "one",
+        default=10.0,
+        min=0.0,
+        soft_max=50.0,
+        precision=1,
+        **_OF_ROLES,
+    )
+
+
+@property_group
+class DQCompensationCrowd(PropertyGroup):
+    """The crowd that an Empty stands for."""
+
+    is_crowd: bool = BoolProperty(
+        description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
+    )
+    count: int = IntProperty(
+        name="Figures",
+        description="How many figures there are. With the layout Points: how many at most",
+        default=32,
+        min=0,
+        max=1_000_000,
+        soft_max=1_000,
+        **_OF_CROWDS,
+    )
+    seed: int = IntProperty(
+        name="Seed",
+        description="Another number gives each figure another role, phase, speed, size and turn",
+        min=0,
+        **_OF_CROWDS,
+    )
+    roles: Items[DQCompensationCrowdRole] = CollectionProperty(
+        type=DQCompensationCrowdRole, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
+    active_role: int = IntProperty(
+        name="Active Role",
+        description="The role that is chosen in the list",
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    layout: Layout = EnumProperty(
+        name="Layout", description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
+    )
+    layout_object: bpy.types.Object | None = PointerProperty(
+        name="Object",
+        description="The object that the figures stand on",
+        type=bpy.types.Object,
+        poll=_can_be_stood_on,
+        **_OF_CROWDS,
+    )
+    spacing: float = FloatProperty(
+        name="Spacing",
+        description="The distance from figure to figure",
+        default=1.5,
+        min=0.0,
+        subtype="DISTANCE",
+        **_OF_CROWDS,
+    )
+    columns: int = IntProperty(
+        name="Columns",
+        description="How many figures stand in a row. 0: as many as make the grid square",
+        min=0,
+        soft_max=100,
+        **_OF_CROWDS,
+    )
+    place_spread: float = FloatProperty(
+        name="Disorder",
+        description="How far figures stand from the grid: with 1, by half of the spacing at most",
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    phase_spread: float = FloatProperty(
+        name="Phase Spread",
+        description="How much the figures differ in time. 0: all move alike. 1: they are spread "
+        "over the whole take",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    speed: float = FloatProperty(
+        name="Speed",
+        description="1 is the speed of the takes",
+        default=1.0,
+        min=0.01,
+        soft_max=4.0,
+        **_OF_CROWDS,
+    )
+    speed_spread: float = FloatProperty(
+        name="Speed Spread",
+        description="With 0.1, figures are up to 10 percent slower or faster",
+        min=0.0,
+        max=0.9,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    scale: float = FloatProperty(
+        name="Scale",
+        description="1 is the size of the character",
+        default=1.0,
+        min=0.001,
+        soft_max=4.0,
+        **_OF_CROWDS,
+    )
+    scale_spread: float = FloatProperty(
+        name="Scale Spread",
+        description="With 0.1, figures are up to 10 percent smaller or larger",
+        min=0.0,
+        max=0.9,
+        subtype="FACTOR",
+        **_OF_CROWDS,
+    )
+    turn: float = FloatProperty(
+        name="Turn",
+        description="How far figures are turned about the Z axis of the crowd",
+        subtype="ANGLE",
+        soft_min=-pi,
+        soft_max=pi,
+        **_OF_CROWDS,
+    )
+    turn_spread: float = FloatProperty(
+        name="Turn Spread",
+        description="How far figures are turned away from that at most, to either side",
+        min=0.0,
+        max=pi,
+        subtype="ANGLE",
+        **_OF_CROWDS,
+    )
+    start_frame: int = IntProperty(
+        name="Start Frame",
+        description="The frame of the scene in which the takes begin, each figure at its phase",
+        default=1,
+        **_OF_CROWDS,
+    )
+    far_distance: float = FloatProperty(
+        name="Far From",
+        description="Figures farther than this from the view are far. 0: no figure is far",
+        min=0.0,
+        subtype="DISTANCE",
+        **_OF_CROWDS,
+    )
+    far_figures: FarFigures = EnumProperty(
+        name="Far Figures",
+        description="What is simplified for figures that are far",
+        items=FAR_FIGURES,
+        default="HALF_RATE",
+        **_OF_CROWDS,
+    )
+
+
+CLASSES = (DQCompensationCrowdRole, DQCompensationCrowd)
+
+
+def crowd_of(obj: bpy.types.Object) -> DQCompensationCrowd:
+    """The crowd that an object stands for."""
+    return obj.dq_compensation.crowd  # type: ignore[attr-defined]
+
+
+def is_crowd(obj: bpy.types.Object | None) -> bool:
+    """Whether an object stands for a crowd."""
+    return obj is not None and obj.type == "EMPTY" and crowd_of(obj).is_crowd
+
+
+def roles_of(crowd: bpy.types.Object) -> list[DQCompensationCrowdRole]:
+    """The roles of a crowd, in their order."""
+    return list(crowd_of(crowd).roles)

@@ -1,0 +1,137 @@
+"""The example poses of an object, in `Object.dq_compensation`.
+
+`settings.declaration` says how settings are declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, Protocol, TypeVar
+
+from bpy.types import PropertyGroup
+
+from .declaration import (
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    StringProperty,
+    property_group,
+)
+from .events import EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED, calls
+
+SupportKind = Literal["JOINT", "PARENT"]
+SUPPORT_KINDS = (
+    (
+        "JOINT",
+        "Both Sides of Joint",
+        "Vertices that follow the bone or its parent, with a smooth border",
+    ),
+    (
+        "PARENT",
+        "Parent Only",
+        "Vertices that follow the bone's parent but not the bone above the parent (Houska 2005)",
+    ),
+)
+
+_changed = calls(SETTING_CHANGED, SHOWN_CHANGED)
+
+_Item_co = TypeVar("_Item_co", covariant=True)
+
+
+class Items(Protocol[_Item_co]):
+    """The part of Blender's collection properties that we use."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[_Item_co]: ...
+    def __getitem__(self, index: int) -> _Item_co: ...
+    def add(self) -> _Item_co:
+        """A new item at the end."""
+        ...
+
+    def remove(self, index: int) -> None:
+        """Remove an item."""
+
+    def foreach_get(self, attr: str, seq: Any) -> None:
+        """Fill a flat array with one property of all items."""
+
+
+@property_group
+class DQCompensationExamplePose(PropertyGroup):
+    """A shape that the artist wants in a pose of one bone."""
+
+    name: str = StringProperty(
+        name="Name", description="The name of the example pose", update=_changed
+    )
+    bone: str = StringProperty(
+        name="Bone",
+        description="The bone of the pose",
+        update=calls(EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED),
+    )
+    key: str = StringProperty(
+        name="Shape Key",
+        description="The shape key with the example's shape. It stays muted: the method By "
+        "Example adds it in the pose",
+        update=_changed,
+    )
+    direction: tuple[float, float, float] = FloatVectorProperty(
+        size=3,
+        default=(0.0, 1.0, 0.0),
+        description="The direction of the bone's limb, along the axes of the parent bone",
+    )
+    rotation: tuple[float, float, float, float] = FloatVectorProperty(
+        size=4,
+        default=(1.0, 0.0, 0.0, 0.0),
+        description="The bone's rotation relative to its parent, along the same axes: w, x, y, z",
+    )
+    factor: float = FloatProperty(
+        name="Factor",
+        description="How much of this example acts",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        # Written into the modifier's tables when it changes; it could not follow an animation.
+        options=set(),
+        update=_changed,
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+
+
+@property_group
+class DQCompensationExampleBone(PropertyGroup):
+    """The settings of all example poses of one bone; its name is the bone's."""
+
+    sigma: float = FloatProperty(
+        name="Falloff Angle",
+        description="The angle over which the examples of this bone blend with each other and with "
+        "the rest pose",
+        default=1.0,
+        min=0.1,
+        max=6.283185,
+        subtype="ANGLE",
+        update=_changed,
+    )
+    twists: bool = BoolProperty(
+        name="Use Twist",
+        description="Compare poses by the full rotation of the bone. Off: compare only the "
+        "direction of the bone",
+        update=_changed,
+    )
+    support: str = StringProperty(
+        name="Support",
+        description="The vertex group with the vertices that the examples of this bone may move. "
+        "Empty: the weights of the bones give the vertices",
+        update=_changed,
+    )
+    support_kind: SupportKind = EnumProperty(
+        name="Found By",
+        description="How to find the vertices that the examples of this bone may move",
+        items=SUPPORT_KINDS,
+        # Files from before there was a choice keep the support that they had.
+        default="PARENT",
+        update=calls(SHOWN_CHANGED),
+    )
+
+
+CLASSES = (DQCompensationExamplePose, DQCompensationExampleBone)

@@ -1,0 +1,457 @@
+"""The settings of an object: `Object.dq_compensation`, and the frozen values that act.
+
+`settings.declaration` says how settings are declared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, Literal
+
+import bpy
+from bpy.types import PropertyGroup
+
+from ...core.compensation import Curve
+from ...core.deform import BLENDED_METHODS, Method
+from ...core.skeleton import LimbAxis
+from .crowd_settings import CLASSES as CROWD_CLASSES
+from .crowd_settings import DQCompensationCrowd
+from .declaration import (
+    BoolProperty,
+    CollectionProperty,
+    Declaration,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+    frozen_values,
+    properties_of,
+    property_group,
+)
+from .events import SETTING_CHANGED, SHOWN_CHANGED, calls
+from .example_settings import CLASSES as EXAMPLE_CLASSES
+from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
+from .take_settings import CLASSES as TAKE_CLASSES
+from .take_settings import DQCompensationPlayback, DQCompensationTake
+
+Display = Literal["MODIFIER", "GPU"]
+Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
+ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
+"""The user's choices: the methods of `core.deform`, and one of them corrected by examples.
+
+What acts on the object then is `Settings.acting_method`."""
+ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
+
+METHODS = (
+    (
+        "COMPENSATED",
+        "Compensated",
+        "Joints keep their volume when they twist and do not bulge when they bend. Right for most "
+        "characters",
+    ),
+    (
+        "DUAL_QUATERNION",
+        "Dual Quaternion",
+        "The same as Preserve Volume of the Armature modifier: joints keep their volume when they "
+        "twist, but bulge when they bend",
+    ),
+    (
+        "SPHERICAL_JOINT",
+        "Spherical Joint",
+        "Turns each vertex about the joint that its bones share. Joints bulge much as with Dual "
+        "Quaternion. The base of By Example",
+    ),
+    (
+        "SPHERICAL_JOINT_BY_EXAMPLE",
+        "By Example",
+        "Blends between shapes that you have sculpted for some poses, such as a raised shoulder or "
+        "a flexed biceps",
+    ),
+    (
+        "LINEAR",
+        "Linear",
+        "The same as the Armature modifier without Preserve Volume: bent elbows become thin, and "
+        "twisted wrists collapse",
+    ),
+)
+
+DISPLAYS = (
+    (
+        "MODIFIER",
+        "Modifier",
+        "A modifier deforms the mesh. Every shading mode, materials, the modifiers after it, "
+        "painting and renders show the result",
+    ),
+    (
+        "GPU",
+        "GPU",
+        "The graphics card draws the character in Solid and Wireframe. For heavy meshes and many "
+        "characters. Renders and saved files show the modifier's result",
+    ),
+)
+
+CURVES = (
+    (
+        "MEASURED",
+        "Measured",
+        "Keeps the skin at the distance from the limbs that it has at rest. Right for most "
+        "characters",
+    ),
+    ("FITTED", "Fitted", "The published curve. For weights that are half and half at the joint"),
+    ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones have the same weight"),
+    ("MODELLED", "Modelled", "Like Fitted, for weights that were smoothed over the joint"),
+    ("SLIDES", "Strong", "Like Fitted, but acts farther from the joint. For wide, soft weights"),
+)
+
+EXAMPLE_BASES = (
+    ("SPHERICAL_JOINT", "Spherical Joint", "The published method"),
+    ("COMPENSATED", "Compensated", "Compensated dual quaternions, with their settings"),
+)
+
+LIMB_AXES = (
+    (
+        "AUTO",
+        "Automatic",
+        "From each bone's head to its child's head, or along the bone where it has no child",
+    ),
+    ("X", "X", "The limb runs along the bones' X axis"),
+    ("Y", "Y", "The limb runs along the bones' Y axis, as in bones made in Blender"),
+    ("Z", "Z", "The limb runs along the bones' Z axis"),
+    ("-X", "-X", "The limb runs against the bones' X axis"),
+    ("-Y", "-Y", "The limb runs against the bones' Y axis"),
+    ("-Z", "-Z", "The limb runs against the bones' Z axis"),
+)
+
+OVERLAYS = (
+    ("NONE", "None", "The character as it is"),
+    ("COMPENSATION", "Compensation", "How far the compensation moves each vertex"),
+    ("LINEAR", "From Linear", "How far each vertex is from the plain Armature modifier's result"),
+    (
+        "DUAL_QUATERNION",
+        "From Dual Quaternion",
+        "How far each vertex is from the result of the Armature modifier with Preserve Volume",
+    ),
+    ("SUPPORT", "Support", "How far the example poses of a bone may move each vertex"),
+)
+
+
+# Of what acts on the object: it follows at once, and library overrides can change it.
+_ACTING: dict[str, Any] = {
+    "update": calls(SETTING_CHANGED, SHOWN_CHANGED),
+    "override": {"LIBRARY_OVERRIDABLE"},
+}
+
+
+class JointSettings(Declaration):
+    """The settings that the compensation at joints is measured by."""
+
+    curve: Curve = EnumProperty(
+        name="Curve",
+        description="The formula of the compensation",
+        items=CURVES,
+        default="MEASURED",
+        **_ACTING,
+    )
+    limb_axis: LimbAxis = EnumProperty(
+        name="Limb Axis",
+        description="The axis of the bones that points along the limb. If a joint of an imported "
+        "rig bulges more instead of less, try the axes in turn",
+        items=LIMB_AXES,
+        default="AUTO",
+        **_ACTING,
+    )
+    use_mesh_joints: bool = BoolProperty(
+        name="Mesh Joints",
+        description="Also compensate between two bones that share skin although neither is above "
+        "the other in the hierarchy, as in flat skeletons and control rigs",
+        default=True,
+        **_ACTING,
+    )
+    use_ball_joints: bool = BoolProperty(
+        name="Ball Joints",
+        description="Take the bulge away at shoulders, hips and feet, too, where limbs swing to "
+        "all sides. Posed frames take a fifth to a third longer in the modifier display",
+        default=False,
+        **_ACTING,
+    )
+
+
+class MethodSettings(JointSettings):
+    """The settings that change the deformation by a method; `Settings.acts` says where."""
+
+    factor: float = FloatProperty(
+        name="Factor",
+        description="How much of the compensation acts: 0 gives the method Dual Quaternion, 1 all "
+        "of it",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        **_ACTING,
+    )
+    vertex_group: str = StringProperty(
+        name="Vertex Group",
+        description="How much of the compensation each vertex gets. Empty: all of it",
+        default="",
+        **_ACTING,
+    )
+    blend_group: str = StringProperty(
+        name="Blend Group",
+        description="How much of the chosen method each vertex gets: 0 is the plain Armature "
+        "modifier, 1 the method. Empty: all of it",
+        default="",
+        **_ACTING,
+    )
+
+
+class CharacterChoices(MethodSettings):
+    """The settings that scripts and the command line know, and that objects give to others."""
+
+    display: Display = EnumProperty(
+        name="Display",
+        description="How the deformed character is shown",
+        items=DISPLAYS,
+        default="MODIFIER",
+        **_ACTING,
+    )
+    method: ChosenMethod = EnumProperty(
+        name="Method",
+        description="How the bones move the surface",
+        items=METHODS,
+        default="COMPENSATED",
+        **_ACTING,
+    )
+    example_base: ExampleBase = EnumProperty(
+        name="Base",
+        description="The method that the examples correct",
+        items=EXAMPLE_BASES,
+        default="SPHERICAL_JOINT",
+        **_ACTING,
+    )
+
+
+_DEFAULTS = {
+    name: described.keywords["default"] for name, described in properties_of(MethodSettings).items()
+}
+METHOD_SETTINGS = tuple(_DEFAULTS)
+_all_but_factor = attrgetter(
+    "acting_method", "by_example", *(name for name in METHOD_SETTINGS if name != "factor")
+)
+JOINT_SETTINGS = tuple(properties_of(JointSettings))
+CHARACTER_CHOICES = tuple(properties_of(CharacterChoices))
+
+
+@property_group
+class DQCompensationNativeState(PropertyGroup):
+    """Blender's own settings of an object before it was enabled.
+
+    They live in the file, so that undo, duplicates and saved files carry them along.
+    """
+
+    replaced_modifier: str = StringProperty(
+        description="The Armature modifier that ours works with"
+    )
+    replaced_uid: int = IntProperty(
+        description="Its number in the stack, which renaming does not change"
+    )
+    replaced_show_viewport: bool = BoolProperty(description="Whether it was shown in the viewport")
+    replaced_show_render: bool = BoolProperty(description="Whether it was shown in renders")
+    replaced_preserve_volume: bool = BoolProperty(description="Whether it had Preserve Volume")
+    base_left_on: bool = BoolProperty(
+        description="Whether it stays on, with Preserve Volume as the method needs it; else it is "
+        "hidden"
+    )
+    base_let_go: bool = BoolProperty(
+        description="Whether it has got Preserve Volume back, because our modifier is missing"
+    )
+    parted: bool = BoolProperty(
+        description="Whether our modifier was removed for an undo, and has to come back"
+    )
+    passing: bool = BoolProperty(
+        description="Whether the Armature modifier is shown because our modifier gets other "
+        "vertices"
+    )
+    passing_in_renders: bool = BoolProperty(
+        description="Whether it is shown in renders instead of ours, which get other vertices there"
+    )
+    had_animation: bool = BoolProperty(description="Whether the object had animation data")
+    hidden: bool = BoolProperty(description="Whether Blender's own surface is hidden now")
+    display_type: str = StringProperty(description="Display As, as the user has set it")
+    hidden_modifier: str = StringProperty(
+        description="The modifier that was hidden with it, if one was"
+    )
+    hidden_base: bool = BoolProperty(description="Whether the Armature modifier was hidden, too")
+    hidden_from_camera: bool = BoolProperty(
+        description="Whether Ray Visibility of the camera was cleared"
+    )
+    hidden_for_copy: bool = BoolProperty(
+        description="Whether a posed copy stands in for the object"
+    )
+
+
+@property_group
+class DQCompensationSettings(CharacterChoices, PropertyGroup):
+    """The deformation of one mesh object."""
+
+    is_enabled: bool = BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
+    enabled: bool = BoolProperty(
+        name="Enabled",
+        description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
+        get=lambda self: self.is_enabled,
+    )
+    examples: Items[DQCompensationExamplePose] = CollectionProperty(
+        type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"}
+    )
+    example_bones: Items[DQCompensationExampleBone] = CollectionProperty(
+        type=DQCompensationExampleBone
+    )
+    active_example: int = IntProperty(
+        name="Active Example",
+        description="The example pose that is chosen in the list",
+        options={"SKIP_SAVE"},
+    )
+    example_bone: str = StringProperty(
+        name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
+    )
+    support_bone: str = StringProperty(
+        name="Support Of",
+        description="The bone whose support the overlay shows",
+        **_ACTING,
+    )
+    overlay: Overlay = EnumProperty(
+        name="Overlay",
+        description="The distance that the colours show, in Object Mode and Pose Mode",
+        items=OVERLAYS,
+        default="NONE",
+        **_ACTING,
+    )
+    overlay_maximum: float = FloatProperty(
+        name="Maximum",
+        description="The distance at the upper end of the colours, in millimetres. 0: the largest "
+        "distance of the character",
+        default=0.0,
+        min=0.0,
+        soft_max=100.0,
+        precision=1,
+        **_ACTING,
+    )
+    native: DQCompensationNativeState = PointerProperty(type=DQCompensationNativeState)
+    # Of an armature object.
+    takes: Items[DQCompensationTake] = CollectionProperty(
+        type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
+    active_take: int = IntProperty(
+        name="Active Take",
+        description="The take that is chosen in the list",
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    playback: DQCompensationPlayback = PointerProperty(
+        type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"}
+    )
+    # Of an Empty.
+    crowd: DQCompensationCrowd = PointerProperty(
+        type=DQCompensationCrowd, override={"LIBRARY_OVERRIDABLE"}
+    )
+
+
+CLASSES = (
+    *EXAMPLE_CLASSES,
+    *TAKE_CLASSES,
+    *CROWD_CLASSES,
+    DQCompensationNativeState,
+    DQCompensationSettings,
+)
+
+
+def register() -> None:
+    """Give every object its settings."""
+    bpy.types.Object.dq_compensation = PointerProperty(  # type: ignore[attr-defined]
+        name="DQ Compensation", type=DQCompensationSettings, override={"LIBRARY_OVERRIDABLE"}
+    )
+
+
+def unregister() -> None:
+    """Take the settings away."""
+    del bpy.types.Object.dq_compensation  # type: ignore[attr-defined]
+
+
+def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
+    """The settings of an object; of an evaluated one, with animation and drivers."""
+    return obj.dq_compensation  # type: ignore[attr-defined]
+
+
+def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
+    """A choice as the panel shows it: ``Strong`` for the curve SLIDES.
+
+    Args:
+        name: of the setting, e.g. `curve`.
+        value: the choice; None: the current one of the object.
+    """
+    settings: Any = settings_of(obj)
+    return settings.bl_rna.properties[name].enum_items[value or getattr(settings, name)].name
+
+
+@frozen_values
+class Settings(MethodSettings):
+    """The settings that act on one object; `Object.dq_compensation` has those that the user chose.
+
+    Attributes:
+        acting_method: what deforms the object. Where the user chose the method by example, it is
+            the base that the examples correct.
+        by_example: whether example poses act.
+    """
+
+    acting_method: Method = "COMPENSATED"
+    by_example: bool = False
+
+    @classmethod
+    def of(cls, obj: bpy.types.Object) -> Settings:
+        """The settings of an object; of an evaluated one, with animation and drivers."""
+        chosen = settings_of(obj)
+        values = {name: getattr(chosen, name) for name in METHOD_SETTINGS}
+        acting_method, by_example = _acting(chosen.method, chosen.example_base)
+        return cls(acting_method=acting_method, by_example=by_example, **values)
+
+    def with_method(self, chosen_method: ChosenMethod, example_base: ExampleBase) -> Settings:
+        """The same with another method."""
+        acting_method, by_example = _acting(chosen_method, example_base)
+        return replace(self, acting_method=acting_method, by_example=by_example)
+
+    def acts(self, setting: str) -> bool:
+        """Whether a setting of `MethodSettings` changes how the object is deformed."""
+        if setting == "use_ball_joints" and self.curve != "MEASURED":
+            return False
+        if setting == "limb_axis" and self.by_example:
+            return True  # the direction of the limbs distinguishes example poses
+        if setting == "blend_group":
+            return self.acting_method in BLENDED_METHODS
+        return self.compensates
+
+    @property
+    def all_but_factor(self) -> tuple[object, ...]:
+        """Equal for settings that differ in the factor alone."""
+        return _all_but_factor(self)
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The values that act and are not as by default, by their names; without the factor."""
+        values = {name: getattr(self, name) for name in METHOD_SETTINGS if name != "factor"}
+        return {
+            name: value
+            for name, value in values.items()
+            if value != _DEFAULTS[name] and self.acts(name)
+        }
+
+    @property
+    def compensates(self) -> bool:
+        """Whether the acting method compensates the bulge of dual quaternions."""
+        return self.acting_method == "COMPENSATED"
+
+
+def _acting(chosen: ChosenMethod, example_base: ExampleBase) -> tuple[Method, bool]:
+    """The acting method, and whether examples correct it."""
+    if chosen == "SPHERICAL_JOINT_BY_EXAMPLE":
+        return example_base, True
+    return chosen, False

@@ -1,0 +1,1 @@
+"""Writes shape keys, their animation and the drivers that correct poses."""

@@ -1,0 +1,271 @@
+"""Drives corrective shape keys by how bones are turned: Blender's own drivers, no scripts.
+
+Every expression is one that Blender evaluates without Python, so the keys follow in files that may
+not run scripts. Rotations are read in Local Space, where a bone is against its parent, constraints
+included, as swing and twist: nothing jumps where Euler angles would.
+
+A key of a joint with one axis has the angle as its input and the curve of its weight as the
+driver's own curve, to be seen and changed in the Drivers Editor. Other joints need numbers in
+between: they are in an array property of the object for each bone, driven too, which the keys'
+drivers read. They are not on the Key datablock: Blender's glTF exporter leaves out the animation of
+keys that have other drivers beside those of their values.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.corrective_joints import (
+    AxisJoint,
+    BallJoint,
+    CorrectiveJoint,
+    ExampleJoint,
+    ScatteredJoint,
+)
+from ...analysis.pose_interpolation import SmoothCurve
+from ..blender.driver_parts import (
+    SHARES,
+    SUMS,
+    TOTAL,
+    driven_property,
+    emptied,
+    read_property,
+    rotations,
+)
+from ..blender.mesh import mesh_of
+from .key_animation import value_path
+
+# Every driver that reads a bone itself turns its angle into degrees.
+ANGLE = "degrees("
+
+# Beyond 0 to 1, which the weights leave by a fifth: else Blender would cut them off there.
+SLIDER_RANGE = (-1.0, 2.0)
+
+_BEZIER, _FREE = 2, 0
+_LETTERS: tuple[str, ...] = tuple(letter for letter in string.ascii_letters if letter not in "eE")
+_LEAST_COEFFICIENT = 1e-4
+# Of a sum in one expression.
+_MOST_TERMS = 14
+
+
+def drive_keys(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: CorrectiveJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Let the keys of a joint's poses follow its bone.
+
+    Args:
+        obj: the mesh object that has the keys.
+        joint: with k poses.
+        names: k, of the keys; None for a pose without one.
+    """
+    if all(name is None for name in names):
+        return
+    if isinstance(joint, AxisJoint):
+        for name, curve in zip(names, joint.curves, strict=True):
+            if name is not None:
+                driven = _driven_key(obj, name)
+                _swing_twist(driven, armature, joint.bone, _angle_expression(joint))
+                _draw(driven, curve)
+        return
+    if isinstance(joint, BallJoint):
+        _fill_ball_property(obj, armature, joint)
+        rings = len(joint.angles)
+        for place, name in enumerate(names):
+            if name is not None:
+                factors = {"r": place % rings, "d": rings + place // rings}
+                read_property(_driven_key(obj, name), obj, joint.bone, factors, "r*d")
+        return
+    if isinstance(joint, ExampleJoint):
+        _drive_by_example(obj, armature, joint, names)
+        return
+    _drive_scattered(obj, armature, joint, names)
+
+
+def _drive_scattered(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ScatteredJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Gaussians in a property, their sums in the keys."""
+    _fill_scattered_property(obj, armature, joint.bone, joint.centres, joint.sigma)
+    curves = [None if name is None else _driven_key(obj, name) for name in names]
+    _read_sums(obj, joint.bone, curves, joint.basis.coefficients)
+
+
+def _drive_by_example(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ExampleJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Gaussians in one property, what they give for each pose in another, at most 1 in the keys."""
+    bone, count = joint.bone, len(joint.poses)
+    if joint.limb is None:
+        _fill_scattered_property(obj, armature, bone, joint.centres, joint.sigma)
+    else:
+        for curve, form in zip(driven_property(obj, bone, count + 1), joint.forms, strict=True):
+            rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+            angle = f"acos(min(1,max(-1,{_products(form)})))"
+            curve.driver.expression = f"exp(-pow({angle}/{joint.sigma:.6g},2))"
+    shares = driven_property(obj, bone, count, SHARES)
+    _read_sums(obj, bone, shares, joint.basis.coefficients, "min(1,max(0,{}))")
+    (total,) = driven_property(obj, bone, 1, TOTAL)
+    read_property(total, obj, bone, {f"s{place}": place for place in range(count)}, "", SHARES)
+    total.driver.type = "SUM"
+    for place, name in enumerate(names):
+        if name is not None:
+            curve = _driven_key(obj, name)
+            read_property(curve, obj, bone, {"total": 0}, "", TOTAL)
+            read_property(curve, obj, bone, {"share": place}, "share/max(1,total)", SHARES)
+
+
+def _read_sums(
+    obj: bpy.types.Object,
+    bone: str,
+    curves: Sequence[Any],
+    coefficients: NDArray[np.floating],
+    form: str = "{}",
+) -> None:
+    """Let drivers be weighted sums of the m numbers in a bone's property.
+
+    Blender's expressions have 255 characters. Where that is too few, the sums are made of parts,
+    which are in a property of their own.
+
+    Args:
+        obj: has the property.
+        curves: k, of the drivers; None for one that is not needed.
+        coefficients: shape (m, k).
+        form: an expression with a place for the sum.
+    """
+    columns = [
+        (curve, column, np.flatnonzero(np.abs(column) > _LEAST_COEFFICIENT).tolist())
+        for curve, column in zip(curves, coefficients.T, strict=True)
+        if curve is not None
+    ]
+    starts = [range(0, len(places), _MOST_TERMS) for _, _, places in columns]
+    in_parts = max(map(len, starts), default=0) > 1
+    count = sum(map(len, starts)) if in_parts else 0
+    parts = driven_property(obj, bone, count, SUMS)
+    first = 0
+    for (curve, column, places), begins in zip(columns, starts, strict=True):
+        for number, begin in enumerate(begins, first):
+            variables = dict(zip(_LETTERS, places[begin : begin + _MOST_TERMS], strict=False))
+            total = "".join(f"{column[place]:+.7g}*{name}" for name, place in variables.items())
+            target, text = (parts[number], total) if in_parts else (curve, form.format(total))
+            read_property(target, obj, bone, variables, text)
+        if in_parts:
+            variables = dict(zip(_LETTERS, range(first, first + len(begins)), strict=False))
+            read_property(curve, obj, bone, variables, form.format("+".join(variables)), SUMS)
+            first += len(begins)
+
+
+def _products(form: Any) -> str:
+    """q^T F q of a rotation's w, x, y, z."""
+    parts = []
+    for row, one in enumerate("wxyz"):
+        for column in range(row, 4):
+            value = form[row, column] * (1.0 if row == column else 2.0)
+            if abs(value) > 1e-6:
+                parts.append(f"{value:+.6f}*{one}*{'wxyz'[column]}")
+    return "".join(parts)
+
+
+def _release_key(obj: bpy.types.Object, name: str) -> None:
+    """Take the driver off a key's value, when it has one."""
+    key = mesh_of(obj).shape_keys
+    animation = key.animation_data if key is not None else None
+    if animation is not None and animation.drivers.find(value_path(name)) is not None:
+        key.key_blocks[name].driver_remove("value")
+
+
+def _driven_key(obj: bpy.types.Object, name: str) -> Any:
+    """The driver's curve of a key's value, new and empty."""
+    block = mesh_of(obj).shape_keys.key_blocks[name]
+    block.slider_min, block.slider_max = SLIDER_RANGE
+    _release_key(obj, name)
+    return emptied(block.driver_add("value"))
+
+
+def _angle_expression(joint: AxisJoint) -> str:
+    """The angle about the joint's axis in degrees, of the swing's x, z and the twist y."""
+    if joint.axis is None:
+        return f"{ANGLE}y)"
+    c, s = (round(part, 4) for part in joint.axis)
+    if not s:
+        return f"{ANGLE}x)" if c > 0.0 else f"{ANGLE}-x)"
+    if not c:
+        return f"{ANGLE}z)" if s > 0.0 else f"{ANGLE}-z)"
+    return f"{ANGLE}2*asin(clamp({c:g}*sin(x/2)+{s:g}*sin(z/2),-1,1)))"
+
+
+def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
+    """Give a driver an expression of the bone's swing w, x, z and twist y, angles in radians."""
+    names = [name for name in "wxyz" if _has_name(expression, name)]
+    rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
+    curve.driver.expression = expression
+
+
+def _has_name(expression: str, name: str) -> bool:
+    """Whether a one-letter name is in an expression, and not as a part of a word."""
+    padded = f" {expression} "
+    return any(
+        letter == name and not padded[place - 1].isalpha() and not padded[place + 1].isalpha()
+        for place, letter in enumerate(padded)
+    )
+
+
+def _draw(curve: Any, shape: SmoothCurve) -> None:
+    """Give a driver's curve the shape of a curve."""
+    knots, values, slopes = (np.array(row) for row in (shape.knots, shape.values, shape.slopes))
+    thirds = np.diff(knots) / 3.0
+    before, after = np.concatenate((thirds[:1], thirds)), np.concatenate((thirds, thirds[-1:]))
+    count = len(knots)
+    points = curve.keyframe_points
+    points.add(count)
+    points.foreach_set("interpolation", np.full(count, _BEZIER, np.int32))
+    for side in ("handle_left_type", "handle_right_type"):
+        points.foreach_set(side, np.full(count, _FREE, np.int32))
+    for name, step in (("co", 0.0 * after), ("handle_left", -before), ("handle_right", after)):
+        places = np.stack((knots + step, values + step * slopes), axis=1).astype(np.float32)
+        points.foreach_set(name, places.reshape(-1))
+    curve.extrapolation = "CONSTANT"
+    curve.update()
+
+
+def _fill_ball_property(
+    obj: bpy.types.Object, armature: bpy.types.Object, joint: BallJoint
+) -> None:
+    """The weights of the rings, then those of the directions."""
+    rings = len(joint.angles)
+    curves = driven_property(obj, joint.bone, rings + joint.directions)
+    for curve, shape in zip(curves[:rings], joint.ring_curves, strict=True):
+        _swing_twist(curve, armature, joint.bone, "degrees(w)")
+        _draw(curve, shape)
+    for curve, azimuth in zip(curves[rings:], joint.azimuths, strict=True):
+        c, s = f"{np.cos(azimuth):.6f}", f"{np.sin(azimuth):.6f}"
+        expression = f"degrees(atan2({c}*sin(z/2)-({s})*sin(x/2),{c}*sin(x/2)+({s})*sin(z/2)))"
+        _swing_twist(curve, armature, joint.bone, expression)
+        _draw(curve, joint.direction_curve)
+
+
+def _fill_scattered_property(
+    obj: bpy.types.Object, armature: bpy.types.Object, bone: str, centres: Any, sigma: float
+) -> None:
+    """The Gaussians about rest and the poses."""
+    for curve, centre in zip(driven_property(obj, bone, len(centres)), centres, strict=True):
+        products = "".join(
+            f"{value:+.6f}*{name}" for name, value in zip("wxyz", centre, strict=True)
+        )
+        rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+        angle = f"2*acos(min(1,fabs({products})))"
+        curve.driver.expression = f"exp(-pow({angle}/{sigma:.6g},2))"

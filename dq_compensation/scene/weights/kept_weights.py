@@ -1,0 +1,143 @@
+"""Keeps the weights of vertex groups in the mesh, so that a bake that replaces them can be undone.
+
+Each vertex keeps its entries in attributes of the mesh, one for each entry: the number of the group
+in a list of names, and the weight. What else the bake has made is listed beside the names. All of
+it is in the mesh, so that undo, copying and appending keep it together with the weights.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import UserError
+from ...wording import listed
+from ..blender.attributes import AttributeType, read_attribute
+from ..blender.mesh import mesh_of, read_weights
+from .weights_writing import write_entries, writing_refusal
+
+# Of the mesh; the dot hides the attributes in the spreadsheet.
+KEPT_PROPERTY = "dq_compensation_baked_bones"
+_ATTRIBUTE = ".dqb_kept_{}"
+
+REFUSAL_RENAMED = (
+    "{obj} has no vertex groups {names} any more, whose weights an earlier bake has kept. Give "
+    "groups these names again."
+)
+
+# The list of names has none at this number: an entry that a vertex does not have.
+_UNUSED = -1
+
+
+def kept_record(obj: bpy.types.Object) -> dict[str, Any] | None:
+    """The record of a bake in the mesh of an object, beside the weights; None without kept ones.
+
+    `groups` are the names of the groups whose weights are kept, `places` where they were.
+    """
+    found = mesh_of(obj).get(KEPT_PROPERTY)
+    return json.loads(found) if isinstance(found, str) else None
+
+
+def keep_weights(obj: bpy.types.Object, groups: Sequence[str], **record: object) -> None:
+    """Keep the weights of vertex groups in the mesh of an object.
+
+    Args:
+        obj: a mesh object, original, not in Edit Mode.
+        groups: names.
+        record: what else `kept_record` is to give, for JSON.
+    """
+    forget_weights(obj)
+    mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
+    number = {name: place for place, name in enumerate(groups)}
+    numbers = np.array([number.get(group.name, _UNUSED) for group in obj.vertex_groups], np.int64)
+    of_group = numbers[entries.groups]
+    chosen = of_group != _UNUSED
+    vertices = entries.vertices[chosen]
+    counts = np.bincount(vertices, minlength=entries.vertex_count)
+    ranks = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+    for rank in range(int(counts.max(initial=0))):
+        values = np.zeros((entries.vertex_count, 2), np.float32)
+        values[:, 0] = _UNUSED
+        rows = ranks == rank
+        values[vertices[rows], 0] = of_group[chosen][rows]
+        values[vertices[rows], 1] = entries.weights[chosen][rows]
+        kind = AttributeType.FLOAT_PAIR
+        attributes: Any = mesh.attributes
+        attribute = attributes.new(_ATTRIBUTE.format(rank), kind.blender_name, "POINT")
+        attribute.data.foreach_set(kind.property_name, values.reshape(-1))
+    places = [obj.vertex_groups[name].index for name in groups]
+    mesh[KEPT_PROPERTY] = json.dumps({"groups": list(groups), "places": places, **record})
+
+
+def add_to_record(obj: bpy.types.Object, **record: object) -> None:
+    """List more in the record of an object that has one."""
+    mesh_of(obj)[KEPT_PROPERTY] = json.dumps({**(kept_record(obj) or {}), **record})
+
+
+def kept_entries(
+    obj: bpy.types.Object,
+) -> tuple[list[str], NDArray[np.int32], NDArray[np.float32]]:
+    """The weights that are kept in the mesh of an object, as they were.
+
+    Returns:
+        the names of the groups; for each vertex the numbers of its groups among these names, shape
+        (n, k), -1 in unused slots, in the vertex's own order; the weights, shape (n, k).
+    """
+    mesh = mesh_of(obj)
+    count = len(mesh.vertices)
+    slots = []
+    while _ATTRIBUTE.format(len(slots)) in mesh.attributes:
+        name = _ATTRIBUTE.format(len(slots))
+        slots.append(read_attribute(mesh, name, AttributeType.FLOAT_PAIR, count))
+    rows = np.stack(slots, axis=1) if slots else np.zeros((count, 0, 2), np.float32)
+    numbers = rows[:, :, 0].round().astype(np.int32)
+    return _names_now(obj), numbers, rows[:, :, 1]
+
+
+def _names_now(obj: bpy.types.Object) -> list[str]:
+    """The current names of the groups whose weights are kept: renaming a bone renames its group."""
+    record, groups = kept_record(obj) or {"groups": [], "places": []}, obj.vertex_groups
+    known = set(record["groups"])
+    names = []
+    for name, place in zip(record["groups"], record["places"], strict=True):
+        renamed = name not in groups and place < len(groups) and groups[place].name not in known
+        names.append(groups[place].name if renamed else name)
+    return names
+
+
+def restore_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the kept weights of an object cannot be put back, or None."""
+    names = kept_entries(obj)[0]
+    missing = [name for name in names if name not in obj.vertex_groups]
+    if missing:
+        return REFUSAL_RENAMED.format(obj=obj.name, names=listed(missing))
+    return writing_refusal(obj, names)
+
+
+def restore_weights(obj: bpy.types.Object) -> None:
+    """Put the kept weights of an object back, and forget them.
+
+    Raises:
+        UserError: `restore_refusal` has a reason. Nothing has changed then.
+    """
+    if refusal := restore_refusal(obj):
+        raise UserError(refusal)
+    names, numbers, weights = kept_entries(obj)
+    write_entries(obj, names, numbers, weights)
+    forget_weights(obj)
+
+
+def forget_weights(obj: bpy.types.Object) -> None:
+    """Remove the kept weights and the record from the mesh of an object."""
+    mesh = mesh_of(obj)
+    rank = 0
+    while (attribute := mesh.attributes.get(_ATTRIBUTE.format(rank))) is not None:
+        mesh.attributes.remove(attribute)
+        rank += 1
+    if KEPT_PROPERTY in mesh:
+        del mesh[KEPT_PROPERTY]

@@ -1,0 +1,187 @@
+"""Bakes the selected characters to shape keys: a pose, or a range of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import ClassVar, Protocol, cast
+
+import bpy
+from bpy.props import IntProperty
+from bpy.types import Context, Event, Object, Operator
+
+from ...bake.bake_source import source_refusal
+from ...bake.key_names import frame_names
+from ...bake.key_options import PoseOptions, RangeOptions, TargetOptions
+from ...bake.shape_keys.frame_baking import (
+    MUCH_MEMORY,
+    bake_current_pose,
+    bake_range,
+    memory_needed,
+)
+from ...errors import UserError
+from ...scene.copies.targets import NOTHING_SELECTED, target_meshes
+from ...scene.settings.object_settings import settings_of
+from ...steps import Progress
+from ...wording import sized
+from ..option_properties import offers, options_from
+from ..reporting import OperatorResult, Refusing, reports_errors
+from ..sentences import draw_in_dialog
+from .bake_progress import RunsInSteps, Steps
+
+OUTCOME_COPY = "After the bake, the character is hidden, and the copy stands at its place."
+
+
+def selected_characters(context: Context) -> list[Object]:
+    """The selected characters that are enabled, or all of them; hidden ones where none is shown."""
+    found = [obj for obj in target_meshes(context) if obj.type == "MESH"]
+    found = [obj for obj in found if obj.visible_get()] or found
+    return [obj for obj in found if settings_of(obj).enabled] or found
+
+
+class Bakes(Refusing, Operator):
+    """The base of all operators that bake: it says when they can be pressed."""
+
+    # Why an object cannot be baked at all, or None; cheap.
+    object_refusal: ClassVar[Callable[[Object], str | None]] = staticmethod(source_refusal)
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        targets = selected_characters(context)
+        reasons = [reason for obj in targets if (reason := cls.object_refusal(obj)) is not None]
+        if targets and not reasons:
+            return None
+        return " ".join(reasons[:3]) or NOTHING_SELECTED
+
+
+class BakesKeys:
+    """The dialogs of the operators that bake shape keys."""
+
+    # The properties of `KeyOptions`, in the order of the dialogs.
+    KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
+
+    def draw_outcome(self, layout: bpy.types.UILayout) -> None:
+        """Says in the dialog what happens to the character."""
+        chosen = options_from(cast("Operator", self), TargetOptions)
+        state = "on" if chosen.target == "DUAL_QUATERNION" else "off"
+        text = (
+            OUTCOME_COPY
+            if chosen.onto == "COPY"
+            else "After the bake, DQ Compensation is disabled on the character, and Preserve "
+            f"Volume of its Armature modifier is turned {state}."
+        )
+        draw_in_dialog(layout, text, "INFO")
+
+
+class BakesFrames:
+    """The range of the operators that bake frames."""
+
+    first: IntProperty(
+        name="First Frame",
+        description="The first frame. If it is not set: the scene's first frame",
+        options={"SKIP_SAVE"},
+    )
+    last: IntProperty(
+        name="Last Frame",
+        description="The last frame. If it is not set: the scene's last frame",
+        options={"SKIP_SAVE"},
+    )
+
+    def range(self, context: Context) -> tuple[int, int]:
+        """First and last frame as set in the operator, else the scene's."""
+        scene, chosen = context.scene, cast("Operator", self).properties
+        first = self.first if chosen.is_property_set("first") else scene.frame_start
+        last = self.last if chosen.is_property_set("last") else scene.frame_end
+        return first, last
+
+
+@offers(PoseOptions)
+class DQC_OT_bake_pose(Bakes):
+    """Make the current pose a shape key. With the key at 1, the Armature modifier shows this pose \
+as DQ Compensation does"""
+
+    bl_idname = "dqc.bake_pose"
+    bl_label = "Bake Pose"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
+
+    def draw(self, context: Context) -> None:
+        draw_properties(self, ("key_name", "target", "onto", "overwrite"))
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        options = options_from(self, PoseOptions)
+        reports = bake_current_pose(selected_characters(context), options)
+        self.report({"INFO"}, " ".join(report.sentence() for report in reports))
+        return {"FINISHED"}
+
+
+@offers(RangeOptions)
+class DQC_OT_bake_range(RunsInSteps, BakesFrames, BakesKeys, Bakes):
+    """Make each frame of a range a shape key, with keyframes: the timeline then plays the \
+deformation without DQ Compensation. Esc stops"""
+
+    bl_idname = "dqc.bake_range"
+    bl_label = "Bake Frames"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self.first, self.last = self.range(context)
+        return self.ask(context)
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("first", "last", "step", *self.KEY_OPTIONS))
+        targets = selected_characters(context)
+        try:
+            options = self._options(context)
+            size, count = memory_needed(targets, options), len(options.frames)
+            names = frame_names(options.pattern, options.frames)
+        except UserError as error:
+            draw_in_dialog(column, str(error), "ERROR")
+            return
+        column.label(text=f"Keys from {names[0]} to {names[-1]}", icon="SHAPEKEY_DATA")
+        column.label(text=f"{count} frames need about {sized(size)} of memory", icon="INFO")
+        if size > MUCH_MEMORY:
+            column.prop(self, "much_memory", icon="ERROR")
+        self.draw_outcome(column)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        targets = selected_characters(context)
+        steps = bake_range(targets, self._options(context))
+        return self.run(context, report_sentences(steps))
+
+    def stopped(self) -> str:
+        return "The check was stopped. The frames are baked"
+
+    def _options(self, context: Context) -> RangeOptions:
+        first, last = self.range(context)
+        return options_from(self, RangeOptions, first=first, last=last)
+
+
+class _Report(Protocol):
+    """The report that a bake returns."""
+
+    def sentence(self) -> str:
+        """For the status line and the panel."""
+        ...
+
+
+def report_sentences(steps: Generator[Progress, None, Sequence[_Report]]) -> Steps:
+    """Run a bake, and return its reports as sentences."""
+    reports = yield from steps
+    return [report.sentence() for report in reports]
+
+
+def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UILayout:
+    """Draw properties of an operator, and return the column that they are in."""
+    column = operator.layout.column()
+    column.use_property_split = True
+    column.use_property_decorate = False
+    for name in names:
+        column.prop(operator, name)
+    return column
+
+
+CLASSES = (DQC_OT_bake_pose, DQC_OT_bake_range)

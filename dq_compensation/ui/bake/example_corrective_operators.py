@@ -1,0 +1,129 @@
+"""Makes example poses of corrective shape keys, and corrective shape keys of example poses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from bpy.props import EnumProperty, StringProperty
+from bpy.types import Context, Event, Object, Operator
+
+from ...bake.correctives.corrective_baking import bake_correctives
+from ...bake.key_options import CorrectiveOptions, KeyOptions
+from ...errors import UserError
+from ...examples.corrective_keys import TakenOver, examples_from_correctives
+from ...examples.driver_reading import driven_keys
+from ...examples.items import authoring_refusal
+from ...lifecycle.enabling import settings_changed
+from ...scene.blender.rigging import deformation_refusal
+from ...scene.blender.units import object_millimetres
+from ...scene.copies.targets import NOTHING_SELECTED
+from ...scene.settings.object_settings import settings_of
+from ...wording import listed
+from ..option_properties import offers, options_from
+from ..reporting import OperatorResult, Refusing, reports_errors
+from .bake_operators import Bakes, BakesKeys, draw_properties, report_sentences, selected_characters
+from .bake_progress import RunsInSteps
+
+DRIVERS = (
+    (
+        "MUTE",
+        "Mute Drivers",
+        "Turn the correctives off, so that nothing acts twice. Unmute their drivers to use them "
+        "again",
+    ),
+    ("REMOVE", "Remove", "Remove the corrective shape keys with their drivers"),
+    ("KEEP", "Keep", "Keep the correctives as they are. They act together with the examples"),
+)
+
+
+class DQC_OT_examples_from_correctives(Refusing, Operator):
+    """Make example poses of the corrective shape keys that have drivers. The driver gives the \
+bone and its pose. In this pose the character keeps the Armature modifier's look"""
+
+    bl_idname = "dqc.examples_from_correctives"
+    bl_label = "Examples from Correctives"
+    bl_options = {"REGISTER", "UNDO"}
+
+    drivers: EnumProperty(
+        name="Correctives", description="What happens to the corrective shape keys", items=DRIVERS
+    )
+    key_names: StringProperty(
+        name="Key Names",
+        description="For scripts: names separated by commas, instead of all keys with drivers",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        targets = selected_characters(context)
+        if len(targets) != 1:
+            return "Select one character only" if targets else NOTHING_SELECTED
+        return _taking_refusal(targets[0])
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Take Over")
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("drivers",))
+        names = driven_keys(selected_characters(context)[0])
+        count = "1 shape key has a driver" if len(names) == 1 else f"{len(names)} have drivers"
+        column.label(text=f"{count}: {listed(names)}", icon="INFO")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        obj = selected_characters(context)[0]
+        names = [name.strip() for name in self.key_names.split(",") if name.strip()] or None
+        taken = examples_from_correctives(obj, names, self.drivers)
+        settings_changed(obj)
+        unit = object_millimetres(obj, context.scene)
+        self.report({"WARNING" if taken.refused else "INFO"}, _sentence(taken, unit))
+        return {"FINISHED"}
+
+
+@offers(KeyOptions)
+class DQC_OT_examples_to_correctives(RunsInSteps, BakesKeys, Bakes):
+    """Make driven shape keys of the example poses: the Armature modifier then shows them without \
+the add-on. Esc stops"""
+
+    bl_idname = "dqc.examples_to_correctives"
+    bl_label = "Examples to Correctives"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return self.ask(context)
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, (*self.KEY_OPTIONS, "much_memory"))
+        self.draw_outcome(column)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        targets = [obj for obj in selected_characters(context) if len(settings_of(obj).examples)]
+        if not targets:
+            raise UserError("None of the selected characters has example poses. Add some first.")
+        chosen = asdict(options_from(self, KeyOptions))
+        options = CorrectiveOptions(directions="EXAMPLES", **chosen)
+        return self.run(context, report_sentences(bake_correctives(targets, options)))
+
+    def stopped(self) -> str:
+        return "The check was stopped. The correctives are baked"
+
+
+def _taking_refusal(obj: Object) -> str | None:
+    if reason := deformation_refusal(obj) or authoring_refusal(obj):
+        return reason
+    if obj.mode != "OBJECT":
+        return f"{obj.name} is not in Object Mode. Leave {obj.mode.replace('_', ' ').title()} Mode"
+    return None if driven_keys(obj) else f"{obj.name} has no shape keys with drivers"
+
+
+def _sentence(taken: TakenOver, unit: float) -> str:
+    """The summary for the status line; `unit` is millimetres per unit of the object."""
+    keys = "1 corrective" if len(taken.keys) == 1 else f"{len(taken.keys)} correctives"
+    poses = "1 example pose" if len(taken.examples) == 1 else f"{len(taken.examples)} example poses"
+    off = max(unit * taken.error, 0.001)
+    message = f"Took over {keys} as {poses}, at most {off:.2g} mm off the look."
+    return " ".join((message, *taken.refused[:3]))
+
+
+CLASSES = (DQC_OT_examples_from_correctives, DQC_OT_examples_to_correctives)

@@ -1,0 +1,66 @@
+"""Which joints an operator bakes: those of the selected bones, of named ones, or all."""
+
+from __future__ import annotations
+
+from bpy.props import StringProperty
+from bpy.types import Context, Event, UILayout
+
+from ...errors import UserError
+from ..reporting import OperatorResult
+from .bake_progress import RunsInSteps
+
+BONES = (
+    ("SELECTED", "Selected Bones", "The deforming bones that are selected in Pose Mode"),
+    (
+        "ALL",
+        "All Joints",
+        "Every deforming bone that shares enough vertices with the next one above it",
+    ),
+)
+
+
+class ChoosesJoints(RunsInSteps):
+    """The joints of operators that run in steps, and their dialog.
+
+    An operator has the property `bones`, with the items `BONES`.
+    """
+
+    bone_names: StringProperty(
+        name="Bone Names",
+        description="For scripts: bone names separated by commas, instead of the selected bones",
+        options={"SKIP_SAVE"},
+    )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        if not selected_bones(context):
+            self.bones = "ALL"
+        return self.ask(context)
+
+    def draw_bone_count(self, context: Context, layout: UILayout) -> None:
+        """Draw the number of selected bones, where these are chosen."""
+        if self.bones == "SELECTED":
+            count = len(selected_bones(context))
+            bones = "1 bone is" if count == 1 else f"{count} bones are"
+            layout.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
+
+    def chosen_bones(self, context: Context) -> tuple[str, ...]:
+        """The names of the chosen bones; empty for all.
+
+        Raises:
+            UserError: no bone is selected.
+        """
+        names = [name.strip() for name in self.bone_names.split(",") if name.strip()]
+        if not names and self.bones == "SELECTED":
+            names = selected_bones(context)
+            if not names:
+                raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
+        return tuple(names)
+
+
+def selected_bones(context: Context) -> list[str]:
+    """The names of the selected deforming bones of the armatures in Pose Mode."""
+    found: dict[str, None] = {}
+    for bone in context.selected_pose_bones or ():
+        if bone.bone.use_deform:
+            found[bone.name] = None
+    return list(found)

@@ -1,0 +1,133 @@
+"""The sub-panel of crowds: the settings of the active crowd, or the button that adds one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bpy.types import Context, Object, Panel, UILayout
+
+from ...crowds.crowd_failures import failure_of
+from ...crowds.crowd_figures import known_state
+from ...scene.settings.crowd_settings import crowd_of, is_crowd
+from ...scene.settings.object_settings import settings_of
+from ...viewport.gpu.capability import crowd_refusal
+from ...wording import counted, sized
+from ..help import WithHelp
+from ..rows_of_lists import RowsOfItems
+from ..sentences import draw_sentence
+from ..takes.take_operators import target_armature
+from .crowd_operators import linked_crowd_refusal
+
+
+class DQC_UL_crowd_roles(RowsOfItems):
+    """The roles of a crowd."""
+
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        name = item.character.name if item.character is not None else "No character"
+        then = f" > {item.then}" if item.then else ""
+        row.label(text=f"{name}: {item.take or 'no take'}{then}", icon="ARMATURE_DATA")
+        share = row.row(align=True)
+        share.alignment = "RIGHT"
+        share.prop(item, "share", text="", emboss=False)
+
+
+class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
+    """Many figures that play the takes of a few characters."""
+
+    bl_label = "Crowd"
+    bl_category = "DQ Compensation"
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_parent_id = "VIEW3D_PT_dq_compensation"
+    bl_order = 45
+    help_page = "crowds"
+    help_section = "crowds"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if is_crowd(context.active_object):
+            return True
+        armature = target_armature(context)
+        return armature is not None and len(settings_of(armature).takes) > 0
+
+    def draw(self, context: Context) -> None:
+        layout, crowd = self.layout, context.active_object
+        if layout is None:
+            return
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        if crowd is None or not is_crowd(crowd):
+            layout.operator("dqc.crowd_add", icon="COMMUNITY")
+            return
+        _problems(layout, context, crowd)
+        column = layout.column()
+        column.enabled = crowd.library is None
+        _settings(column, crowd)
+
+
+def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
+    """Draw the problems, and the number of figures."""
+    if reason := linked_crowd_refusal(crowd):
+        draw_sentence(layout, context, reason, "INFO")
+    if reason := crowd_refusal():
+        draw_sentence(layout, context, reason, "ERROR")
+    state = known_state(crowd)
+    if state is not None:
+        if failure := failure_of(crowd, state):
+            draw_sentence(layout, context, failure, "ERROR")
+        for text in state.problems:
+            draw_sentence(layout, context, text, "ERROR")
+        figures = counted(len(state.figures), "figure")
+        layout.label(text=f"{figures}, {sized(state.bytes)}", icon="COMMUNITY")
+
+
+def _settings(layout: UILayout, crowd: Object) -> None:
+    settings: Any = crowd_of(crowd)
+    column = layout.column(align=True)
+    column.prop(settings, "count", text="At Most" if settings.layout == "POINTS" else "Figures")
+    column.prop(settings, "seed")
+    _roles(layout, settings)
+    layout.row().prop(settings, "layout", expand=True)
+    column = layout.column(align=True)
+    if settings.layout == "GRID":
+        for name in ("spacing", "columns", "place_spread"):
+            column.prop(settings, name)
+    else:
+        column.prop(settings, "layout_object")
+    column = layout.column(align=True)
+    for name in ("start_frame", "phase_spread", "speed", "speed_spread"):
+        column.prop(settings, name)
+    column = layout.column(align=True)
+    for name in ("scale", "scale_spread", "turn", "turn_spread"):
+        column.prop(settings, name)
+    column = layout.column(align=True)
+    column.prop(settings, "far_distance")
+    if settings.far_distance:
+        column.prop(settings, "far_figures")
+
+
+def _roles(layout: UILayout, settings: Any) -> None:
+    row = layout.row()
+    row.template_list("DQC_UL_crowd_roles", "", settings, "roles", settings, "active_role", rows=3)
+    buttons = row.column(align=True)
+    buttons.operator("dqc.crowd_role_add", text="", icon="ADD")
+    buttons.operator("dqc.crowd_role_remove", text="", icon="REMOVE")
+    if len(settings.roles) > 1:
+        buttons.separator()
+        buttons.operator("dqc.crowd_role_move", text="", icon="TRIA_UP").direction = "UP"
+        buttons.operator("dqc.crowd_role_move", text="", icon="TRIA_DOWN").direction = "DOWN"
+    if not 0 <= settings.active_role < len(settings.roles):
+        return
+    role = settings.roles[settings.active_role]
+    column = layout.column(align=True)
+    column.prop(role, "character")
+    if role.character is not None:
+        takes = settings_of(role.character)
+        column.prop_search(role, "take", takes, "takes", icon="ACTION")
+        column.prop(role, "share")
+        column.prop_search(role, "then", takes, "takes", icon="ACTION")
+        if role.then:
+            column.prop(role, "fade_frames")
+
+
+CLASSES = (DQC_UL_crowd_roles, VIEW3D_PT_dq_compensation_crowd)

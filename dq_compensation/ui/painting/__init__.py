@@ -1,0 +1,1 @@
+"""Operators and panels to paint weights and to see what they do."""

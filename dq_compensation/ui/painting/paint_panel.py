@@ -1,0 +1,75 @@
+"""The sub-panel for painting where the deformation acts."""
+
+from __future__ import annotations
+
+from bpy.types import Context, Object, Panel, UILayout
+
+from ...scene.settings.object_settings import settings_of
+from ...scene.weights.compensation_weights import PAINTED_GROUPS, PaintedKind, painted_group
+from ..help import WithHelp
+from .paint_operators import painting_target
+
+
+class VIEW3D_PT_dq_compensation_weights(WithHelp, Panel):
+    """Paint where the deformation acts."""
+
+    bl_label = "Paint Weights"
+    bl_parent_id = "VIEW3D_PT_dq_compensation"
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_options = {"DEFAULT_CLOSED"}
+    help_page = "painting"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        obj = painting_target(context)
+        return obj is not None and obj.type == "MESH" and settings_of(obj).enabled
+
+    def draw(self, context: Context) -> None:
+        layout, obj = self.layout, painting_target(context)
+        if layout is None or obj is None:
+            return
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        _weights(layout, obj)
+
+
+def _weights(layout: UILayout, obj: Object) -> None:
+    column = layout.column(align=True)
+    for kind, group in PAINTED_GROUPS.items():
+        row = column.row(align=True)
+        row.scale_y = 1.3
+        paint = row.operator("dqc.paint_weights", text=f"Paint {group.label}", icon="BRUSH_DATA")
+        paint.group = kind
+    if obj.mode == "WEIGHT_PAINT":
+        column.operator("object.mode_set", text="Done", icon="CHECKMARK").mode = "OBJECT"
+    kind = _shown_kind(obj)
+    column = layout.column(align=True)
+    column.label(text=f"{PAINTED_GROUPS[kind].label}:")
+    row = column.row(align=True)
+    for value in (0.0, 1.0):
+        fill = row.operator("dqc.weights_fill", text=f"Fill {value:.0f}")
+        fill.group, fill.value = kind, value
+    row.operator("dqc.weights_invert").group = kind
+    column.operator("dqc.weights_smooth").group = kind
+    row = column.row(align=True)
+    for direction, text in (
+        ("POSITIVE_TO_NEGATIVE", "Mirror +X to -X"),
+        ("NEGATIVE_TO_POSITIVE", "Mirror -X to +X"),
+    ):
+        mirror = row.operator("dqc.weights_mirror", text=text)
+        mirror.group, mirror.direction = kind, direction
+    column.operator("dqc.weights_from_transition").group = kind
+
+
+def _shown_kind(obj: Object) -> PaintedKind:
+    """The group that the buttons change: the active group of the object, or the first."""
+    active = obj.vertex_groups.active
+    kinds: list[PaintedKind] = list(PAINTED_GROUPS)
+    for kind in kinds:
+        if active is not None and painted_group(obj, kind) == active:
+            return kind
+    return kinds[0]
+
+
+CLASSES = (VIEW3D_PT_dq_compensation_weights,)

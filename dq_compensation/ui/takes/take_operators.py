@@ -1,0 +1,193 @@
+"""Caches takes of the selected character's armature, and removes them."""
+
+from __future__ import annotations
+
+from bpy.props import StringProperty
+from bpy.types import Context, Event, Object, Operator
+
+from ...errors import UserError
+from ...playback.caching import (
+    TakeOptions,
+    cache_take,
+    default_name,
+    remove_take,
+    take_refusal,
+    takes_refusal,
+)
+from ...playback.take_checks import watch_takes
+from ...playback.take_copying import copy_takes
+from ...scene.blender.rigging import find_rig
+from ...scene.copies.targets import NOTHING_SELECTED, target_meshes
+from ...scene.settings.take_settings import DQCompensationTake, active_take, find_take, takes_of
+from ..bake.bake_operators import BakesFrames, draw_properties, report_sentences
+from ..bake.bake_progress import RunsInSteps
+from ..option_properties import offers, options_from
+from ..reporting import OperatorResult, Refusing, reports_errors
+
+
+def target_armature(context: Context) -> Object | None:
+    """The armature whose takes are meant: the active object, or that of the selected character."""
+    active = context.active_object
+    if active is not None and active.type == "ARMATURE":
+        return active
+    rigs = [rig for obj in target_meshes(context) if (rig := find_rig(obj)) is not None]
+    return rigs[0] if rigs else None
+
+
+class _ChangesTakes(Refusing, Operator):
+    """The base of the operators here: they act on the armature that is meant."""
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        armature = target_armature(context)
+        return NOTHING_SELECTED if armature is None else cls.refusal_of(armature, context)
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        """Why nothing can be done with this armature, or None."""
+        return takes_refusal(armature)
+
+    @staticmethod
+    def armature(context: Context) -> Object:
+        """The armature that is meant."""
+        armature = target_armature(context)
+        if armature is None:
+            raise UserError(NOTHING_SELECTED)
+        return armature
+
+
+@offers(TakeOptions)
+class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
+    """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
+and shape keys. The take plays without the armature. Esc stops"""
+
+    bl_idname = "dqc.take_cache"
+    bl_label = "Cache Take"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        return take_refusal(armature, context.view_layer)
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self.first, self.last = self.range(context)
+        self.take_name = self.take_name or default_name(self.armature(context))
+        return self.ask(context, "Cache")
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("take_name", "first", "last", "tolerance", "interpolation"))
+        armature = target_armature(context)
+        if armature is not None and find_take(armature, self.take_name) is not None:
+            column.label(text=f"The take {self.take_name} is replaced", icon="INFO")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        first, last = self.range(context)
+        options = options_from(self, TakeOptions, first=first, last=last)
+        return self.run(context, report_sentences(cache_take(armature, options, context)))
+
+
+class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
+    """Cache the active take again: the same frames with the same tolerance. Esc stops"""
+
+    bl_idname = "dqc.take_refresh"
+    bl_label = "Cache Again"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        item = active_take(armature)
+        if item is None:
+            return f"{armature.name} has no take. Cache one."
+        if item.is_copied:
+            return f"{item.name} comes from another armature. Cache it there."
+        return take_refusal(armature, context.view_layer)
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self._interactive = True
+        return self.execute(context)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        item = active_take(armature)
+        if item is None:
+            raise UserError(f"{armature.name} has no take. Cache one.")
+        return self.run(context, report_sentences(cache_take(armature, _options_of(item), context)))
+
+
+class DQC_OT_take_remove(_ChangesTakes):
+    """Remove the active take from the file"""
+
+    bl_idname = "dqc.take_remove"
+    bl_label = "Remove Take"
+    bl_options = {"REGISTER", "UNDO"}
+
+    take_name: StringProperty(
+        name="Name",
+        description="The name of the take. Empty: the active one",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        if active_take(armature) is None:
+            return f"{armature.name} has no take."
+        return takes_refusal(armature)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        item = active_take(armature)
+        name = self.take_name or (item.name if item is not None else "")
+        remove_take(armature, name)
+        watch_takes()
+        self.report({"INFO"}, f"Removed the take {name} of {armature.name}")
+        return {"FINISHED"}
+
+
+class DQC_OT_take_copy(_ChangesTakes):
+    """Give the active armature the takes of the other selected armatures. Bones are matched by \
+name"""
+
+    bl_idname = "dqc.take_copy"
+    bl_label = "Copy Takes to Active"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        if not other_armatures(armature, context):
+            return f"Select an armature with takes, too, and {armature.name} last."
+        return takes_refusal(armature)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        messages = []
+        for source in other_armatures(armature, context):
+            messages += copy_takes(source, armature)
+        watch_takes()
+        self.report({"INFO"}, " ".join(messages))
+        return {"FINISHED"}
+
+
+def other_armatures(armature: Object, context: Context) -> list[Object]:
+    """The other armatures with takes that the selection leads to."""
+    found = dict.fromkeys(
+        obj if obj.type == "ARMATURE" else find_rig(obj) for obj in context.selected_objects
+    )
+    return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
+
+
+def _options_of(item: DQCompensationTake) -> TakeOptions:
+    return TakeOptions(
+        item.name,
+        item.frame_start,
+        item.frame_end,
+        tolerance=item.tolerance,
+        interpolation=item.interpolation,
+    )
+
+
+CLASSES = (DQC_OT_take_cache, DQC_OT_take_refresh, DQC_OT_take_remove, DQC_OT_take_copy)

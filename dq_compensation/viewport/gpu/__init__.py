@@ -1,0 +1,1 @@
+"""The GPU as this add-on uses it: shaders, textures, uniform blocks."""

@@ -1,0 +1,90 @@
+"""Keeps what a deformation knows of each vertex, as textures."""
+
+from __future__ import annotations
+
+import numpy as np
+from gpu.types import GPUTexture
+from numpy.typing import NDArray
+
+from ...core.compensation import Compensation, PublishedCompensation
+from ...core.deform import BLENDED_METHODS, Deformation
+from ...core.measured_joints import MeasuredJoints
+from ...core.swing_joints import MOST_SWUNG, SwingJoints
+from .influence_packing import WEIGHT_SUM, floats_from_bits
+from .textures import texture_from_array
+
+_Weights = NDArray[np.floating] | None
+
+
+class VertexTextures:
+    """The textures of amounts, blend weights and the mask; uploaded when they change.
+
+    Attributes:
+        amounts: RG32F; see `skin_dual_quaternion.glsl`. None before a deformation compensates.
+        swings, swing_joints: RGBA32F; see `swings.glsl`. None where no joint swings a vertex.
+        blend: R32F; None where nothing is blended.
+        mask: R32F; None without one.
+    """
+
+    def __init__(self) -> None:
+        self.amounts: GPUTexture | None = None
+        self.swings: GPUTexture | None = None
+        self.swing_joints: GPUTexture | None = None
+        self.blend: GPUTexture | None = None
+        self.mask: GPUTexture | None = None
+        # What the textures hold: a compensation, its painted weights, blend weights and the mask.
+        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (
+            None,
+            None,
+            None,
+            None,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Which of `blend` and `mask` there are."""
+        return tuple(name for name in ("blend", "mask") if getattr(self, name) is not None)
+
+    def update(self, deformation: Deformation) -> None:
+        """Bring them up to date."""
+        compensation, painted, blend = deformation.compensation, deformation.painted, None
+        if deformation.method in BLENDED_METHODS:
+            blend = deformation.blend
+        former_compensation, former_painted, former_blend, former_mask = self._uploaded
+        if compensation is None:
+            compensation, painted = former_compensation, former_painted
+        elif compensation is not former_compensation or painted is not former_painted:
+            amounts = compensation.amounts
+            rows = np.zeros((len(amounts), 2), np.float32)
+            rows[:, 0] = amounts if painted is None else amounts * painted
+            if isinstance(compensation, MeasuredJoints):
+                rows[:, 1] = floats_from_bits(_sides(compensation), compensation.joints)
+            elif isinstance(compensation, PublishedCompensation):
+                rows[:, 1] = floats_from_bits(*compensation.rows.T)
+            self.amounts = texture_from_array(rows, 2)
+            self._upload_swings(compensation.swings, painted)
+        if blend is not former_blend:
+            self.blend = None if blend is None else texture_from_array(blend, 1)
+        mask = deformation.mask
+        if mask is not former_mask:
+            self.mask = None if mask is None else texture_from_array(mask, 1)
+        self._uploaded = (compensation, painted, blend, mask)
+
+    def _upload_swings(self, swings: SwingJoints | None, painted: _Weights) -> None:
+        self.swings = self.swing_joints = None
+        if swings is None or not swings.acts:
+            return
+        amounts = swings.amounts if painted is None else swings.amounts * painted[:, None]
+        shares = np.rint(amounts * (WEIGHT_SUM / MOST_SWUNG)).astype(np.int32)
+        rows = np.zeros((len(amounts), 4), np.float32)
+        rows[:, : amounts.shape[1]] = floats_from_bits(swings.joints, shares)
+        self.swings = texture_from_array(rows, 4)
+        skeleton = swings.skeleton
+        joints = np.zeros((len(swings.heads), 2, 4), np.float32)
+        joints[:, 0, :3], joints[:, 0, 3] = swings.heads, skeleton.start_rows[swings.children]
+        joints[:, 1, :3], joints[:, 1, 3] = swings.axes, skeleton.end_rows[swings.parents]
+        self.swing_joints = texture_from_array(joints.reshape(-1, 4), 4)
+
+
+def _sides(measured: MeasuredJoints) -> NDArray[np.intp]:
+    return measured.limbs.sides(measured.joints, measured.bones)

@@ -1,0 +1,1 @@
+"""How a surface looks in the shading modes of a viewport."""

@@ -1,0 +1,254 @@
+"""Draws instances of a deformed mesh together: solid with studio light, or as wire.
+
+The caller sets depth test and blending, with `drawing_state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import gpu
+import numpy as np
+from gpu.types import GPUShader, GPUTexture
+from numpy.typing import NDArray
+
+from ..gpu import shaders
+from ..gpu.gpu_objects import new_uniform_buffer, set_ints, set_matrix, update_uniform_buffer
+from ..gpu.shader_building import VIEW_TEXELS
+from ..gpu.textures import texture_from_array
+from ..poses.instance_lists import ListPart
+from ..skinning.deformed_mesh import DeformedMesh
+
+MAX_LIGHTS = 4
+# In units of normalised depth: as little as keeps edges in front of their own surface.
+WIRE_DEPTH_BIAS = 2e-5
+
+
+@dataclass(frozen=True)
+class StudioLight:
+    """One lamp of the studio. Colours are linear.
+
+    Attributes:
+        direction: unit, towards the lamp, in view space.
+        diffuse: (r, g, b).
+        specular: (r, g, b).
+        wrap: 0 is hard, 1 reaches around the object; Blender calls it Smooth.
+    """
+
+    direction: tuple[float, float, float]
+    diffuse: tuple[float, float, float]
+    specular: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    wrap: float = 0.0
+
+
+@dataclass(frozen=True)
+class SurfaceMaterial:
+    """The look of the triangles of one material slot.
+
+    Attributes:
+        colour: (r, g, b, a), linear; a is what blending uses (X-ray).
+        metallic: 0 to 1.
+        roughness: 0 to 1.
+        flat: shade every triangle by its own normal.
+    """
+
+    colour: tuple[float, float, float, float] = (0.8, 0.8, 0.8, 1.0)
+    metallic: float = 0.0
+    roughness: float = 0.6324555
+    flat: bool = False
+
+
+class ViewUniforms:
+    """The view of a region and its lights, on the GPU; make one and update it for each region.
+
+    Attributes:
+        to_view, to_clip: the matrices from world to view space and on to clip space.
+    """
+
+    def __init__(self) -> None:
+        self.to_view: NDArray[np.floating] = np.eye(4)
+        self.to_clip: NDArray[np.floating] = np.eye(4)
+        self._texels = np.zeros((VIEW_TEXELS, 4), np.float32)
+        self.block = new_uniform_buffer(self._texels)
+
+    def update(
+        self,
+        view_matrix: NDArray[np.floating],
+        projection_matrix: NDArray[np.floating],
+        lights: Sequence[StudioLight],
+        ambient: tuple[float, float, float],
+        *,
+        highlights: bool = True,
+    ) -> None:
+        """Take the region's view.
+
+        Args:
+            view_matrix: (4, 4), world to view; an array or a mathutils Matrix.
+            projection_matrix: (4, 4), view to clip space (`region_data.window_matrix`).
+            lights: at most four are used.
+            ambient: linear colour.
+            highlights: whether materials reflect the lamps.
+        """
+        self.to_view, self.to_clip = np.array(view_matrix), np.array(projection_matrix)
+        texels = self._texels
+        texels[0:4] = np.asarray(view_matrix, np.float32).T
+        texels[4:8] = np.asarray(projection_matrix, np.float32).T
+        texels[8:20] = 0.0
+        for number, light in enumerate(lights[:MAX_LIGHTS]):
+            texels[8 + number, :3] = light.direction
+            texels[8 + number, 3] = light.wrap
+            texels[12 + number, :3] = light.diffuse
+            texels[16 + number, :3] = light.specular
+        texels[20, :3] = ambient
+        texels[20, 3] = 1.0 if highlights else 0.0
+        update_uniform_buffer(self.block, texels)
+
+
+@contextmanager
+def drawing_state(
+    *,
+    depth_test: str = "LESS_EQUAL",
+    depth_mask: bool = True,
+    blend: str = "NONE",
+    line_width: float = 1.0,
+) -> Generator[None]:
+    """Set the GPU's state for drawing and restore it, also after an error."""
+    state: Any = gpu.state
+    settings = (
+        (state.depth_test_get, state.depth_test_set, depth_test),
+        (state.depth_mask_get, state.depth_mask_set, depth_mask),
+        (state.blend_get, state.blend_set, blend),
+        (state.line_width_get, state.line_width_set, line_width),
+    )
+    before = [get() for get, _, _ in settings]
+    try:
+        for _, set_to, value in settings:
+            set_to(value)
+        yield
+    finally:
+        for (_, set_to, _), value in zip(settings, before, strict=True):
+            set_to(value)
+
+
+def placements_texture(matrices: NDArray[np.floating]) -> GPUTexture:
+    """Where instances are, for `draw_solid`: shape (I, 4, 4), object to world."""
+    return texture_from_array(np.asarray(matrices)[:, :3].reshape(-1, 4), 4)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnFigures:
+    """Which instances of a mesh are drawn, out of a list, and where the mesh is in each.
+
+    Attributes:
+        chosen: the instances.
+        matrix: shape (4, 4), from the object to the space that placements take to the world.
+    """
+
+    chosen: ListPart
+    matrix: NDArray[np.float64]
+
+    def bind(self, shader: GPUShader) -> None:
+        """Give them to a bound shader that was made for lists."""
+        self.chosen.bind(shader)
+        set_matrix(shader, "figure_from_object", self.matrix)
+
+
+def draw_solid(
+    deformed: DeformedMesh,
+    view: ViewUniforms,
+    placements: GPUTexture,
+    materials: Sequence[SurfaceMaterial],
+    *,
+    first: int = 0,
+    count: int | None = None,
+    figures: DrawnFigures | None = None,
+) -> None:
+    """Draw the surfaces of instances: one batch for each material slot.
+
+    Args:
+        deformed: after `deform` with normals.
+        placements: of `placements_texture`.
+        materials: by material slot; slots past the last look like the last.
+        first, count: which instances; by default all.
+        figures: which, instead; placements are then those of all instances of all meshes.
+    """
+    mesh = deformed.mesh
+    count = _count(deformed, first, count, figures)
+    if not materials or not mesh.group_count or deformed.normals is None or not count:
+        return
+    shader = shaders.surface_shader(figures is not None)
+    try:
+        shader.bind()
+        shader.uniform_block("view", view.block)
+        shader.uniform_sampler("positions", deformed.positions)
+        shader.uniform_sampler("normals", deformed.normals)
+        shader.uniform_sampler("groups", mesh.groups)
+        shader.uniform_sampler("placements", placements)
+        rows = {"mesh_rows": deformed.mesh_rows, "group_rows": deformed.group_rows}
+        set_ints(shader, rows)
+        _bind_instances(shader, first, figures)
+        for slot, batch in mesh.material_batches:
+            material = materials[min(slot, len(materials) - 1)]
+            shader.uniform_float("base_colour", material.colour)
+            flat = 1.0 if material.flat else 0.0
+            shader.uniform_float("material", (material.metallic, material.roughness, flat, 0.0))
+            untyped: Any = batch
+            untyped.draw_instanced(shader, instance_start=0, instance_count=count)
+    finally:
+        gpu.shader.unbind()
+
+
+def draw_wire(
+    deformed: DeformedMesh,
+    view: ViewUniforms,
+    placements: GPUTexture,
+    colour: tuple[float, float, float, float],
+    *,
+    first: int = 0,
+    count: int | None = None,
+    figures: DrawnFigures | None = None,
+) -> None:
+    """Draw the edges of instances: one batch.
+
+    Args:
+        deformed: after `deform`.
+        placements: of `placements_texture`.
+        colour: (r, g, b, a), linear.
+        first, count, figures: as for `draw_solid`.
+    """
+    mesh = deformed.mesh
+    count = _count(deformed, first, count, figures)
+    batch: Any = mesh.edge_batch if mesh.topology is not None and mesh.vertex_count else None
+    if batch is None or not count:
+        return
+    shader = shaders.wire_shader(figures is not None)
+    try:
+        shader.bind()
+        shader.uniform_block("view", view.block)
+        shader.uniform_sampler("positions", deformed.positions)
+        shader.uniform_sampler("placements", placements)
+        set_ints(shader, {"mesh_rows": deformed.mesh_rows})
+        _bind_instances(shader, first, figures)
+        shader.uniform_float("wire_colour", colour)
+        shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
+        batch.draw_instanced(shader, instance_start=0, instance_count=count)
+    finally:
+        gpu.shader.unbind()
+
+
+def _count(
+    deformed: DeformedMesh, first: int, count: int | None, figures: DrawnFigures | None
+) -> int:
+    if figures is not None:
+        return figures.chosen.count
+    return deformed.count - first if count is None else count
+
+
+def _bind_instances(shader: GPUShader, first: int, figures: DrawnFigures | None) -> None:
+    if figures is None:
+        set_ints(shader, {"first_instance": first})
+    else:
+        figures.bind(shader)

@@ -1,0 +1,1 @@
+"""The objects of a drawing, gathered in batches that are skinned and drawn at once."""

@@ -1,0 +1,1 @@
+"""Colours that show how far the skin is from other methods' results."""

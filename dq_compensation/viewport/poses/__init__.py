@@ -1,0 +1,1 @@
+"""Poses on the GPU, of all objects that are skinned together."""

@@ -1,0 +1,278 @@
+"""The poses of many instances on the GPU: of takes, or of armatures that Blender has evaluated.
+
+A take is played in two passes, each one dispatch for all instances of all characters: what the keys
+say of each bone, then the product down the hierarchy. `deformed_mesh` skins by the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gpu
+import numpy as np
+from gpu.types import GPUShader, GPUTexture
+from numpy.typing import NDArray
+
+from ...core.pose import is_scaled
+from ...core.skeleton import Skeleton
+from ..gpu import shaders
+from ..gpu.gpu_objects import set_ints
+from ..gpu.kernels import PosePaletteLayout
+from ..gpu.take_tables import BONE_STRIDE, INSTANCE_STRIDE, InstanceGroup, TakeTables, rest_rows
+from ..gpu.textures import dispatch, empty_texture, texture_bytes, texture_from_array
+from ..takes.played_takes import Instances
+from .instance_lists import InstanceList, ListPart
+
+
+class InstancePoses:
+    """The palettes of all instances.
+
+    Attributes:
+        groups: one for each character.
+        layout: of each row of a palette; what all meshes want together.
+        scaled: whether bones may have a scale.
+        palettes: RGBA32F texture, `layout.stride` texels for each row of each instance.
+        locals: RGBA32F texture, `key_stride` texels for each row: the transforms against parents
+            and the values of shape keys; None where the poses do not come from takes.
+    """
+
+    def __init__(
+        self, groups: Sequence[InstanceGroup], layout: PosePaletteLayout, *, scaled: bool
+    ) -> None:
+        self._wanted = layout
+        self._set_groups(groups)
+        self._make_palettes(scaled)
+        self.locals: GPUTexture | None = None
+
+    @property
+    def key_stride(self) -> int:
+        """The texels of a row of `locals`."""
+        return 3 if self.scaled else 2
+
+    def bind(self, shader: GPUShader, group: InstanceGroup, first: int) -> None:
+        """Give the palettes of a group, from its instance `first` on, to a bound shader."""
+        shader.uniform_sampler("palettes", self.palettes)
+        start = group.first_row + first * group.row_count
+        set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
+
+    def _make_palettes(self, scaled: bool) -> None:
+        """For bones that may have a scale, or that have none."""
+        self.scaled = scaled
+        self.layout = self._wanted.with_scales() if scaled else self._wanted
+        self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
+
+    def _set_groups(self, groups: Sequence[InstanceGroup]) -> None:
+        self.groups = tuple(groups)
+        self._row_count = sum(group.count * group.row_count for group in groups)
+        self._instance_count = sum(group.count for group in groups)
+        self._most_rows = max((group.row_count for group in groups), default=0)
+
+    def gpu_bytes(self) -> int:
+        """The memory of all textures."""
+        return sum(texture_bytes(each) for each in vars(self).values() if _is_texture(each))
+
+
+@dataclass(frozen=True)
+class PosedGroup:
+    """The poses of instances of a group that a pass reads.
+
+    Attributes:
+        first: the first of the instances, counted in the group.
+        chosen: those that the pass is for; None: all.
+    """
+
+    poses: InstancePoses
+    group: InstanceGroup
+    first: int = 0
+    chosen: ListPart | None = None
+
+    @property
+    def listed(self) -> bool:
+        """Whether instances are chosen."""
+        return self.chosen is not None
+
+    def count(self, every: int) -> int:
+        """The number of instances that the pass is for, of so many."""
+        return every if self.chosen is None else self.chosen.count
+
+    def bind(self, shader: GPUShader) -> None:
+        """Give them to a bound shader."""
+        self.poses.bind(shader, self.group, self.first)
+        if self.chosen is not None:
+            self.chosen.bind(shader)
+
+
+class Playback(InstancePoses):
+    """The poses of instances that play takes.
+
+    Args:
+        characters: the instances of each character.
+        layout: what the meshes read of a pose; see `kernels.wanted_layout`.
+        fps: the frame rate of the scene; None: that of each take.
+
+    Raises:
+        ValueError: of `TakeTables`.
+    """
+
+    def __init__(
+        self,
+        characters: Sequence[Instances],
+        layout: PosePaletteLayout,
+        fps: float | None = None,
+    ) -> None:
+        self._fps = fps
+        self._tables = TakeTables([instances.takes for instances in characters])
+        groups = self._tables.groups([instances.count for instances in characters])
+        super().__init__(groups, layout, scaled=self._tables.scaled)
+        self._tracks = texture_from_array(self._tables.tracks, 2)
+        self._key_frames = texture_from_array(self._tables.key_frames, 1)
+        self._keys = texture_from_array(self._tables.keys, 4)
+        self._bones = texture_from_array(self._tables.bones, 4)
+        self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
+        self._instances = self._instances_texture(characters)
+        self._row_capacity = self._row_count
+        self._frame: float | None = None
+
+    def has_takes_of(self, characters: Sequence[Instances]) -> bool:
+        """Whether `change` can take these instances: their takes are the same."""
+        return self._tables.characters == tuple(instances.takes for instances in characters)
+
+    def change(self, characters: Sequence[Instances]) -> None:
+        """Play other instances of the same takes; nothing is made anew that keeps its size.
+
+        Raises:
+            ValueError: of `TakeTables`.
+        """
+        groups = self._tables.groups([instances.count for instances in characters])
+        self._set_groups(groups)
+        # Not for a few instances less: they may come back.
+        if not self._row_capacity / 2 <= self._row_count <= self._row_capacity:
+            self._row_capacity = self._row_count
+            self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
+            self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
+        self._instances = self._instances_texture(characters)
+        self._frame = None
+
+    def play(self, frame: float) -> bool:
+        """Pose all instances.
+
+        Args:
+            frame: of the scene, with its fraction.
+
+        Returns:
+            whether the frame is another one than before.
+        """
+        if frame == self._frame or not self._instance_count:
+            return False
+        self._frame = frame
+        self.pose(frame)
+        return True
+
+    def pose(self, frame: float, chosen: InstanceList | None = None) -> None:
+        """Pose instances.
+
+        Args:
+            frame: of the scene, with its fraction.
+            chosen: those to pose; by default all.
+        """
+        try:
+            self.interpolate(frame, chosen)
+            self.chain(chosen)
+        finally:
+            gpu.shader.unbind()
+
+    def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
+        """The first pass."""
+        shader: Any = shaders.interpolate_keys_shader(self.scaled, chosen is not None)
+        shader.bind()
+        for name in ("instances", "tracks", "key_frames", "keys"):
+            shader.uniform_sampler(name, getattr(self, f"_{name}"))
+        shader.uniform_float("frame", frame)
+        shader.image("locals", self.locals)
+        self._dispatch(shader, chosen)
+
+    def chain(self, chosen: InstanceList | None = None) -> None:
+        """The second pass."""
+        shader: Any = shaders.chain_bones_shader(
+            self.layout, self.scaled, listed=chosen is not None
+        )
+        shader.bind()
+        shader.uniform_sampler("instances", self._instances)
+        shader.uniform_sampler("bones", self._bones)
+        shader.uniform_sampler("locals", self.locals)
+        shader.image("palettes", self.palettes)
+        self._dispatch(shader, chosen)
+
+    def _dispatch(self, shader: GPUShader, chosen: InstanceList | None) -> None:
+        count = self._instance_count
+        if chosen is not None:
+            every = chosen.part(0, count)
+            every.bind(shader)
+            count = every.count
+        dispatch(shader, self._most_rows, count)
+
+    def _instances_texture(self, characters: Sequence[Instances]) -> GPUTexture:
+        return texture_from_array(self._tables.rows(self.groups, characters, self._fps), 4)
+
+
+class GivenPoses(InstancePoses):
+    """The poses of instances as matrices, uploaded together.
+
+    Args:
+        characters: the skeleton of each character, and the number of its instances.
+        layout: what the meshes read of a pose.
+    """
+
+    def __init__(
+        self, characters: Sequence[tuple[Skeleton, int]], layout: PosePaletteLayout
+    ) -> None:
+        groups: list[InstanceGroup] = []
+        rows: list[NDArray[np.floating]] = []
+        rest: list[NDArray[np.floating]] = [np.zeros((0, BONE_STRIDE, 4))]
+        bones = 0
+        first_row = first_instance = 0
+        for skeleton, count in characters:
+            size = skeleton.row_count
+            groups.append(InstanceGroup(first_instance, first_row, count, size))
+            starts = first_row + size * np.arange(count)
+            found = np.zeros((count, INSTANCE_STRIDE, 4))
+            found[:, 0] = np.column_stack((starts, *np.full((3, count), [[size], [size], [bones]])))
+            rows.append(found.reshape(-1, 4))
+            rest.append(rest_rows(skeleton.frames, np.full(size, -1)))
+            bones, first_row, first_instance = (
+                bones + size,
+                first_row + size * count,
+                first_instance + count,
+            )
+        super().__init__(groups, layout, scaled=True)
+        self._instances = texture_from_array(np.concatenate(rows), 4)
+        self._bones = texture_from_array(np.concatenate(rest).reshape(-1, 4), 4)
+        self._matrices: GPUTexture | None = None
+
+    def upload(self, matrices: NDArray[np.floating]) -> None:
+        """Take the poses of all instances.
+
+        Args:
+            matrices: shape (rows, 3 or 4, 4), D of the rows of all instances.
+        """
+        self._matrices = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
+        # Without scales skinning takes two thirds of the time. A look at many poses takes too long.
+        scaled = self._instance_count > 1 or bool(is_scaled(matrices[:, :3, :3]).any())
+        if scaled != self.scaled:
+            self._make_palettes(scaled)
+        shader: Any = shaders.chain_bones_shader(self.layout, self.scaled, given=True)
+        try:
+            shader.bind()
+            shader.uniform_sampler("instances", self._instances)
+            shader.uniform_sampler("bones", self._bones)
+            shader.uniform_sampler("matrices", self._matrices)
+            shader.image("palettes", self.palettes)
+            dispatch(shader, self._most_rows, self._instance_count)
+        finally:
+            gpu.shader.unbind()
+
+
+def _is_texture(value: object) -> bool:
+    return isinstance(value, GPUTexture)

@@ -1,0 +1,1 @@
+"""Skins meshes on the GPU."""

@@ -1,0 +1,1 @@
+"""The takes that objects play on the GPU."""

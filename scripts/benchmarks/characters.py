@@ -1,0 +1,260 @@
+"""Times characters as riggers have them, deformed by the add-on, against Blender's own modifier.
+
+    .venv-5.2/bin/python scripts/run.py benchmarks.characters [CHARACTER ...]
+
+CHARACTER is one of: human, body, pieces, crowd, grid, examples; all of them without one. Add
+`--rounds 30` for steadier numbers, `--ways MEASURED` for one way alone. Where other processes keep
+all cores busy, times say nothing; compare the work of one core then:
+
+    taskset -c 0 .venv-5.2/bin/python scripts/run.py benchmarks.characters human --work
+
+One frame is a new pose and `view_layer.update()`, without the Python of the add-on. Ratios are to
+Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier; see
+`benchmark_turns.py`. The targets hold for Blender 5.2 only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import bpy  # before bmesh, which the bpy wheel brings along
+
+# isort: split
+import bmesh
+import numpy as np
+from mathutils import Vector
+from numpy.typing import NDArray
+
+import dq_compensation
+from benchmarks.examples import BENDS, add_bent_examples
+from benchmarks.grid import build_chain
+from benchmarks.modifier import Subject, build_mesh
+from benchmarks.targets import record
+from benchmarks.turns import Cast, Timing, copied, handlers_off, times_in_turn
+from dq_compensation.lifecycle.enabling import enable_all
+from dq_compensation.modifier.nodes.own_trees import TREE_PROPERTY
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.settings.object_settings import settings_of
+from human.model import build_human
+from human.poses import random_pose
+
+PLAIN, PRESERVE_VOLUME = "Armature", "Preserve Volume"
+FITTED, MEASURED, BALL_JOINTS = "FITTED", "MEASURED", "MEASURED, Ball Joints"
+MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE = "MEASURED by example", "SPHERICAL_JOINT by example"
+BY_EXAMPLE = "SPHERICAL_JOINT_BY_EXAMPLE"
+# The settings of each way, besides the curve MEASURED.
+WAYS: dict[str, dict[str, str | bool]] = {
+    "LINEAR": {"method": "LINEAR"},
+    "DUAL_QUATERNION": {"method": "DUAL_QUATERNION"},
+    FITTED: {"method": "COMPENSATED", "curve": "FITTED"},
+    MEASURED: {"method": "COMPENSATED", "use_ball_joints": False},
+    BALL_JOINTS: {"method": "COMPENSATED", "use_ball_joints": True},
+    MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
+    JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},
+}
+COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED, BALL_JOINTS)
+EXAMPLE_BONES = (16, 32, 48, 64)
+
+Prototype = tuple[bpy.types.Object, list[bpy.types.Object]]
+
+
+@dataclass(frozen=True)
+class Character:
+    """A character to measure.
+
+    Attributes:
+        title: of its table.
+        build: makes the armature and its meshes in the current scene.
+        targets: of some ways, on Blender 5.2.
+        copies: how many of it there are in one scene.
+        ways: how it is deformed.
+        rounds: how often each way is measured.
+    """
+
+    title: str
+    build: Callable[[], Prototype]
+    targets: dict[str, float] = field(default_factory=dict)
+    copies: int = 1
+    ways: Sequence[str] = COMMON_WAYS
+    rounds: int = 12
+
+
+def human_in_pieces(count: int, size: int) -> Prototype:
+    """Meshes of `size` vertices on the human's 163 bones: parts of its skin, one over another.
+
+    Body parts and clothes: each lies on some of the bones and has a vertex group for every one.
+    """
+    human, armature = build_human()
+    if size >= len(human.data.vertices):
+        return armature, [human]
+    pieces = []
+    for first in np.linspace(0, len(human.data.vertices) - size, count).astype(int).tolist():
+        piece = human.copy()
+        piece.data = human.data.copy()
+        bpy.context.scene.collection.objects.link(piece)
+        _keep_vertices(piece.data, first, first + size)
+        pieces.append(piece)
+    bpy.data.objects.remove(human)
+    return armature, pieces
+
+
+def _keep_vertices(mesh: bpy.types.Mesh, first: int, end: int) -> None:
+    edited = bmesh.new()
+    edited.from_mesh(mesh)
+    others = [vertex for vertex in edited.verts if not first <= vertex.index < end]
+    bmesh.ops.delete(edited, geom=others, context="VERTS")
+    edited.to_mesh(mesh)
+    edited.free()
+
+
+def grid(*, examples: bool = False) -> Prototype:
+    """65,536 vertices on a chain of 80 bones; with 4 poses of 4 bones, if wanted."""
+    subject = Subject()
+    armature = build_chain(subject.bones)
+    obj = build_mesh(subject, armature)
+    if examples:
+        bpy.context.view_layer.update()
+        add_bent_examples(obj, bind(obj), EXAMPLE_BONES)
+    return armature, [obj]
+
+
+CHARACTERS: dict[str, Character] = {
+    "human": Character(
+        "Human in one mesh of 13,380 vertices, 163 bones",
+        lambda: human_in_pieces(1, 13380),
+        {"DUAL_QUATERNION": 1.3, FITTED: 1.6, MEASURED: 1.8},
+    ),
+    "body": Character(
+        "Body of 12 meshes of 5,000 vertices, 163 bones",
+        lambda: human_in_pieces(12, 5000),
+        {"DUAL_QUATERNION": 1.3, FITTED: 1.8, MEASURED: 2.0},
+    ),
+    "pieces": Character(
+        "40 meshes of 1,000 vertices, 163 bones",
+        lambda: human_in_pieces(40, 1000),
+        {"DUAL_QUATERNION": 1.5, FITTED: 2.0, MEASURED: 2.2},
+    ),
+    "crowd": Character(
+        "Crowd of 20 bodies of 12 meshes of 1,000 vertices, 163 bones",
+        lambda: human_in_pieces(12, 1000),
+        copies=20,
+        ways=("DUAL_QUATERNION", MEASURED),
+        rounds=4,
+    ),
+    "grid": Character(
+        "Grid of 65,536 vertices, 80 bones",
+        grid,
+        {"DUAL_QUATERNION": 1.1, FITTED: 1.3, MEASURED: 1.4},
+    ),
+    "examples": Character(
+        "Grid of 65,536 vertices, 80 bones, 4 poses of 4 bones, two of them acting",
+        lambda: grid(examples=True),
+        {MEASURED_BY_EXAMPLE: 2.0, JOINT_BY_EXAMPLE: 2.0},
+        ways=(MEASURED, MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE),
+    ),
+}
+
+
+def poses_of(armature: bpy.types.Object, count: int, *, examples: bool) -> NDArray[np.float64]:
+    """Poses of every bone, shape (count, B, 4): random, or one where two example poses act."""
+    bones = armature.pose.bones
+    rng = np.random.default_rng(0)
+    if examples:
+        poses = np.tile((1.0, 0.0, 0.0, 0.0), (count, len(bones), 1))
+        half = np.radians(BENDS[0]) / 2.0
+        axis = np.array(bones[0].bone.matrix_local.to_3x3().inverted() @ Vector((0.0, 0.0, 1.0)))
+        poses[:, EXAMPLE_BONES[:2]] = (np.cos(half), *(np.sin(half) * axis))
+        return poses
+    if bones[0].name.startswith("bone"):
+        poses = np.ones((count, len(bones), 4))
+        poses[..., 1:] = 0.05 * rng.normal(size=(count, len(bones), 3))
+        return poses
+    random = [random_pose(rng) for _ in range(count)]
+    return np.array([[pose[bone.name] for bone in bones] for pose in random])
+
+
+def references_of(ways: Sequence[str]) -> dict[str, str]:
+    """The modifier of Blender's own that each way is compared with."""
+    return {way: PLAIN if way == "LINEAR" else PRESERVE_VOLUME for way in ways}
+
+
+def build_casts(
+    character: Character, ways: Sequence[str], clock: Callable[[], float] = time.perf_counter
+) -> tuple[dict[str, Cast], float]:
+    """The character in a new file, in a scene for each way; and the seconds to enable one way."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    armature, meshes = character.build()
+    for bone in armature.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    casts: dict[str, Cast] = {}
+    seconds = 0.0
+    for way in (*sorted(set(references_of(ways).values())), *ways):
+        cast = casts[way] = copied(way, armature, meshes, character.copies, clock)
+        for obj in cast.meshes:
+            obj.modifiers["Armature"].use_deform_preserve_volume = way not in {PLAIN, "LINEAR"}
+        begun = time.perf_counter()
+        if way in WAYS:
+            _enable(cast, way)
+        seconds = time.perf_counter() - begun
+    return casts, seconds
+
+
+def _enable(cast: Cast, way: str) -> None:
+    for obj in cast.meshes:
+        settings = settings_of(obj)
+        settings.curve = MEASURED
+        for name, value in WAYS[way].items():
+            setattr(settings, name, value)
+    with bpy.context.temp_override(scene=cast.scene, view_layer=cast.view_layer):
+        _, refused = enable_all(cast.meshes, bpy.context.evaluated_depsgraph_get())
+    assert not refused, refused
+
+
+def measure(name: str, chosen: argparse.Namespace) -> None:
+    """Measure one character and print its table."""
+    character = CHARACTERS[name]
+    ways = [way for way in character.ways if way in chosen.ways]
+    clock = time.process_time if chosen.work else time.perf_counter
+    casts, seconds = build_casts(character, ways, clock)
+    trees = sum(TREE_PROPERTY in tree for tree in bpy.data.node_groups)
+    armature, count = casts[PRESERVE_VOLUME].armatures[0], len(casts[PRESERVE_VOLUME].meshes)
+    poses = poses_of(armature, chosen.rounds or character.rounds, examples=name == "examples")
+    times = times_in_turn(casts, references_of(ways), poses)
+    print(f"\n{character.title}\n{'':28}{'ms':>8}{'ratio':>8}{'target':>8}")
+    for way, timing in times.items():
+        _print_row(character, way, timing)
+    print(
+        f"   enabled {count} meshes in {seconds:.1f} s; {trees} trees for {len(ways)} methods",
+        flush=True,
+    )
+
+
+def _print_row(character: Character, way: str, timing: Timing) -> None:
+    target = character.targets.get(way) if bpy.app.version >= (5, 2) else None
+    shown = "" if target is None else f"{target:8.2f}"
+    ratio = f"{timing.ratio:8.2f}" if way in WAYS else f"{'':8}"
+    print(f"{way:28}{1e3 * timing.seconds:8.2f}{ratio}{shown}")
+    if target is not None:
+        record(f"{character.title}: {way}", timing.ratio, target)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("characters", nargs="*", choices=[*CHARACTERS, []], metavar="CHARACTER")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--work", action="store_true", help="time spent by the processor")
+    parser.add_argument("--ways", nargs="*", default=tuple(WAYS), choices=WAYS)
+    chosen = parser.parse_args()
+    print(f"Blender {bpy.app.version_string}")
+    dq_compensation.register()
+    handlers_off()
+    for name in chosen.characters or CHARACTERS:
+        measure(name, chosen)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+"""Times whole frames of scenes as people have them, against the same scene with Preserve Volume.
+
+    .venv-5.2/bin/python scripts/run.py benchmarks.scenes [SCENE ...]
+
+SCENE is one of: rigify, objects, humans, keys, subdivided, subdivided2, linked; all of them without
+one. Add `--rounds 9` for steadier numbers.
+
+Everything counts: Blender's evaluation and the add-on's Python. In one scene the character is
+disabled and enabled in turn, and the same frames are timed; a ratio is the median over all pairs.
+*frame_set* sets frames as a script or a render does, *playback* as the timeline does while it
+plays, *pose* turns one bone. *Python* is what the add-on's handlers take of a frame. Edits are what
+a stroke costs that changes one weight, and a new name of a bone; their targets are milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+import dq_compensation
+from benchmarks.targets import record
+from dq_compensation import api
+from dq_compensation.session import changes
+from human.model import build_human
+from tests.limb import build_limb
+from tests.rigify_human import build_rigify_human
+
+Object = bpy.types.Object
+FRAMES = 12
+FRAME_SET, PLAYBACK, POSE = "frame_set", "playback", "pose one bone"
+# Milliseconds of Python in a frame.
+PYTHON = {FRAME_SET: 0.3, PLAYBACK: 0.1}
+WEIGHT, RENAME = "edit one weight", "rename a bone"
+
+
+@dataclass(frozen=True)
+class Character:
+    """What is enabled in a scene, and what is posed."""
+
+    meshes: Sequence[Object]
+    rig: Object
+    bone: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A scene to measure.
+
+    Attributes:
+        build: makes it in the current, empty file.
+        targets: ratios, by what is done.
+        edits: milliseconds, by what is edited.
+    """
+
+    title: str
+    build: Callable[[], Character]
+    targets: dict[str, float] = field(default_factory=dict)
+    edits: dict[str, float] = field(default_factory=dict)
+
+
+def animate(rig: Object, names: Sequence[str], *, seed: int = 0) -> None:
+    """Turn these bones to and fro, with a key on every tenth frame."""
+    rng = np.random.default_rng(seed)
+    for name in names:
+        bone = rig.pose.bones[name]
+        bone.rotation_mode = "XYZ"
+        for frame in range(1, FRAMES + 12, 10):
+            bone.rotation_euler = rng.uniform(-0.4, 0.4, 3).tolist()
+            bone.keyframe_insert("rotation_euler", frame=frame)
+
+
+def rigify() -> Character:
+    """The human on Rigify's rig, an action on its controls."""
+    human, rig = build_rigify_human()
+    animate(rig, [f"{name}{side}" for name in ("hand_ik", "foot_ik") for side in (".L", ".R")])
+    animate(rig, ["chest", "hips", "torso"], seed=1)
+    return Character([human], rig, "upper_arm_fk.L")
+
+
+def among_objects(count: int = 2000) -> Character:
+    """One limb among so many animated objects; a shape key of one of them is animated, too."""
+    limb, rig = build_limb()
+    animate(rig, ["Lower", "Hand"])
+    mesh = bpy.data.meshes.new("Cube")
+    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], (), [(0, 1, 2)])
+    action = None
+    for number in range(count):
+        obj = bpy.data.objects.new(f"Thing {number}", mesh)
+        bpy.context.scene.collection.objects.link(obj)
+        obj.location.x = number
+        obj.keyframe_insert("location", frame=1)
+        obj.location.z = 1.0
+        obj.keyframe_insert("location", frame=FRAMES)
+        action = action or obj.animation_data.action
+        obj.animation_data.action = action
+    keyed = bpy.data.objects.new("Keyed", mesh.copy())
+    bpy.context.scene.collection.objects.link(keyed)
+    keyed.shape_key_add(name="Basis")
+    key = keyed.shape_key_add(name="Other")
+    _key_values([key])
+    return Character([limb], rig, "Lower")
+
+
+def humans(count: int = 20) -> Character:
+    """So many humans, each with an armature and an action of its own."""
+    human, rig = build_human("game_engine")
+    bones = ("lowerarm_l", "upperarm_l", "calf_r", "thigh_r", "spine_02")
+    animate(rig, bones)
+    meshes = [human]
+    for number in range(1, count):
+        twin, copy = human.copy(), rig.copy()
+        twin.data, copy.data = human.data.copy(), rig.data.copy()
+        for obj in (copy, twin):
+            bpy.context.scene.collection.objects.link(obj)
+        twin.parent, twin.modifiers["Armature"].object = copy, copy
+        copy.location.x = number
+        meshes.append(twin)
+    return Character(meshes, rig, "lowerarm_l")
+
+
+def with_keys(levels: int = 0) -> Character:
+    """The human with 52 animated shape keys; subdivided after the Armature modifier if wanted."""
+    human, rig = build_human("game_engine")
+    animate(rig, ["lowerarm_l", "calf_r"])
+    human.shape_key_add(name="Basis")
+    points = np.empty(3 * len(human.data.vertices), np.float32)
+    human.data.vertices.foreach_get("co", points)
+    rng = np.random.default_rng(0)
+    keys = []
+    for number in range(52):
+        key = human.shape_key_add(name=f"Key {number}")
+        moved = points.reshape(-1, 3).copy()
+        moved[rng.integers(0, len(moved), 500)] += 0.01
+        key.points.foreach_set("co", moved.ravel())
+        keys.append(key)
+    _key_values(keys)
+    if levels:
+        human.modifiers.new("Subdivision", "SUBSURF").levels = levels
+    return Character([human], rig, "lowerarm_l")
+
+
+def _key_values(keys: Sequence[bpy.types.ShapeKey]) -> None:
+    for number, key in enumerate(keys):
+        for frame in (1, FRAMES):
+            key.value = 0.3 if (frame + number) % 2 else 0.0
+            key.keyframe_insert("value", frame=frame)
+
+
+def linked() -> Character:
+    """A human that is enabled in another file, linked with an override."""
+    human, rig = build_human("game_engine")
+    animate(rig, ["lowerarm_l", "calf_r"])
+    collection = bpy.data.collections.new("Character")
+    bpy.context.scene.collection.children.link(collection)
+    for obj in (human, rig):
+        collection.objects.link(obj)
+        bpy.context.scene.collection.objects.unlink(obj)
+    api.enable(human)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "character.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        with bpy.data.libraries.load(path, link=True) as (_, wanted):
+            wanted.collections = ["Character"]
+        found = wanted.collections[0]
+        bpy.context.scene.collection.children.link(found)
+        scene, layer = bpy.context.scene, bpy.context.view_layer
+        found.override_hierarchy_create(scene, layer, do_fully_editable=True)
+        local = [obj for obj in bpy.data.objects if obj.library is None]
+    bpy.context.view_layer.update()
+    (mesh,) = (obj for obj in local if obj.type == "MESH" and obj.name.startswith("Human"))
+    (rig,) = (obj for obj in local if obj.type == "ARMATURE")
+    return Character([mesh], rig, "lowerarm_l")
+
+
+KEYED = {FRAME_SET: 2.5, PLAYBACK: 2.5, POSE: 2.5}
+TWICE = {FRAME_SET: 2.0, PLAYBACK: 2.0, POSE: 2.0}
+SCENES = {
+    "rigify": Scene("Rigify human", rigify, TWICE | {POSE: 1.8}, {WEIGHT: 40.0, RENAME: 50.0}),
+    "objects": Scene(
+        "Limb among 2,000 animated objects, one of them with an animated key",
+        among_objects,
+        {FRAME_SET: 1.1, PLAYBACK: 1.05, POSE: 1.1},
+    ),
+    "humans": Scene("20 humans", humans, TWICE | {PLAYBACK: 1.8}),
+    "keys": Scene("52 animated keys", with_keys, KEYED),
+    "subdivided": Scene("52 animated keys, Subdivision 1 after", lambda: with_keys(1), TWICE),
+    "subdivided2": Scene("52 animated keys, Subdivision 2 after", lambda: with_keys(2), TWICE),
+    "linked": Scene("Linked human with an override", linked, dict.fromkeys(TWICE, 1.5)),
+}
+
+
+class Clock:
+    """Times the add-on's handlers, as they are registered now."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        for event in ("depsgraph_update_post", "frame_change_post", "frame_change_pre"):
+            handlers = getattr(bpy.app.handlers, event)
+            handlers[:] = [self._timed(handler) for handler in handlers]
+
+    def _timed(self, handler: Callable[..., None]) -> Callable[..., None]:
+        @bpy.app.handlers.persistent
+        def call(*arguments: object) -> None:
+            begun = time.perf_counter()
+            handler(*arguments)
+            self.seconds += time.perf_counter() - begun
+
+        return call
+
+
+def play(playing: bool) -> None:
+    """Let the add-on believe that the timeline plays, or not."""
+    changes.is_playing = lambda: playing
+
+
+def edits_of(character: Character) -> dict[str, Callable[[int], None]]:
+    """Change the first weight of the first vertex; rename the bone that it is of."""
+    mesh, bones = character.meshes[0], character.rig.data.bones
+    group = mesh.vertex_groups[mesh.data.vertices[0].groups[0].group]
+
+    def weigh(frame: int) -> None:
+        group.add([0], 0.3 + 0.01 * frame, "REPLACE")
+        bpy.context.view_layer.update()
+
+    def rename(frame: int) -> None:
+        bones[group.name].name = group.name[:-1] if frame % 2 == 0 else f"{group.name}~"
+        bpy.context.view_layer.update()
+
+    return {WEIGHT: weigh, RENAME: rename}
+
+
+def measure(
+    character: Character, clock: Clock, edits: Iterable[str]
+) -> dict[str, tuple[float, float]]:
+    """Median milliseconds of a frame, and of the add-on's Python in it, by what is done."""
+    scene, bone = bpy.context.scene, character.rig.pose.bones[character.bone]
+    bone.rotation_mode = "XYZ"
+
+    def pose(frame: int) -> None:
+        bone.rotation_euler.x = 0.05 * frame
+        bpy.context.view_layer.update()
+
+    steps = {FRAME_SET: scene.frame_set, PLAYBACK: scene.frame_set, POSE: pose}
+    editing = edits_of(character)
+    found = {}
+    for done, step in (steps | {edit: editing[edit] for edit in edits}).items():
+        play(done == PLAYBACK)
+        times, python = [], []
+        for frame in range(1, FRAMES + 1):
+            clock.seconds, begun = 0.0, time.perf_counter()
+            step(frame)
+            times.append(time.perf_counter() - begun)
+            python.append(clock.seconds)
+        play(False)
+        # The first ones build what later ones find ready.
+        found[done] = tuple(1e3 * statistics.median(each[4:]) for each in (times, python))
+    return found
+
+
+def switch(character: Character, *, enabled: bool) -> None:
+    """Enable or disable the character; Preserve Volume without the add-on."""
+    for mesh in character.meshes:
+        if mesh.dq_compensation.enabled != enabled:
+            (api.enable if enabled else api.disable)(mesh)
+        armature = next(each for each in mesh.modifiers if each.type == "ARMATURE")
+        armature.use_deform_preserve_volume = True
+    bpy.context.view_layer.update()
+
+
+def run(scene: Scene, rounds: int, clock: Clock) -> None:
+    """Measure one scene and print its table."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    character = scene.build()
+    for mesh in character.meshes:
+        mesh.dq_compensation.use_ball_joints = True
+    both: dict[bool, list[dict[str, tuple[float, float]]]] = {True: [], False: []}
+    for _ in range(rounds):
+        for enabled in (False, True):
+            switch(character, enabled=enabled)
+            both[enabled].append(measure(character, clock, scene.edits))
+    print(f"\n{scene.title}\n{'':20}{'PV ms':>8}{'ms':>8}{'Python':>8}{'ratio':>8}{'target':>8}")
+    for done, target in (scene.targets | scene.edits).items():
+        pairs = list(zip(both[False], both[True], strict=True))
+        ratio = statistics.median(ours[done][0] / plain[done][0] for plain, ours in pairs)
+        plain, ours, python = (
+            statistics.median(each[done][place] for each in both[on])
+            for on, place in ((False, 0), (True, 0), (True, 1))
+        )
+        print(f"{done:20}{plain:8.2f}{ours:8.2f}{python:8.2f}{ratio:8.2f}{target:8.2f}", flush=True)
+        if done in scene.edits:
+            record(f"{scene.title}: {done}", ours, target, "ms")
+        else:
+            record(f"{scene.title}: {done}", ratio, target)
+        if done in PYTHON:
+            record(f"{scene.title}: {done}, Python", python, PYTHON[done], "ms")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], metavar="SCENE")
+    parser.add_argument("--rounds", type=int, default=5)
+    chosen = parser.parse_args()
+    print(f"Blender {bpy.app.version_string}")
+    dq_compensation.register()
+    clock = Clock()
+    for name in chosen.scenes or SCENES:
+        run(SCENES[name], chosen.rounds, clock)
+
+
+if __name__ == "__main__":
+    main()

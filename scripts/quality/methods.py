@@ -1,0 +1,115 @@
+"""The methods that the quality report compares, each as a function from a pose to positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCompensation
+from dq_compensation.core.deform import Deformation, deform
+from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.spherical_joint import joint_sets
+from human.model import HumanArrays, build_from
+from quality.body import Body
+from quality.reference_bulging_free import BulgingFree
+from quality.reference_rotation_centres import RotationCentres
+
+Array = NDArray[np.float64]
+Deformer = Callable[[Pose], Array]
+
+# Blender's own modifier without and with Preserve Volume, and the methods that equal it.
+BLENDERS = {False: "LINEAR", True: "DUAL_QUATERNION"}
+
+
+def deformers(body: Body) -> dict[str, Deformer]:
+    """Every method but Blender's, ready for a body."""
+    rest, influences, skeleton = body.rest, body.influences, body.skeleton
+    measured = MeasuredJoints.of(rest, influences, skeleton)
+    with_balls = MeasuredJoints.of(rest, influences, skeleton, ball_joints=True)
+    found = {
+        "LINEAR": Deformation("LINEAR", influences),
+        "DUAL_QUATERNION": Deformation("DUAL_QUATERNION", influences),
+        "MEASURED": Deformation("COMPENSATED", influences, measured),
+        "BALL_JOINTS": Deformation("COMPENSATED", influences, with_balls),
+        "SPHERICAL_JOINT": Deformation(
+            "SPHERICAL_JOINT", influences, sets=joint_sets(influences, skeleton)
+        ),
+    }
+    for curve in PUBLISHED_CURVES:
+        published = PublishedCompensation.of(rest, influences, skeleton, curve=curve)
+        found[curve] = Deformation("COMPENSATED", influences, published)
+    ours = {name: _by_core(deformation, rest) for name, deformation in found.items()}
+    others = {"KH14": BulgingFree(body).deform, "LH16": RotationCentres(body).deform}
+    return {**ours, **others}
+
+
+def _by_core(deformation: Deformation, rest: Array) -> Deformer:
+    return lambda pose: deform(deformation, rest, None, pose)[0].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BlenderBody:
+    """A body as objects of an empty scene, which Blender's Armature modifier deforms."""
+
+    body: Body
+    mesh_object: bpy.types.Object
+    armature_object: bpy.types.Object
+
+    @classmethod
+    def of(cls, body: Body) -> BlenderBody:
+        """Build it in a scene of its own."""
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        return cls(body, *build_from(_arrays(body)))
+
+    def deform(self, pose: Pose, preserve_volume: bool) -> Array:
+        """Shape (n, 3), by the modifier."""
+        modifier = cast("bpy.types.ArmatureModifier", self.mesh_object.modifiers[0])
+        modifier.use_deform_preserve_volume = preserve_volume
+        self._take_pose(pose)
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        mesh = cast("bpy.types.Mesh", self.mesh_object.evaluated_get(depsgraph).data)
+        positions = np.zeros(3 * len(mesh.vertices), np.float32)
+        mesh.attributes["position"].data.foreach_get("vector", positions)
+        return positions.reshape(-1, 3).astype(np.float64)
+
+    def _take_pose(self, pose: Pose) -> None:
+        skeleton = self.body.skeleton
+        posed = pose.matrices @ skeleton.rest
+        bones = cast("bpy.types.Pose", self.armature_object.pose).bones
+        for bone, (name, parent) in enumerate(
+            zip(skeleton.names, skeleton.parents.tolist(), strict=True)
+        ):
+            local, at_rest = posed[bone], skeleton.rest[bone]
+            if parent >= 0:
+                local = np.linalg.inv(posed[parent]) @ local
+                at_rest = np.linalg.inv(skeleton.rest[parent]) @ at_rest
+            bones[name].matrix_basis = Matrix((np.linalg.inv(at_rest) @ local).tolist())
+        self.armature_object.update_tag()
+        cast("bpy.types.ViewLayer", bpy.context.view_layer).update()
+
+
+def _arrays(body: Body) -> HumanArrays:
+    skeleton, influences = body.skeleton, body.influences
+    rest = skeleton.rest
+    rolls = [bpy.types.Bone.AxisRollFromMatrix(Matrix(m[:3, :3].tolist()))[1] for m in rest]
+    bones, weights = influences.in_blending_order()
+    vertex, slot = np.nonzero(weights)
+    return HumanArrays(
+        vertices=body.rest.astype(np.float32),
+        faces=body.faces,
+        names=skeleton.names,
+        parents=skeleton.parents.astype(np.int16),
+        heads=skeleton.heads.astype(np.float32),
+        tails=skeleton.tails.astype(np.float32),
+        rolls=np.array(rolls, np.float32),
+        weight_vertex=vertex.astype(np.int32),
+        weight_bone=bones[vertex, slot].astype(np.int16),
+        weight=weights[vertex, slot],
+    )

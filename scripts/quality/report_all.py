@@ -1,0 +1,157 @@
+"""How good each method is: bent and twisted cylinders, and a human with three rigs in 24 poses.
+
+make quality        or        .venv-5.2/bin/python scripts/run.py quality.report_all
+
+Compared are the methods of DQ Compensation, Blender's Armature modifier, and two published methods
+that are reference code here. `build/quality/` gets the tables, all figures as CSV, and plots. A
+figure that misses its target has a star; then the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.vectors import extent
+from environments import PROJECT
+from human.model import RIGS, Rig
+from leaving import leave
+from quality.body import Body
+from quality.cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
+from quality.human import Human
+from quality.measures import Figures
+from quality.methods import BLENDERS, Array, BlenderBody, deformers
+from quality.plots import write_plots
+from quality.poses import MeasuredPose, range_of_motion
+from quality.report import CYLINDERS, HUMAN, Row, as_markdown, pose_table, table, write_csv
+from quality.targets import Checked, check, worst_of_each
+
+FOLDER = PROJECT / "build" / "quality"
+
+# What a part of the report finds: its rows, and how far Blender's modifier is from our methods, in
+# sizes of the body.
+Found = tuple[list[Row], dict[str, float]]
+Measure = Callable[[Array], Figures]
+
+
+class _Bodies:
+    """A body with every method, and what is found with it."""
+
+    def __init__(self, body: Body) -> None:
+        self._methods = deformers(body)
+        self._blender = BlenderBody.of(body)
+        self._size = extent(body.rest)
+        self.differences: dict[str, float] = defaultdict(float)
+
+    def figures(self, pose: Pose, measure: Measure) -> dict[str, Figures]:
+        """The figures of each method in a pose."""
+        found = {name: deform(pose) for name, deform in self._methods.items()}
+        for preserve_volume, name in BLENDERS.items():
+            by_blender = self._blender.deform(pose, preserve_volume)
+            difference = float(np.abs(by_blender - found[name]).max()) / self._size
+            self.differences[name] = max(self.differences[name], difference)
+        return {name: measure(deformed) for name, deformed in found.items()}
+
+
+def of_cylinders(shape: str) -> Found:
+    """One shape with every width, in every motion, by every method."""
+    rows, differences = [], {}
+    for width in WIDTHS:
+        cylinder = Cylinder.of(SHAPES[shape], width)
+        bodies = _Bodies(cylinder.body)
+        for motion in MOTIONS:
+            measure = partial(cylinder.measure, motion=motion)
+            figures = bodies.figures(cylinder.pose(motion), measure)
+            title = f"c {width}, {motion.title}"
+            rows += [
+                Row("cylinder", shape, title, motion.kind, motion.bend, name, found)
+                for name, found in figures.items()
+            ]
+        differences = _larger(differences, bodies.differences)
+    return rows, differences
+
+
+def of_human(rig: str) -> Found:
+    """The human with one rig, in every pose, by every method."""
+    rows, human = [], Human.with_rig(cast("Rig", rig))
+    bodies = _Bodies(human)
+    for each in range_of_motion(cast("Rig", rig)):
+        measured = MeasuredPose(human, each)
+        rows += [
+            Row("human", rig, each.joint_pose.title, each.kind, 0.0, name, found)
+            for name, found in bodies.figures(measured.pose, measured.measure).items()
+        ]
+    return rows, dict(bodies.differences)
+
+
+def _larger(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: max(one.get(name, 0.0), value) for name, value in other.items()}
+
+
+def find_all(progress: Callable[[str], None]) -> Found:
+    """Every row of the report."""
+    rows, differences = [], {}
+    parts = [(of_human, rig) for rig in RIGS] + [(of_cylinders, shape) for shape in SHAPES]
+    for number, (find, name) in enumerate(parts, 1):
+        progress(f"[{number}/{len(parts)}] {name}")
+        some, others = find(name)
+        rows += some
+        differences = _larger(differences, others)
+    return rows, differences
+
+
+def targets_table(checked: Sequence[Checked]) -> list[list[str]]:
+    """The worst figure of each target."""
+    lines = [["target", "limit", "worst", "where"]]
+    for each in worst_of_each(checked):
+        value = f"{each.value:.3g}{' *' if each.missed else ''}"
+        lines.append([each.target, f"{each.limit:.3g}", value, each.where])
+    return lines
+
+
+def text_of(rows: Sequence[Row], checked: Sequence[Checked]) -> str:
+    """The whole report as Markdown."""
+    missed = [each for each in checked if each.missed]
+    parts = [
+        "# Quality",
+        "## Bent and twisted cylinders, bends to 120 degrees; % of the radius, volume in %",
+        as_markdown(table(rows, CYLINDERS)),
+        "## Human, three rigs, 24 poses; bulge and dent in % of the limb's radius",
+        as_markdown(table(rows, HUMAN)),
+        "## Stretch in each pose of the human, mean of the rigs",
+        as_markdown(pose_table(rows, "stretch")),
+        "## Targets",
+        as_markdown(targets_table(checked)),
+        f"{len(missed)} of {len(checked)} figures miss their target.",
+        *(
+            f"* {each.target}: {each.where}: {each.value:.3g}, limit {each.limit:.3g}"
+            for each in missed
+        ),
+    ]
+    return "\n\n".join(parts)
+
+
+def main() -> int:
+    start = time.monotonic()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    rows, differences = find_all(lambda line: print(line, flush=True))
+    checked = check(rows, differences)
+    text = text_of(rows, checked)
+    (FOLDER / "quality.md").write_text(text + "\n", encoding="utf-8")
+    write_csv(rows, FOLDER / "quality.csv")
+    plots = write_plots(rows, FOLDER)
+    print(text)
+    print(f"\n{time.monotonic() - start:.0f} s. To look at:")
+    for path in (FOLDER / "quality.md", FOLDER / "quality.csv", *plots):
+        print(f"  {path.relative_to(PROJECT)}")
+    return int(any(each.missed for each in checked))
+
+
+if __name__ == "__main__":
+    leave(main())

@@ -1,0 +1,98 @@
+"""The targets of the quality report, and what misses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from quality.joints import MOST_JUMP, MOST_TWIST_LOSS
+from quality.report import MOST_BEND, Row
+
+# Of the radius, in %: what is left of the bulge, and what counts as a dent beside what dual
+# quaternions have already.
+MOST_BULGE, MOST_DENT = 2.0, 0.1
+# How far our methods may be from Blender's modifier, in sizes of the body.
+MOST_DIFFERENCE = 1e-4
+# The poses of `quality_human.broad_poses`; others have no target.
+_BROAD = (
+    "arm raised 60", "arm raised 100", "arm forward 90", "hip flexed 90", "hip abducted 50",
+    "hip extended 40", "foot 40",
+)  # fmt: skip
+# Twists of ball joints, which are to be as dual quaternions have them.
+_TWISTS = ("arm twisted 90", "thigh twisted 40")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One figure and its limit; `floor` where it is to be at least that."""
+
+    target: str
+    where: str
+    value: float
+    limit: float
+    is_floor: bool = False
+
+    @property
+    def missed(self) -> bool:
+        """Whether it is beyond the limit."""
+        return self.value < self.limit if self.is_floor else self.value > self.limit
+
+    @property
+    def excess(self) -> float:
+        """How far beyond the limit it is; negative within."""
+        return (self.limit - self.value) * (1.0 if self.is_floor else -1.0)
+
+
+def check(rows: Sequence[Row], differences: Mapping[str, float]) -> list[Checked]:
+    """Compare every figure that has a target with it.
+
+    Args:
+        differences: how far the results of Blender's modifier are from ours.
+    """
+    by_case: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        by_case.setdefault((row.subject, row.body, row.pose), {})[row.method] = row
+    checked = [
+        Checked(f"{name} equals Blender", "all bodies and poses", value, MOST_DIFFERENCE)
+        for name, value in differences.items()
+    ]
+    for methods in by_case.values():
+        of_subject = _cylinder if methods["LINEAR"].subject == "cylinder" else _human
+        checked += of_subject(methods)
+    return checked
+
+
+def worst_of_each(checked: Sequence[Checked]) -> list[Checked]:
+    """For each target the figure that is nearest to its limit or farthest beyond it."""
+    worst: dict[str, Checked] = {}
+    for each in checked:
+        if each.target not in worst or each.excess > worst[each.target].excess:
+            worst[each.target] = each
+    return list(worst.values())
+
+
+def _cylinder(methods: Mapping[str, Row]) -> Iterator[Checked]:
+    ours, dual = methods["MEASURED"], methods["DUAL_QUATERNION"]
+    where = f"{ours.body}, {ours.pose}"
+    if "bend" in ours.kind and ours.bend <= MOST_BEND:
+        yield Checked("cylinder: bulge, % of the radius", where, ours.figures.bulge, MOST_BULGE)
+        most = dual.figures.dent + MOST_DENT
+        yield Checked("cylinder: no new dent, %", where, ours.figures.dent, most)
+    if ours.kind == "twist":
+        least = 100.0 * (1.0 - MOST_TWIST_LOSS)
+        found = ours.figures.twist_radius
+        yield Checked("cylinder: twist radius, %", where, found, least, is_floor=True)
+
+
+def _human(methods: Mapping[str, Row]) -> Iterator[Checked]:
+    linear, dual, ours = (methods[m] for m in ("LINEAR", "DUAL_QUATERNION", "BALL_JOINTS"))
+    where = f"{ours.body}, {ours.pose}"
+    if ours.pose in _BROAD:
+        most = linear.figures.stretch + (dual.figures.stretch - linear.figures.stretch) / 3.0
+        yield Checked("ball joints: stretch", where, ours.figures.stretch, most)
+        most_jump = max(linear.figures.jump, dual.figures.jump) + MOST_JUMP
+        yield Checked("ball joints: jump, degrees", where, ours.figures.jump, most_jump)
+    if ours.pose in _TWISTS:
+        least = dual.figures.twist_radius - 100.0 * MOST_TWIST_LOSS
+        found = ours.figures.twist_radius
+        yield Checked("ball joints: twist radius, %", where, found, least, is_floor=True)
