@@ -10,8 +10,14 @@ from ..core.rest_offsets import Target
 from ..option_fields import option, tolerance_option
 from ..scene.scene_frames import frames_of_range
 from .bake_targets import BakeOnto
-from .correctives.corrective_poses import Directions
 from .joint_options import JointOptions
+
+Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT"]
+"""About which axes the bones are bent.
+
+LIMBS: across the plane in which the limb is bent at rest. X, Z: the bone's own axis. FOUR: about X
+and Z, both ways. EIGHT: and about the axes in between.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

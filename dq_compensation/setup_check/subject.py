@@ -23,7 +23,7 @@ from ..scene.blender.mesh import (
     read_weights,
 )
 from ..scene.blender.rigging import armature_modifier
-from .evidence.deforming_weights import DeformingWeights
+from .deforming_weights import DeformingWeights
 from .misplacement import Misplacement, find_misplacement
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import bpy
 import numpy as np
@@ -19,13 +18,7 @@ from ...scene.blender.armature import deforming_bones
 from ...scene.blender.bone_names import flipped_name
 from ...scene.blender.rigging import rig_of
 from ...wording import listed
-
-Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT"]
-"""About which axes the bones are bent.
-
-LIMBS: across the plane in which the limb is bent at rest. X, Z: the bone's own axis. FOUR: about X
-and Z, both ways. EIGHT: and about the axes in between.
-"""
+from ..key_options import Directions
 
 # A limb bent by less at rest does not tell where its joint bends.
 LEAST_REST_BEND = 5.0

@@ -16,7 +16,7 @@ from ...analysis.weight_spreading import (
     strongest_weights,
 )
 from ...wording import counted
-from ..evidence.deforming_weights import DeformingWeights
+from ..deforming_weights import DeformingWeights
 from ..fixes.weight_changes import sharing_question, write_weights
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject

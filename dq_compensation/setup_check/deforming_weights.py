@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.influences import MIN_WEIGHT_SUM
-from ...scene.blender.mesh import VertexGroupWeights
+from ..core.influences import MIN_WEIGHT_SUM
+from ..scene.blender.mesh import VertexGroupWeights
 
 
 @dataclass(frozen=True, eq=False)
