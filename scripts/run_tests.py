@@ -153,6 +153,8 @@ def main() -> int:
             "DQC_KEPT_FILES": kept,
             "PYTHONPYCACHEPREFIX": os.path.join(kept, "bytecode"),
             "PYTHONDONTWRITEBYTECODE": "",
+            # Threads of NumPy wait busily for matrices as small as ours.
+            "OPENBLAS_NUM_THREADS": "1",
         }
         outcomes = list(lanes.map(lambda check: _run(check, environment), chosen))
     print("\n== Summary")
