@@ -7,8 +7,8 @@ from typing import Any, Literal, Protocol, cast
 import bpy
 
 # Blender knows an extension by the package above this one, and tests by this one itself.
-_PACKAGES = (__package__ or "").split(".")
-ADDON_ID = ".".join(_PACKAGES[:-2]) or _PACKAGES[0]
+_PACKAGE = __name__.partition(".scene.")[0]
+ADDON_ID = _PACKAGE.rpartition(".")[0] or _PACKAGE
 """The name of the add-on in Blender's preferences."""
 
 MAX_FIGURES = 2_000

@@ -66,7 +66,8 @@ def frozen_values(cls: _Class) -> _Class:
         described.append(f"    {name}: {each.keywords['description']}")
     cls.__annotations__ = {**cls.__annotations__, **{name: hints[name] for name in declared}}
     cls.__doc__ = "\n".join((f"{cls.__doc__ or ''}\n\n    Settings:", *described))
-    return dataclass(frozen=True, kw_only=True)(cls)
+    dataclass(frozen=True, kw_only=True)(cls)
+    return cls
 
 
 def same_property(declaration: type, name: str, **changes: Any) -> Any:

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-SHADERS_DIRECTORY = Path(__file__).resolve().parents[2] / "shaders"
+SHADERS_DIRECTORY = Path(__file__).resolve().parents[3] / "shaders"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[ \t]*$', re.MULTILINE)
 
