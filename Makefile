@@ -5,7 +5,7 @@
 # make demo-methods   the guide's picture of each method: docs/method_*.jpg
 # make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.png
 # make test    before a commit: lint, types, all tests on Blender 5.2, on 4.5 and 4.2 those that
-#              depend on the version, the installed zip; about 9 minutes on two cores
+#              depend on the version, the installed zip; about 7 minutes on two cores
 # make test-all    all tests on all three, and the demo
 # make release    the zip, tested, and the text and pictures of its listing: build/release
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5", "--fuzz 100", "--frames 10000"
