@@ -23,7 +23,7 @@ their data tell. What looks like animation then, as a setting of a modifier, the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from itertools import compress
 from operator import attrgetter
@@ -41,9 +41,8 @@ from .memory import forget_everything
 _log = logging.getLogger(__name__)
 
 # The types of data-blocks that a script may edit before a frame so that it concerns us; their
-# objects come with them. The first ones may come without any flag.
-_WITHOUT_FLAGS = ("ARMATURE", "NODETREE", "SCENE")
-_EDITED_IN_FRAMES = (*_WITHOUT_FLAGS, "MESH", "LATTICE", "CURVE")
+# objects come with them.
+_EDITED_IN_FRAMES = ("MESH", "ARMATURE", "LATTICE", "CURVE", "NODETREE", "SCENE")
 
 
 class Update(NamedTuple):
@@ -87,32 +86,26 @@ class Changes:
     @cached_property
     def updates(self) -> tuple[Update, ...]:
         """The evaluated data-blocks; of a frame, those that a script has edited before it."""
-        if self.is_frame:
-            return tuple(self._edited_before_frame())
+        if self.is_frame and not any(map(self.depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
+            return ()
         every: Any = self.depsgraph.updates
+        flags = self._flags("geometry", "shading", "transform")
+        if self.is_frame:
+            edited = (flags[0] == flags[1]) & (flags[1] == flags[2])
+            if not edited.any():
+                return ()
+            every, flags = compress(every, edited), [each[edited] for each in flags]
         data = [each.id.original for each in every]
         uids = map(attrgetter("session_uid"), data)
-        columns = (each.tolist() for each in self._flags("geometry", "shading", "transform"))
-        return tuple(map(Update._make, zip(data, uids, *columns, strict=True)))
-
-    def _edited_before_frame(self) -> Iterator[Update]:
-        is_evaluated = self.depsgraph.id_type_updated
-        if not any(map(is_evaluated, _EDITED_IN_FRAMES)):
-            return
-        every: Any = self.depsgraph.updates
-        if any(map(is_evaluated, _WITHOUT_FLAGS)):
-            geometry, shading, transform = self._flags("geometry", "shading", "transform")
-            edited = compress(every, (geometry == shading) & (shading == transform))
-        else:
-            # Among thousands of objects that move, one flag leaves few.
-            reshaped = compress(every, *self._flags("geometry"))
-            edited = (
-                each for each in reshaped if each.is_updated_shading and each.is_updated_transform
-            )
-        for each in edited:
-            data, flag = each.id.original, each.is_updated_geometry
-            if not (flag and isinstance(data, bpy.types.Object)):
-                yield Update(data, data.session_uid, flag, flag, flag)
+        columns = (each.tolist() for each in flags)
+        found = tuple(map(Update._make, zip(data, uids, *columns, strict=True)))
+        if not self.is_frame:
+            return found
+        return tuple(
+            each
+            for each in found
+            if not (each.geometry and isinstance(each.data, bpy.types.Object))
+        )
 
     @cached_property
     def uids(self) -> frozenset[int]:
