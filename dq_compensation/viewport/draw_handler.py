@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -31,14 +32,17 @@ from .overlays.overlay import ColouredObject, colour_block, reference_settings
 class Drawing(Protocol):
     """Something else that is drawn into viewports: it stands in `ALSO_DRAWN`."""
 
-    def has_any(self, context: bpy.types.Context) -> bool:
-        """Whether the view layer of a region has any of it; what other ones need is freed."""
-        ...
+    def in_region(
+        self, context: bpy.types.Context, enabled: Sequence[bpy.types.Object]
+    ) -> Callable[[ViewUniforms, bpy.types.Depsgraph], None] | None:
+        """The function that draws it in the current region, before the objects are drawn.
 
-    def draw(
-        self, view: ViewUniforms, context: bpy.types.Context, depsgraph: bpy.types.Depsgraph
-    ) -> None:
-        """Draw what the current region shows of it; called before the objects are drawn."""
+        Args:
+            enabled: the enabled objects of the file.
+
+        Returns:
+            None where its view layer has none of it; what that layer had of it is freed.
+        """
         ...
 
     def free(self) -> None:
@@ -82,7 +86,8 @@ def draw() -> None:
         _keep_only_drawn(_session, enabled)
     objects = [obj for obj in enabled if _is_shown(obj, context)]
     coloured = [obj for obj in enabled if _is_shown_coloured(obj, context)]
-    others = [drawing for drawing in ALSO_DRAWN if drawing.has_any(context)]
+    found = (drawing.in_region(context, enabled) for drawing in ALSO_DRAWN)
+    others = [draw_other for draw_other in found if draw_other is not None]
     if not objects and not coloured and not others:
         return
     if not all(map(follows_viewports, objects)):
@@ -90,8 +95,8 @@ def draw() -> None:
     depsgraph = context.evaluated_depsgraph_get()
     session = _get_session()
     _update_view(session, context.space_data)
-    for drawing in others:
-        drawing.draw(session.view, context, depsgraph)
+    for draw_other in others:
+        draw_other(session.view, depsgraph)
     for batch in session.batches.update(objects, depsgraph):
         try:
             draw_batch(batch, session.view, context)

@@ -10,7 +10,6 @@ import numpy as np
 from ...errors import BindingError
 from ...scene.settings.crowd_settings import crowd_of
 from ...session.known_crowds import crowds_of_layer
-from ...session.known_objects import enabled_objects
 from ...session.status import check_soon
 from ...viewport.draw_handler import ALSO_DRAWN, is_visible
 from ...viewport.gpu.capability import drawing_refusal
@@ -34,23 +33,22 @@ class Crowds:
     def __init__(self) -> None:
         self._stages: dict[tuple[int, str], CrowdStage] = {}
 
-    def has_any(self, context: bpy.types.Context) -> bool:
-        """Whether a view layer has crowds; else what it had of them is freed."""
-        found = bool(crowds_of_layer(context.view_layer))
-        if not found:
-            self._stages.pop((context.scene.session_uid, context.view_layer.name), None)
-        return found
-
-    def draw(
-        self, view: ViewUniforms, context: bpy.types.Context, depsgraph: bpy.types.Depsgraph
-    ) -> None:
-        """Draw the figures of the crowds that the current region shows."""
-        if drawing_refusal() is not None:
-            return
+    def in_region(
+        self, context: bpy.types.Context, enabled: Sequence[bpy.types.Object]
+    ) -> Callable[[ViewUniforms, bpy.types.Depsgraph], None] | None:
+        """See `viewport.draw_handler.Drawing`."""
         crowds = crowds_of_layer(context.view_layer)
-        shown = [(crowd, is_visible(crowd, context)) for crowd in crowds]
-        for figures in self.update(shown, enabled_objects(), view, depsgraph):
-            _draw_figures(figures, view, context)
+        if not crowds:
+            self._stages.pop((context.scene.session_uid, context.view_layer.name), None)
+            return None
+
+        def draw(view: ViewUniforms, depsgraph: bpy.types.Depsgraph) -> None:
+            if drawing_refusal() is None:
+                shown = [(crowd, is_visible(crowd, context)) for crowd in crowds]
+                for figures in self.update(shown, enabled, view, depsgraph):
+                    _draw_figures(figures, view, context)
+
+        return draw
 
     def update(
         self,
