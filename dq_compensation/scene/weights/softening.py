@@ -156,7 +156,11 @@ def _writing_refusal(obj: bpy.types.Object) -> str | None:
     return None
 
 
-def soften_weights(objects: Sequence[bpy.types.Object], options: SofteningOptions) -> Steps:
+def soften_weights(
+    objects: Sequence[bpy.types.Object],
+    options: SofteningOptions,
+    only: NDArray[np.integer] | None = None,
+) -> Steps:
     """Spread the weights of deforming bones over more of the limbs; see `analysis.softening`.
 
     In Weight Paint with a paint mask only the chosen vertices change. Locked groups keep their
@@ -165,6 +169,7 @@ def soften_weights(objects: Sequence[bpy.types.Object], options: SofteningOption
 
     Args:
         objects: mesh objects, original.
+        only: vertices, in the place of a paint mask.
 
     Returns:
         a report for each object, after the last step, which writes all of them.
@@ -178,7 +183,8 @@ def soften_weights(objects: Sequence[bpy.types.Object], options: SofteningOption
     body = _body_of(objects, options.body) if options.body else None
     # The body first: the clothes follow it.
     ordered = sorted(objects, key=lambda obj: obj != body)
-    skins = {obj: _Skin.of(obj) for obj in dict.fromkeys((*ordered, *([body] if body else [])))}
+    read = ordered if body is None or body in ordered else [*ordered, body]
+    skins = {obj: _Skin.of(obj, only) for obj in read}
     changes: dict[bpy.types.Object, SoftWeights] = {}
     for number, obj in enumerate(ordered):
         skin, doing = skins[obj], f"Softening {obj.name}"
@@ -236,7 +242,7 @@ class _Skin:
     triangles: NDArray[np.int32]
 
     @classmethod
-    def of(cls, obj: bpy.types.Object) -> _Skin:
+    def of(cls, obj: bpy.types.Object, only: NDArray[np.integer] | None) -> _Skin:
         """Read an object.
 
         Raises:
@@ -270,7 +276,7 @@ class _Skin:
         amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
         held = (locked[influences.bones] & (influences.weights > 0.0)).any(axis=1)
         amounts[held] = 0.0
-        chosen = masked_vertices(obj)
+        chosen = masked_vertices(obj) if only is None else only
         if chosen is not None:
             amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
         return cls(
