@@ -113,7 +113,9 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
     known = not offender.error or settings_of(obj).curve == "MEASURED"
     severity = "INFORMATION" if known else "WARNING"
     bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))
-    return Issue(offender.key, severity, message, bones, around.astype(np.int32), fixes)
+    changed = [around, *(reshaped.vertices for reshaped in (plan or {}).values())]
+    vertices = np.unique(np.concatenate(changed)).astype(np.int32)
+    return Issue(offender.key, severity, message, bones, vertices, fixes)
 
 
 def soften(subject: Subject, issue: Issue) -> str:
