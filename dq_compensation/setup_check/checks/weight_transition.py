@@ -101,14 +101,15 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         result = "bulges" if offender.error > 0.0 else "is pressed in"
         effects.append(
             f"Bent by 90 degrees, the outside {result} by about {abs(offender.error):.0f} % of the "
-            f"limb's radius with the curve {setting_label(obj, 'curve')}."
+            f"limb's radius with the curve {setting_label(obj, 'curve')}. Ignore this where bones "
+            "only twist."
         )
     if plan is None:
         effects.append("Other bones have weights there, too.")
     message = (
         f"The weights of {obj.name} change "
         f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. "
-        f"{' '.join(effects)} Ignore this where bones only twist."
+        + " ".join(effects)
     )
     known = not offender.error or settings_of(obj).curve == "MEASURED"
     severity = "INFORMATION" if known else "WARNING"
