@@ -31,10 +31,6 @@ from .steps_of_scripts import OnProgress
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 
-REFUSAL_NOT_EVALUATED = (
-    "{obj} is turned off in viewports, or not in this view layer, so Blender does not evaluate it. "
-    "Turn it on (the screen in the Outliner), or its collection."
-)
 REFUSAL_NO_GPU = "This session has no GPU. Start Blender with a window."
 
 
@@ -173,7 +169,10 @@ def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     if armature_of(rig_of(obj)).pose_position == "REST":
         raise UserError(REFUSAL_REST.format(armature=rig_of(obj).name))
     if not obj.evaluated_get(depsgraph).is_evaluated:
-        raise BindingError(REFUSAL_NOT_EVALUATED.format(obj=obj.name))
+        raise BindingError(
+            f"{obj.name} is turned off in viewports, or not in this view layer, so Blender does "
+            "not evaluate it. Turn it on (the screen in the Outliner), or its collection."
+        )
     return binding
 
 

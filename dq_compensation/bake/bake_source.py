@@ -39,10 +39,6 @@ REFUSAL_BEFORE = (
     "Apply "
     "{modifier}, turn it off in the viewport, or move {armature} above it."
 )
-REFUSAL_PINNED = (
-    "{obj} shows one shape key alone. Turn off Solo Active Shape Key below the list of shape keys "
-    "(in Blender 4.2: Shape Key Lock)."
-)
 REFUSAL_REST = "{armature} is in Rest Position, which has no poses. Switch it to Pose Position."
 REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
 
@@ -58,7 +54,10 @@ def source_refusal(obj: bpy.types.Object) -> str | None:
                 modifier=modifier.name, obj=obj.name, armature=armature.name
             )
     if obj.show_only_shape_key and mesh_of(obj).shape_keys is not None:
-        return REFUSAL_PINNED.format(obj=obj.name)
+        return (
+            f"{obj.name} shows one shape key alone. Turn off Solo Active Shape Key below the list "
+            "of shape keys (in Blender 4.2: Shape Key Lock)."
+        )
     if armature_of(rig_of(obj)).pose_position == "REST":
         return REFUSAL_REST.format(armature=rig_of(obj).name)
     if not obj.visible_get():

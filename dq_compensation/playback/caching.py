@@ -36,7 +36,6 @@ from .take_checks import watch_takes
 
 ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
 REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
-REFUSAL_NO_MESH = "{armature} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
 REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
 REFUSAL_HIDDEN = (
     "{armature} and its meshes are hidden, so Blender does not evaluate them. Show one of them."
@@ -134,7 +133,7 @@ def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) ->
     if is_in_edit_mode(armature):
         return REFUSAL_EDIT_MODE.format(armature=name)
     if not meshes:
-        return REFUSAL_NO_MESH.format(armature=name)
+        return f"{name} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
     if not any(obj.visible_get(view_layer=view_layer) for obj in (armature, *meshes)):
         return REFUSAL_HIDDEN.format(armature=name)
     return None

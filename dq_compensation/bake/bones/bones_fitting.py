@@ -38,14 +38,6 @@ REFUSAL_NO_JOINT = (
     "No vertex of {obj} follows two deforming bones of {armature}, one below the other, so there "
     "is nothing to bake."
 )
-REFUSAL_NOT_SHARED = (
-    "No vertex of {obj} follows {bones} and the deforming bone above. Select the bone below a "
-    "joint at which the weights blend."
-)
-REFUSAL_LIMIT = (
-    "{armature} would have {count} deforming bones, {helpers} of them helpers: more than the limit "
-    "of {limit}. Choose fewer bones, fewer helpers for each joint, or a larger tolerance."
-)
 
 # The parts of the time that the poses, our deformation, the fit and the check take.
 _READING, _DEFORMING, _FITTING = 0.1, 0.3, 0.5
@@ -91,7 +83,10 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
         if other in chosen and (related or one in chosen):
             found.append((above, bone))
     if not found:
-        raise UserError(REFUSAL_NOT_SHARED.format(obj=names, bones=listed(chosen)))
+        raise UserError(
+            f"No vertex of {names} follows {listed(chosen)} and the deforming bone above. Select "
+            "the bone below a joint at which the weights blend."
+        )
     return np.array(found, np.int32)
 
 
@@ -105,12 +100,9 @@ def require_within_limit(source: RigSource, helpers: int, options: BonesOptions)
     count = sum(bone.use_deform and bone.name not in unused for bone in bones) + helpers
     if options.bone_limit and count > options.bone_limit:
         raise UserError(
-            REFUSAL_LIMIT.format(
-                armature=source.armature.name,
-                count=count,
-                helpers=helpers,
-                limit=options.bone_limit,
-            )
+            f"{source.armature.name} would have {count} deforming bones, {helpers} of them "
+            f"helpers: more than the limit of {options.bone_limit}. Choose fewer bones, fewer "
+            "helpers for each joint, or a larger tolerance."
         )
 
 

@@ -39,10 +39,6 @@ _ACTIVE = 0.5
 # A limb so many times as long as the median distance of the joint's vertices turns fully.
 _SLENDER = 0.6
 
-REFUSAL_FEW_FRAMES = (
-    "The action {action} of {armature} has fewer than two frames. Choose Range of Motion instead."
-)
-
 
 @dataclass(frozen=True, eq=False)
 class FittingPoses:
@@ -147,7 +143,10 @@ def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int]
         chosen, between = list(keyed_frames(armature)), unkeyed
     if not between:
         action = armature.animation_data.action.name
-        raise UserError(REFUSAL_FEW_FRAMES.format(action=action, armature=armature.name))
+        raise UserError(
+            f"The action {action} of {armature.name} has fewer than two frames. Choose Range of "
+            "Motion instead."
+        )
     return _spread(chosen, FITTED), _spread(between, CHECKED)
 
 

@@ -35,11 +35,6 @@ REFUSAL_BEFORE = (
     "The modifier {modifier} of {obj} acts before {armature}, so its vertices are not those of the "
     "mesh. Apply {modifier}, or turn it off in the viewport."
 )
-REFUSAL_ENVELOPES = (
-    "{obj} follows bone envelopes, which engines do not know. Turn them off in the Armature "
-    "modifier, or in the bones (Envelope Multiply), and use vertex groups alone."
-)
-REFUSAL_SCALE = "{obj} has a negative scale. Apply it (Ctrl A, Scale)."
 REFUSAL_UNEVEN = (
     "{obj} is scaled unevenly, which constraints do not follow. Apply it (Ctrl A, Scale)."
 )
@@ -53,10 +48,6 @@ REFUSAL_SHARED_MESH = (
     "make {obj} single user (Object, Relations, Make Single User)."
 )
 REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to change weights."
-REFUSAL_BENDY = (
-    "{obj} follows bendy bones of {armature}, which engines do not know: {names}. Set their "
-    "Segments to 1 (Bone properties, Bendy Bones) and look at the result first."
-)
 REFUSAL_BAKED = "{obj} follows helper bones of an earlier bake. Turn on Replace Earlier Bake."
 
 # The largest scale of an armature's axes to the smallest one, where they count as equal.
@@ -137,7 +128,10 @@ def _setup_refusal(obj: bpy.types.Object) -> str | None:
             return REFUSAL_BEFORE.format(modifier=other.name, obj=obj.name, armature=modifier.name)
     multiplied = [b for b in armature_of(armature).bones if b.use_envelope_multiply]
     if modifier.use_bone_envelopes or any(bone.use_deform for bone in multiplied):
-        return REFUSAL_ENVELOPES.format(obj=obj.name)
+        return (
+            f"{obj.name} follows bone envelopes, which engines do not know. Turn them off in the "
+            "Armature modifier, or in the bones (Envelope Multiply), and use vertex groups alone."
+        )
     return None
 
 
@@ -150,7 +144,7 @@ def _state_refusal(obj: bpy.types.Object) -> str | None:
         return REFUSAL_REST.format(armature=armature.name)
     for one in (armature, obj):
         if one.matrix_world.is_negative:
-            return REFUSAL_SCALE.format(obj=one.name)
+            return f"{one.name} has a negative scale. Apply it (Ctrl A, Scale)."
     scales = np.abs(np.array(armature.matrix_world.to_scale()))
     if scales.max() > _EVEN * scales.min():
         return REFUSAL_UNEVEN.format(obj=armature.name)
@@ -212,7 +206,9 @@ def _require_straight_bones(obj: bpy.types.Object, binding: Binding) -> None:
     names = [binding.skeleton.names[bone] for bone in np.intersect1d(moving, bendy.bones)]
     if names:
         raise UserError(
-            REFUSAL_BENDY.format(obj=obj.name, armature=binding.armature_name, names=listed(names))
+            f"{obj.name} follows bendy bones of {binding.armature_name}, which engines do not "
+            f"know: {listed(names)}. Set their Segments to 1 (Bone properties, Bendy Bones) and "
+            "look at the result first."
         )
 
 

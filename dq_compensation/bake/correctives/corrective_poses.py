@@ -38,8 +38,6 @@ _LEAST_WEIGHT = 0.01
 REFUSAL_ANGLES = (
     'The angles "{text}" cannot be read. Write degrees between 1 and 170, like this: 45, 90.'
 )
-REFUSAL_NO_BONE = "{armature} has no deforming bone {names}."
-REFUSAL_NO_ANGLES = "Give at least one angle."
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ def chosen_joints(
         UserError: there is no angle at all.
     """
     if not angles and not twists:
-        raise UserError(REFUSAL_NO_ANGLES)
+        raise UserError("Give at least one angle.")
     place = {name: index for index, name in enumerate(binding.skeleton.names)}
     joints: list[CorrectiveJoint] = []
     for name in names:
@@ -202,7 +200,7 @@ def deforming_names(obj: bpy.types.Object, names: Iterable[str]) -> list[str]:
     deforming = deforming_bones(armature)
     unknown = [name for name in names if name not in deforming]
     if unknown:
-        raise UserError(REFUSAL_NO_BONE.format(armature=armature.name, names=listed(unknown)))
+        raise UserError(f"{armature.name} has no deforming bone {listed(unknown)}.")
     return names
 
 

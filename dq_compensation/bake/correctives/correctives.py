@@ -33,10 +33,6 @@ from ..key_names import corrective_name
 from ..verification import Deviation, deviation_from
 from .verification_poses import poses_at_once, poses_of_joint
 
-REFUSAL_DOUBLE = (
-    "The shape keys {names} of {obj} correct {bone} already. Turn on Replace Earlier Bake, or "
-    "remove them."
-)
 REFUSAL_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
 
 
@@ -77,7 +73,10 @@ def correctives_refusal(
             ) from error
         known = corrective_keys(onto, joint)
         if known and not overwrite:
-            return REFUSAL_DOUBLE.format(names=listed(known), obj=onto.name, bone=joint.bone)
+            return (
+                f"The shape keys {listed(known)} of {onto.name} correct {joint.bone} already. Turn "
+                "on Replace Earlier Bake, or remove them."
+            )
     return None
 
 

@@ -16,7 +16,6 @@ from ...scene.binding.binding import Binding
 from ...scene.binding.stored_examples import ExampleItem, example_bone
 from ...scene.settings.object_settings import Settings, settings_of
 
-REFUSAL_NO_EXAMPLES = "{obj} has no example poses that can act. Add some first."
 REFUSAL_NOT_BY_EXAMPLE = "{obj} does not use its example poses now. Choose the method By Example."
 
 
@@ -34,7 +33,7 @@ def example_joints(obj: bpy.types.Object, binding: Binding) -> list[CorrectiveJo
         item = binding.example_items[int(place)]
         by_bone.setdefault(item.bone, []).append(item)
     if not by_bone:
-        raise UserError(REFUSAL_NO_EXAMPLES.format(obj=obj.name))
+        raise UserError(f"{obj.name} has no example poses that can act. Add some first.")
     skeleton = binding.skeleton
     limbs = skeleton.limb_directions(limb_axis)
     joints: list[CorrectiveJoint] = []

@@ -25,7 +25,6 @@ FileFormat = Literal["PC2", "MDD", "ALEMBIC"]
 
 SUFFIXES: dict[FileFormat, str] = {"PC2": ".pc2", "MDD": ".mdd", "ALEMBIC": ".abc"}
 
-REFUSAL_NO_FOLDER = "There is no folder {folder}. Choose another"
 REFUSAL_NOT_ENABLED = "Alembic stores the rendered result: Enable {objects} first"
 
 
@@ -66,7 +65,7 @@ def bake_cache(
     first, last, step = frames
     wanted = frames_of_range(first, last, step)
     if not path.name or not path.parent.is_dir():
-        raise FileError(REFUSAL_NO_FOLDER.format(folder=path.parent))
+        raise FileError(f"There is no folder {path.parent}. Choose another")
     if file_format == "ALEMBIC":
         steps = _export(objects, path, first, last)
     else:
