@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bake.bake_source import REFUSAL_REST
-from ..bake.shape_keys.frames import offsets_memory
+from ..bake.shape_keys.frame_baking import offsets_memory
 from ..errors import BindingError, UserError
 from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier

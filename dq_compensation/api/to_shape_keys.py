@@ -10,7 +10,8 @@ from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
 from ..bake.correctives.corrective_baking import bake_correctives as corrective_steps
 from ..bake.correctives.corrective_poses import checked_angles
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
-from ..bake.shape_keys.frame_baking import bake_current_pose, bake_range
+from ..bake.shape_keys.frame_baking import bake_range
+from ..bake.shape_keys.pose_key import bake_current_pose
 from .arguments_of_scripts import mesh_object, selection_kept
 from .options_of_scripts import takes_options
 from .steps_of_scripts import OnProgress, interrupts_wait, run_steps

@@ -67,12 +67,12 @@ def source_refusal(obj: bpy.types.Object) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class PoseOffsets:
-    """The offsets to add in one pose.
+    """The offsets to add in one pose, or in several.
 
     Attributes:
-        offsets: shape (n, 3), float32, object space.
-        unreached: shape (n,), bool; the vertices that do not get where they should, by more than
-            `REACHED` of the object's extent.
+        offsets: shape (n, 3), or (F, n, 3) of F poses, float32, object space.
+        unreached: shape (n,), bool; the vertices that do not get where they should in some pose, by
+            more than `REACHED` of the object's extent.
     """
 
     offsets: NDArray[np.float32]

@@ -12,11 +12,12 @@ from ..scene.scene_frames import frames_of_range
 from .bake_targets import BakeOnto
 from .joint_options import JointOptions
 
-Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT"]
+Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT", "ACTION", "EXAMPLES"]
 """About which axes the bones are bent.
 
 LIMBS: across the plane in which the limb is bent at rest. X, Z: the bone's own axis. FOUR: about X
-and Z, both ways. EIGHT: and about the axes in between.
+and Z, both ways. EIGHT: and about the axes in between. ACTION, EXAMPLES: as they are in the poses
+of the armature's action, or in the example poses.
 """
 
 
@@ -146,7 +147,7 @@ class CorrectiveOptions(KeyOptions, JointOptions):
     `mirror` are not for those of examples.
     """
 
-    directions: Directions | Literal["ACTION", "EXAMPLES"] = option(
+    directions: Directions = option(
         "The axes that the bones bend about",
         "LIMBS",
         choices=(

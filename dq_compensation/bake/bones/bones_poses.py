@@ -19,7 +19,7 @@ from ...errors import UserError
 from ...scene.binding.binding import Binding
 from ...scene.blender.animation_curves import played_actions
 from ...scene.blender.bone_names import flipped_name
-from ...scene.scene_frames import frame_kept
+from ...scene.scene_frames import frame_kept, spread_frames
 from ..correctives.action_poses import keyed_frames
 from ..correctives.corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
 
@@ -147,7 +147,7 @@ def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int]
             f"The action {action} of {armature.name} has fewer than two frames. Choose Range of "
             "Motion instead."
         )
-    return _spread(chosen, FITTED), _spread(between, CHECKED)
+    return spread_frames(chosen, FITTED), spread_frames(between, CHECKED)
 
 
 def action_range(armature: bpy.types.Object) -> range:
@@ -198,9 +198,3 @@ def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -
     about = twist(float(rng.uniform(-twisted, twisted)))
     w, x, y, z = concatenate_quaternions(np.array(turned), np.array(about)).tolist()
     return (w, x, y, z)
-
-
-def _spread(frames: list[int], most: int) -> list[int]:
-    """So many of the frames, evenly spread."""
-    places = np.linspace(0, len(frames) - 1, min(most, len(frames)))
-    return [frames[place] for place in np.unique(places.round().astype(int)).tolist()]

@@ -12,7 +12,6 @@ from ...scene.scene_frames import frame_kept
 from ...wording import sized
 from .whole_files import beside, cannot_write, free_space
 
-
 # Bytes for custom properties, parents, and the file itself.
 _AROUND = 100_000
 

@@ -1,4 +1,4 @@
-"""The current pose as one shape key."""
+"""Bakes the current pose of characters to one shape key each."""
 
 from __future__ import annotations
 
@@ -9,26 +9,46 @@ from ...core.rest_offsets import Target
 from ...errors import UserError
 from ...scene.blender.mesh import mesh_of
 from ...scene.shape_keys.key_writing import REFUSAL_REFERENCE, keys_refusal, write_key
-from ..bake_reports import PoseReport
+from ..acting_keys import acting_keys_refusal
+from ..bake_reports import PoseReport, remember
 from ..bake_source import Source
-from ..bake_targets import BakeOnto
+from ..bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
 from ..key_names import checked_name
+from ..key_options import PoseOptions
 from ..verification import deviation, only_armature_shown, still_copy
 
 
-def pose_key_refusal(
-    obj: bpy.types.Object, name: str, onto: BakeOnto, *, overwrite: bool
-) -> str | None:
-    """Why a key of this name cannot be baked, or None.
+def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> list[PoseReport]:
+    """Bake the current pose of several characters to one shape key each.
+
+    Args:
+        objects: mesh objects, enabled or not. They stay as they are but for the key, at 0.
+
+    Returns:
+        a report for each of them.
 
     Raises:
-        UserError: the name cannot be used.
+        UserError: one of them cannot be baked; nothing has changed then.
     """
-    name = checked_name(name)
-    key = mesh_of(obj).shape_keys
-    if overwrite and key is not None and key.reference_key.name == name:
-        return REFUSAL_REFERENCE.format(name=name, obj=obj.name)
-    return keys_refusal(obj) if onto == "THIS" else None
+    name, target, onto = options.name, options.target, options.onto
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for obj in objects:
+        reason = _refusal(obj, checked_name(name), onto, overwrite=options.overwrite)
+        reason = reason or acting_keys_refusal(obj, [bpy.context.scene.frame_current_final])
+        if reason is not None:
+            raise UserError(reason)
+        Source.of(obj, depsgraph, target).wanted(depsgraph)
+    reports: list[PoseReport] = []
+    with bake_targets(objects, onto) as copies:
+        for obj, copy in zip(objects, copies, strict=True):
+            report = bake_pose(obj, copy, name, target, overwrite=options.overwrite)
+            reports.append(report)
+            remember(copy, report.sentence(), report.key_names)
+    if onto == "COPY":
+        for obj, copy in zip(objects, copies, strict=True):
+            let_armature_deform(copy, target)
+            show_copy(obj, copy)
+    return reports
 
 
 def bake_pose(
@@ -54,7 +74,7 @@ def bake_pose(
         UserError: it cannot be baked; nothing has changed then.
     """
     name = checked_name(name)
-    if reason := pose_key_refusal(onto, name, "THIS", overwrite=overwrite):
+    if reason := _refusal(onto, name, "THIS", overwrite=overwrite):
         raise UserError(reason)
     context = bpy.context
     depsgraph = context.evaluated_depsgraph_get()
@@ -72,3 +92,11 @@ def bake_pose(
             apart = deviation(copy, source, depsgraph, context.scene)
     unreached = int(np.count_nonzero(found.unreached))
     return PoseReport(obj.name, onto.name, (block.name,), unreached, apart)
+
+
+def _refusal(obj: bpy.types.Object, name: str, onto: BakeOnto, *, overwrite: bool) -> str | None:
+    """Why a key of this name cannot be baked, or None."""
+    key = mesh_of(obj).shape_keys
+    if overwrite and key is not None and key.reference_key.name == name:
+        return REFUSAL_REFERENCE.format(name=name, obj=obj.name)
+    return keys_refusal(obj) if onto == "THIS" else None
