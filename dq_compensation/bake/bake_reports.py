@@ -148,10 +148,7 @@ class CorrectiveReport(KeyReport):
 def _comparison(where: str, before: Deviation, after: Deviation) -> str:
     if not after.poses:
         return ""
-    return (
-        f" {where.format(poses=after.poses)} the largest error is {after.largest:.3g} mm instead "
-        f"of {before.largest:.3g} (rms {after.rms:.2g} instead of {before.rms:.2g})."
-    )
+    return f" {where.format(poses=after.poses)} the largest error is {after.instead_of(before)}."
 
 
 def last_report(obj: bpy.types.Object) -> str | None:

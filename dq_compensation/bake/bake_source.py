@@ -9,7 +9,7 @@ the sliders moves them before and after the bake alike: the bake is ours minus n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 import bpy
 import numpy as np
@@ -146,22 +146,18 @@ class Source:
 
     def wanted(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The current shape, and our deformation of it.
+    ) -> NDArray[np.float32]:
+        """Our deformation of the current shape, shape (n, 3), object space.
 
         Args:
             matrices: shape (B, 4, 4), another pose than the current one: D_b of the skeleton's
                 bones. The shape is the basis then.
 
-        Returns:
-            two arrays of shape (n, 3), float32, object space: at rest and posed.
-
         Raises:
             PoseError: a bone's matrix is not finite.
             BindingError: the set-up has changed.
         """
-        found = self._posed(depsgraph, matrices)
-        return found.shape, found.posed
+        return self._posed(depsgraph, matrices)[1]
 
     def offsets(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
@@ -205,8 +201,8 @@ class Source:
 
     def _posed(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None
-    ) -> _Posed:
-        """The input of `wanted` and `offsets` in one pose; reads the armature once."""
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
+        """A shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature."""
         evaluated = self.obj.evaluated_get(depsgraph)
         armature = rig_of(self.obj).evaluated_get(depsgraph)
         if matrices is None:
@@ -214,13 +210,4 @@ class Source:
         else:
             shape = self.binding.rest
         posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape, matrices)
-        return _Posed(shape, posed, matrices, object_to_armature(evaluated, armature))
-
-
-class _Posed(NamedTuple):
-    """A shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature."""
-
-    shape: NDArray[np.float32]
-    posed: NDArray[np.float32]
-    matrices: NDArray[np.float64]
-    to_armature: NDArray[np.float64]
+        return shape, posed, matrices, object_to_armature(evaluated, armature)

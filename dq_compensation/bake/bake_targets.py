@@ -45,7 +45,7 @@ def add_copy(obj: bpy.types.Object) -> bpy.types.Object:
     copy.name = f"{obj.name} Baked"
     copy.data = cast("bpy.types.Mesh", mesh_of(obj).copy())
     copy.data.name = copy.name
-    own_action(copy)
+    own_action(copy.data.shape_keys)
     link_beside(obj, copy)
     # It comes with the state of the object, also whether that is selected.
     copy.select_set(False)
@@ -54,8 +54,8 @@ def add_copy(obj: bpy.types.Object) -> bpy.types.Object:
 
 def remove_copy(copy: bpy.types.Object) -> None:
     """Remove a copy from the file, with the mesh and the action that only it has."""
-    leave_action(copy)
     mesh = mesh_of(copy)
+    leave_action(mesh.shape_keys)
     bpy.data.objects.remove(copy)
     bpy.data.meshes.remove(mesh)
 

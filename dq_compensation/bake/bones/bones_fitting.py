@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import bpy
@@ -20,6 +21,7 @@ from ...scene.blender.units import object_millimetres
 from ...steps import Progress, with_progress
 from ...wording import listed
 from ..correctives.corrective_poses import deforming_names, with_mirrored
+from ..verification import Deviation
 from .bones_options import BonesOptions
 from .bones_poses import (
     FittingPoses,
@@ -30,7 +32,7 @@ from .bones_poses import (
     ranges_of_motion,
 )
 from .bones_removal import helpers_without
-from .bones_report import BonesReport, JointReport, deviation_at
+from .bones_report import BonesReport, JointReport
 from .bones_source import RigSource
 from .helper_names import in_mirrored_order
 
@@ -130,13 +132,13 @@ def fit_bones(
     poses, of_frames = yield from part(
         _read_poses(source, pairs, options, frames), "Reading Poses of", _READING
     )
-    live = yield from part(_live(source, poses.fitted), "Deforming", _DEFORMING)
+    live = yield from part(_live(source, poses[0]), "Deforming", _DEFORMING)
     unit = object_millimetres(source.armature, bpy.context.scene)
     fit = fit_helpers(
         source.influences,
         source.skeleton,
         source.rest,
-        [Pose.from_matrices(pose, source.skeleton) for pose in poses.fitted],
+        [Pose.from_matrices(pose, source.skeleton) for pose in poses[0]],
         live,
         pairs,
         options=FitOptions(options.helpers, options.influences, options.tolerance / unit),
@@ -144,7 +146,7 @@ def fit_bones(
     skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)
     require_within_limit(source, len(skinning.helpers), options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
-    report = yield from part(_check(source, pairs, skinning, poses.checked), "Checking", checking)
+    report = yield from part(_check(source, pairs, skinning, poses[1]), "Checking", checking)
     return Fitted(source, skinning, report, frames, of_frames)
 
 
@@ -167,7 +169,7 @@ def _read_poses(
         )
     fitted, checked, keyed = (matrices[np.searchsorted(every, some)] for some in frames)
     if options.poses != "RANGE":
-        return FittingPoses(fitted, checked), keyed
+        return (fitted, checked), keyed
     ranges = ranges_of_motion(source.influences, source.rest, source.skeleton, pairs)
     return motion_range(source.skeleton, ranges, options.bend, options.twist), keyed
 
@@ -190,7 +192,8 @@ def _check(
     poses: NDArray[np.float64],
 ) -> Generator[float, None, BonesReport]:
     """Compare linear skinning without and with the helpers with our deformation in poses."""
-    before, after = [], []
+    before: list[NDArray[np.floating]] = []
+    after: list[NDArray[np.floating]] = []
     for done, matrices in enumerate(poses):
         pose, live = Pose.from_matrices(matrices, source.skeleton), source.live(matrices)
         plain, _ = linear_blend(source.rest, None, source.influences, pose)
@@ -204,6 +207,10 @@ def _check(
         after.append(np.linalg.norm(ours - live, axis=1))
         yield (done + 1) / len(poses)
     unit = object_millimetres(source.armature, bpy.context.scene)
+
+    def together(distances: list[NDArray[np.floating]], at: Any = slice(None)) -> Deviation:
+        return reduce(Deviation.and_also, (Deviation.of(each[at], unit) for each in distances))
+
     bones = source.skeleton.bone_count
     follows = (skinning.indices >= bones) & (skinning.weights > 0.0)
     reports = []
@@ -211,8 +218,8 @@ def _check(
         above = pairs[pairs[:, 1] == child, 0]
         at = _follow(source, [child]) & _follow(source, above)
         count = sum(each.child == child for each in skinning.helpers)
-        of_joint = [deviation_at([each[at] for each in some], unit) for some in (before, after)]
-        reports.append(JointReport(source.skeleton.names[child], count, *of_joint))
+        name = source.skeleton.names[child]
+        reports.append(JointReport(name, count, together(before, at), together(after, at)))
     names = tuple(obj.name for obj in source.objects)
     return BonesReport(
         names,
@@ -220,8 +227,8 @@ def _check(
         source.armature.name,
         tuple(reports),
         int(np.count_nonzero(follows.any(axis=1))),
-        deviation_at(before, unit),
-        deviation_at(after, unit),
+        together(before),
+        together(after),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import bpy
@@ -40,17 +39,8 @@ _ACTIVE = 0.5
 _SLENDER = 0.6
 
 
-@dataclass(frozen=True, eq=False)
-class FittingPoses:
-    """Poses of a skeleton, D_b of its B bones.
-
-    Attributes:
-        fitted: shape (P, B, 4, 4).
-        checked: shape (Q, B, 4, 4); none of them is fitted.
-    """
-
-    fitted: NDArray[np.float64]
-    checked: NDArray[np.float64]
+FittingPoses = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Poses to fit and others to check, D_b of a skeleton's B bones: shape (P, B, 4, 4) each."""
 
 
 def motion_range(
@@ -80,7 +70,7 @@ def motion_range(
         # Both sides see the same poses, so that they get the same weights.
         poses.append(posed_matrices(skeleton, _mirrored(skeleton, turned)))
     found = np.array(poses)
-    return FittingPoses(found[:FITTED], found[FITTED:])
+    return found[:FITTED], found[FITTED:]
 
 
 def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ...wording import counted
 from ..verification import Deviation
@@ -31,8 +27,7 @@ class JointReport:
         """For the Info editor."""
         return (
             f"{self.bone}, {counted(self.helpers, 'helper bone')}: largest error "
-            f"{self.after.largest:.3g} mm instead of {self.before.largest:.3g} (rms "
-            f"{self.after.rms:.2g} instead of {self.before.rms:.2g})."
+            f"{self.after.instead_of(self.before)}."
         )
 
 
@@ -82,8 +77,7 @@ class BonesReport:
             f"{counted(joints, 'joint')}; {counted(self.vertices, 'vertex')} "
             f"{'follows' if self.vertices == 1 else 'follow'} them. In "
             f"{counted(self.after.poses, 'pose')} that were not fitted the largest error is "
-            f"{self.after.largest:.3g} mm instead of {self.before.largest:.3g} (rms "
-            f"{self.after.rms:.2g} instead of {self.before.rms:.2g})."
+            f"{self.after.instead_of(self.before)}."
         )
         worst = max(self.joints, key=lambda joint: joint.after.largest)
         if worst.after.largest == self.after.largest:
@@ -98,18 +92,3 @@ class BonesReport:
         if onto:
             text += f" {names} is hidden; Alt H in Object Mode shows it."
         return " ".join(filter(None, (text, self.used, self.correctives)))
-
-
-def deviation_at(distances: Sequence[NDArray[np.floating]], unit: float) -> Deviation:
-    """The deviation of distances between vertices.
-
-    Args:
-        distances: shape (n,) for each pose.
-        unit: the millimetres of one unit.
-    """
-    found = Deviation()
-    for each in distances:
-        largest = float(each.max(initial=0.0)) * unit
-        rms = float(np.sqrt(np.mean(each**2))) * unit if len(each) else 0.0
-        found = found.and_also(Deviation(largest, rms, 1))
-    return found

@@ -116,11 +116,8 @@ class RigSource:
 
 def bones_refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot get helper bones at all, or None; cheap."""
-    return deformation_refusal(obj) or _setup_refusal(obj) or _state_refusal(obj)
-
-
-def _setup_refusal(obj: bpy.types.Object) -> str | None:
-    """The modifiers and bones of a deformable object that engines do not know."""
+    if reason := deformation_refusal(obj):
+        return reason
     modifier, armature = armature_modifier(obj), rig_of(obj)
     assert modifier is not None
     for other in modifiers_before(obj):
@@ -132,7 +129,7 @@ def _setup_refusal(obj: bpy.types.Object) -> str | None:
             f"{obj.name} follows bone envelopes, which engines do not know. Turn them off in the "
             "Armature modifier, or in the bones (Envelope Multiply), and use vertex groups alone."
         )
-    return None
+    return _state_refusal(obj)
 
 
 def _state_refusal(obj: bpy.types.Object) -> str | None:

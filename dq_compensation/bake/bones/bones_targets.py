@@ -12,6 +12,7 @@ from ...scene.blender.armature import armature_of
 from ...scene.blender.linked import link_beside
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import armature_modifier, rig_of
+from ...scene.shape_keys.key_animation import leave_action, own_action
 from ..bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
 
 
@@ -31,7 +32,7 @@ def bones_targets(
         return
     rig = _copy_armature(armature)
     if keyed:
-        _own_action(rig)
+        own_action(rig)
     copies: list[bpy.types.Object] = []
     try:
         for obj in objects:
@@ -43,12 +44,10 @@ def bones_targets(
     except BaseException:
         for copy in copies:
             remove_copy(copy)
-        bones, animated = armature_of(rig), rig.animation_data
-        action = animated.action if animated else None
+        leave_action(rig)
+        bones = armature_of(rig)
         bpy.data.objects.remove(rig)
         bpy.data.armatures.remove(bones)
-        if action and not action.users:
-            bpy.data.actions.remove(action)
         raise
 
 
@@ -70,18 +69,6 @@ def _copy_armature(armature: bpy.types.Object) -> bpy.types.Object:
     link_beside(armature, rig)
     rig.select_set(False)
     return rig
-
-
-def _own_action(rig: bpy.types.Object) -> None:
-    """Give a copied armature a copy of the action that it shares with the original one."""
-    animation: Any = rig.animation_data
-    if animation is None or animation.action is None:
-        return
-    handle = getattr(animation, "action_slot_handle", 0)
-    animation.action = animation.action.copy()
-    if handle:
-        slots = animation.action.slots
-        animation.action_slot = next(slot for slot in slots if slot.handle == handle)
 
 
 def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.Object) -> None:

@@ -34,7 +34,7 @@ from ..key_names import corrective_name
 from ..key_options import CorrectiveOptions
 from ..shape_keys.frame_baking import needed_bytes, require_memory
 from ..shape_keys.shape_key_bake import CharacterBake, bake_characters
-from ..verification import Deviation, deviation_from
+from ..verification import Deviation, deviation
 from .action_poses import action_joints
 from .corrective_poses import chosen_joints, deforming_names, joints_that_matter, with_mirrored
 from .example_joints import example_joints
@@ -233,7 +233,7 @@ class CorrectiveBake(
         before, after = [Deviation(), Deviation()], [Deviation(), Deviation()]
         with free_copies(onto, report.key_names, self.source.target, scene) as copies:
             for done, rotations in enumerate((*singles, *together)):
-                one, other = _compare(copies, self.source, rotations, scene)
+                one, other = _compare(copies, self.source, rotations)
                 at_once = int(done >= len(singles))
                 before[at_once] = before[at_once].and_also(one)
                 after[at_once] = after[at_once].and_also(other)
@@ -243,13 +243,13 @@ class CorrectiveBake(
 
 
 def _compare(
-    copies: FreeCopies, source: Source, rotations: Mapping[str, Quaternion], scene: bpy.types.Scene
+    copies: FreeCopies, source: Source, rotations: Mapping[str, Quaternion]
 ) -> tuple[Deviation, Deviation]:
     """The deviations of the copies without and with keys from ours, in one pose."""
     copies.pose(rotations)
     matrices = source.binding.pose_matrices(copies.armature.evaluated_get(copies.depsgraph))
-    _, wanted = source.wanted(bpy.context.evaluated_depsgraph_get(), matrices)
+    wanted = source.wanted(bpy.context.evaluated_depsgraph_get(), matrices)
     return (
-        deviation_from(wanted, copies.plain, copies.depsgraph, scene),
-        deviation_from(wanted, copies.corrected, copies.depsgraph, scene),
+        deviation(wanted, copies.plain, copies.depsgraph),
+        deviation(wanted, copies.corrected, copies.depsgraph),
     )

@@ -177,6 +177,6 @@ class RangeBake(CharacterBake[RangeOptions, PoseOffsets, RangeReport]):
             for done, frame in enumerate(frames):
                 scene.frame_set(frame)
                 depsgraph = bpy.context.evaluated_depsgraph_get()
-                found = found.and_also(deviation(onto, self.source, depsgraph, scene))
+                found = found.and_also(deviation(self.source.wanted(depsgraph), onto, depsgraph))
                 yield (done + 1) / len(frames)
         return replace(report, deviation=found)

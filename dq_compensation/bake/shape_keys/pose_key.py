@@ -89,7 +89,7 @@ def bake_pose(
         with only_armature_shown(copy, target):
             context.view_layer.update()
             depsgraph = context.evaluated_depsgraph_get()
-            apart = deviation(copy, source, depsgraph, context.scene)
+            apart = deviation(source.wanted(depsgraph), copy, depsgraph)
     unreached = int(np.count_nonzero(found.unreached))
     return PoseReport(obj.name, onto.name, (block.name,), unreached, apart)
 
