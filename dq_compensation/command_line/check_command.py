@@ -10,14 +10,11 @@ from .. import api
 from ..wording import counted
 from .command import Command, ObjectFacts, OpenFile, Run, each_file
 from .exit_codes import ExitCode
-from .options import add_input_options
-from .outputs import input_files
 
 _SEVERITIES = ("ERROR", "WARNING", "INFORMATION")
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_input_options(parser)
     parser.add_argument(
         "--fail-on",
         choices=("error", "warning", "information", "never"),
@@ -43,7 +40,7 @@ def _run(run: Run) -> None:
             run.console.say(f"{file.path}: {obj.name}: {issue.severity.lower()}: {issue.message}")
         return {"name": obj.name_full, "issues": [_facts(issue) for issue in issues]}
 
-    each_file(run, input_files(run.arguments.files), work)
+    each_file(run, work)
     checked = sum(file["error"] is None for file in run.files)
     nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
     counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)
@@ -72,7 +69,7 @@ COMMANDS = (
             "check --file hero.blend",
             "check --file 'assets/*.blend' --fail-on warning --json findings.json",
         ),
-        _add_options,
         _run,
+        _add_options,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,8 @@ from ..errors import FileError, UserError
 from .blend_files import open_file, require_writable_version, saved_to
 from .choosing import SKINNED, Kind, chosen_objects
 from .console import Console, complain, complain_of_bug
-from .disk import is_done, target_refusal
 from .exit_codes import ExitCode, StoppedError, UsageError, code_of
-from .outputs import blend_targets, file_targets, input_files
+from .outputs import blend_targets, file_targets, input_files, is_done, target_refusal
 from .progress import Progress
 
 # The format of the JSON documents; it rises when what they had is not there any more.
@@ -90,15 +89,19 @@ class Command:
         name: one or two words, e.g. ``bake pose``.
         summary: for the list of the commands.
         examples: what is typed after ``blender --command dq_compensation``.
-        add_options: adds the options that only it has.
         run: does it. What it raises ends the process with the code of the error.
+        add_options: adds the options that only it has; None without any.
+        saves: whether it saves .blend files.
+        kind: the objects that it works on.
     """
 
     name: str
     summary: str
     examples: tuple[str, ...]
-    add_options: Callable[[ArgumentParser], None]
     run: Callable[[Run], None]
+    add_options: Callable[[ArgumentParser], None] | None = None
+    saves: bool = False
+    kind: Kind = SKINNED
 
 
 @dataclass
@@ -112,13 +115,13 @@ class OpenFile:
     path: Path
     facts: dict[str, Any]
 
-    def objects(self, run: Run, kind: Kind = SKINNED) -> list[bpy.types.Object]:
+    def objects(self, run: Run) -> list[bpy.types.Object]:
         """The characters, or crowds, that the options name.
 
         Raises:
             UserError: there are none.
         """
-        return chosen_objects(self.path, run.arguments.objects, kind)
+        return chosen_objects(self.path, run.arguments.objects, run.arguments.command.kind)
 
 
 def said_facts(run: Run, reports: Sequence[Any]) -> list[ObjectFacts]:
@@ -133,23 +136,28 @@ def said_facts(run: Run, reports: Sequence[Any]) -> list[ObjectFacts]:
 
 
 def each_file(
-    run: Run, sources: Sequence[Path], work: Callable[[OpenFile], list[ObjectFacts] | None]
+    run: Run,
+    work: Callable[[OpenFile], list[ObjectFacts] | None],
+    sources: Iterable[Path] | None = None,
 ) -> None:
     """Open each file and work on it. A file that fails is reported, and the next one follows.
 
     Args:
+        sources: the files; by default those of the options.
         work: returns the facts of its objects; None where everything was done already.
     """
-    for source in sources:
+    for source in input_files(run.arguments.files) if sources is None else sources:
         run.progress.begin(str(source))
         started = time.monotonic()
         facts: dict[str, Any] = {"file": str(source), "output": [], "warnings": []}
         facts.update(skipped=False, error=None, objects=[])
         run.files.append(facts)
         try:
-            facts["objects"] = _work_on(OpenFile(source, facts), work)
-            facts["skipped"] = facts["objects"] is None
-            facts["objects"] = facts["objects"] or []
+            facts["warnings"] = open_file(source)
+            for warning in facts["warnings"]:
+                complain(warning)
+            found = work(OpenFile(source, facts))
+            facts["skipped"], facts["objects"] = found is None, found or []
         except UserError as error:
             facts["error"] = {"code": int(code_of(error)), "message": str(error)}
             run.fail(error)
@@ -160,18 +168,8 @@ def each_file(
         facts["seconds"] = round(time.monotonic() - started, 3)
 
 
-def _work_on(
-    file: OpenFile, work: Callable[[OpenFile], list[ObjectFacts] | None]
-) -> list[ObjectFacts] | None:
-    warnings = open_file(file.path)
-    file.facts["warnings"] = warnings
-    for warning in warnings:
-        complain(warning)
-    return work(file)
-
-
 def each_saved_file(
-    run: Run, work: Callable[[list[bpy.types.Object]], list[ObjectFacts]], kind: Kind = SKINNED
+    run: Run, work: Callable[[Run, list[bpy.types.Object]], list[ObjectFacts]]
 ) -> None:
     """Open each file, change its characters or crowds, and save it where the options say.
 
@@ -191,19 +189,19 @@ def each_saved_file(
         require_writable_version(file.path)
         target = target_of[file.path]
         with saved_to(target, file.path):
-            found = work(file.objects(run, kind))
+            found = work(run, file.objects(run))
             run.progress.look()
         file.facts["output"] = [str(target)]
         run.console.say(f"Saved {target}")
         return found
 
-    each_file(run, list(target_of), change_and_save)
+    each_file(run, change_and_save, target_of)
 
 
 def each_exported_file(
     run: Run,
     suffixes: Sequence[str],
-    work: Callable[[list[bpy.types.Object], Path], list[ObjectFacts]],
+    work: Callable[[Run, list[bpy.types.Object], Path], list[ObjectFacts]],
 ) -> None:
     """Open each file, and write its characters to files of other formats where the options say.
 
@@ -225,9 +223,9 @@ def each_exported_file(
         if arguments.skip_done and is_done(files, file.path):
             run.console.say(f"{file.path}: nothing to do")
             return None
-        return work(objects, target)
+        return work(run, objects, target)
 
-    each_file(run, sources, export)
+    each_file(run, export, sources)
 
 
 def _skip_done(run: Run, target_of: dict[Path, Path]) -> None:

@@ -50,10 +50,8 @@ def add_general_options(parser: ArgumentParser) -> None:
     )
 
 
-def add_input_options(
-    parser: ArgumentParser, *, objects: str = "mesh objects", otherwise: str = "all skinned meshes"
-) -> None:
-    """Add the files and objects; `otherwise` are those without the option."""
+def add_input_options(parser: ArgumentParser, objects: str) -> None:
+    """Add the files and objects."""
     parser.add_argument(
         "--file",
         dest="files",
@@ -70,7 +68,7 @@ def add_input_options(
         action="extend",
         default=[],
         metavar="NAME",
-        help=f"{objects}, by names or patterns; without it {otherwise}",
+        help=f"{objects}, by names or patterns; without it all {objects}",
     )
 
 
@@ -100,7 +98,6 @@ def add_export_options(
         meaning: of the output.
         suffixes: the first is that of files in folders.
     """
-    add_input_options(parser)
     add_frames_option(parser, otherwise)
     add_output_options(parser, meaning, required=True)
     formats = [suffix[1:] for suffix in suffixes]
@@ -128,12 +125,6 @@ def frames_of_scene(arguments: argparse.Namespace) -> tuple[int, int, int]:
     return arguments.frames or (scene.frame_start, scene.frame_end, 1)
 
 
-def add_deformation_options(parser: ArgumentParser) -> None:
-    """Add how objects are deformed, for commands that change no setting."""
-    for name in ("method", "factor"):
-        _add_setting(parser, name, default=None, help="without it the object's own")
-
-
 def add_setting_options(
     parser: ArgumentParser, names: Iterable[str] = ("method", "factor")
 ) -> None:
@@ -143,7 +134,7 @@ def add_setting_options(
         _add_setting(group, name)
 
 
-def _add_setting(parser: Any, name: str, **changes: Any) -> None:
+def _add_setting(parser: Any, name: str) -> None:
     """Add the option of a setting of objects, as it is declared."""
     described = properties_of(CharacterChoices)[name]
     words = described.keywords
@@ -158,7 +149,7 @@ def _add_setting(parser: Any, name: str, **changes: Any) -> None:
         options = {"type": number_between(least, most), "metavar": f"{least:g}..{most:g}"}
     options |= {"default": argparse.SUPPRESS, "help": words["description"].replace("%", "%%")}
     option = f"--{name.removeprefix('use_').replace('_', '-')}"
-    parser.add_argument(option, dest=name, **options | changes)
+    parser.add_argument(option, dest=name, **options)
 
 
 def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:

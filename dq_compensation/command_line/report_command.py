@@ -8,12 +8,10 @@ import bpy
 
 from .. import api
 from .command import Command, ObjectFacts, OpenFile, Run, each_file
-from .options import add_input_options, number_between
-from .outputs import input_files
+from .options import number_between
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_input_options(parser)
     parser.add_argument(
         "--bone",
         dest="bones",
@@ -37,10 +35,7 @@ def _add_options(parser: ArgumentParser) -> None:
 def _run(run: Run) -> None:
     arguments = run.arguments
 
-    def work(file: OpenFile) -> list[ObjectFacts]:
-        return [_report(file, obj) for obj in file.objects(run)]
-
-    def _report(file: OpenFile, obj: bpy.types.Object) -> ObjectFacts:
+    def report(file: OpenFile, obj: bpy.types.Object) -> ObjectFacts:
         found = api.report(
             obj,
             degrees=arguments.bend,
@@ -51,7 +46,7 @@ def _run(run: Run) -> None:
         run.console.say(f"{file.path}: {found.table()}")
         return {"name": obj.name_full, **found.facts()}
 
-    each_file(run, input_files(arguments.files), work)
+    each_file(run, lambda file: [report(file, obj) for obj in file.objects(run)])
 
 
 COMMANDS = (
@@ -63,7 +58,7 @@ COMMANDS = (
             "report --file hero.blend --bone lowerarm_l lowerleg_l --bend 120",
             "report --file 'assets/*.blend' --no-speed --json quality.json",
         ),
-        _add_options,
         _run,
+        _add_options,
     ),
 )
