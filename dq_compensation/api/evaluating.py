@@ -31,8 +31,6 @@ from .steps_of_scripts import OnProgress
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 
-REFUSAL_NO_GPU = "This session has no GPU. Start Blender with a window."
-
 
 def evaluate(
     obj: bpy.types.Object,
@@ -152,19 +150,15 @@ def _positions(
         armature = rig_of(obj).evaluated_get(depsgraph)
         return evaluate_binding(binding, settings, obj.evaluated_get(depsgraph), armature)
     if evaluator == "GPU":
-        _require_gpu()
+        if not _has_gpu():
+            raise RuntimeError("This session has no GPU. Start Blender with a window.")
         deformed = deformed_object(obj, binding, depsgraph, settings)
         return np.ascontiguousarray(deformed.read_positions()[0])
     return evaluate_by_modifier(obj, binding, settings)
 
 
 def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
-    """The binding of an object that is evaluated.
-
-    Raises:
-        BindingError: it cannot be deformed, or Blender leaves it out.
-        UserError: its armature is in Rest Position.
-    """
+    """The binding of an object that Blender evaluates in a pose; errors as of `evaluate`."""
     binding = bind(obj, depsgraph)
     if armature_of(rig_of(obj)).pose_position == "REST":
         raise UserError(REFUSAL_REST.format(armature=rig_of(obj).name))
@@ -184,15 +178,9 @@ def _require_choices(method: str | None, factor: float | None, evaluator: str) -
         require_number("factor", factor, 0.0, 1.0)
 
 
-def _require_gpu() -> None:
-    """See that there is a GPU.
-
-    Raises:
-        RuntimeError: there is none.
-    """
+def _has_gpu() -> bool:
+    """Whether this session has a GPU."""
     try:
-        found = gpu.platform.backend_type_get() != "NONE"
-    except SystemError as error:  # of Blender as a Python module
-        raise RuntimeError(REFUSAL_NO_GPU) from error
-    if not found:
-        raise RuntimeError(REFUSAL_NO_GPU)
+        return gpu.platform.backend_type_get() != "NONE"
+    except SystemError:  # of Blender as a Python module
+        return False

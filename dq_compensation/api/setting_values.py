@@ -97,11 +97,7 @@ def _write(chosen: Any, values: Mapping[str, Any]) -> None:
 
 
 def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
-    """See that settings can have these values.
-
-    Raises:
-        UserError: one of them cannot.
-    """
+    """Raise `UserError` where settings cannot have these values."""
     chosen: Any = settings_of(obj)
     for name, value in values.items():
         if name not in CHARACTER_CHOICES:

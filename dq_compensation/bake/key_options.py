@@ -1,4 +1,4 @@
-"""Keeps the options of the bakes to shape keys: of a pose, of frames, of correctives."""
+"""The options of the bakes to shape keys: of a pose, of frames, of correctives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ..core.rest_offsets import Target
 from ..option_fields import option, tolerance_option
 from ..scene.scene_frames import frames_of_range
 from .bake_targets import BakeOnto
-from .joint_options import JointOptions
 
 Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT", "ACTION", "EXAMPLES"]
 """About which axes the bones are bent.
@@ -137,6 +136,17 @@ class RangeOptions(KeyOptions):
             UserError: the range is empty.
         """
         return frames_of_range(self.first, self.last, self.step)
+
+
+@dataclass(frozen=True)
+class JointOptions:
+    """The joints of a bake."""
+
+    bones: Iterable[str] = option("The bones below the joints. None of them: all joints", ())
+    _: KW_ONLY
+    mirror: bool = option(
+        "Include the other side's bones, found by their names", True, label="Left and Right"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,7 @@ from typing import Any
 
 import bpy
 
-from ..bake.files.cache_baking import SUFFIXES
-from ..bake.files.object_files import object_files
+from ..bake.files.cache_baking import SUFFIXES, object_files
 from ..errors import FileError, UserError
 from .blend_files import open_file, require_writable_version, saved_to
 from .choosing import SKINNED, Kind, chosen_objects

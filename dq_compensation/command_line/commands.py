@@ -110,12 +110,7 @@ def _report(run: Run) -> None:
 
 
 def _parsed(argv: Sequence[str]) -> Namespace:
-    """The options.
-
-    Raises:
-        UsageError: they are wrong.
-        SystemExit: the help was shown.
-    """
+    """The options; raises `UsageError` where they are wrong, `SystemExit` for the help."""
     parser = OneLineParser(
         prog=_TYPED,
         description="Works on characters in .blend files. COMMAND --help shows more.",

@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from .. import api
-from ..bake.files.object_files import object_files
+from ..bake.files.cache_baking import object_files
 from ..bake.files.whole_files import written_whole
 from ..errors import UserError
 from ..scene.blender.animation_curves import animated_paths

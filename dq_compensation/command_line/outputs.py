@@ -60,12 +60,7 @@ def blend_targets(sources: Sequence[Path], output: str | None, *, in_place: bool
 
 
 def _require_targets(targets: Sequence[Path], sources: Sequence[Path], *, in_place: bool) -> None:
-    """Look at the outputs of the inputs, one for each.
-
-    Raises:
-        UsageError: two inputs have one output, or an output is an input.
-        FileError: one cannot be written.
-    """
+    """Raise an error where inputs cannot have these outputs, one for each."""
     of_target: dict[Path, list[Path]] = {}
     for target, source in zip(targets, sources, strict=True):
         of_target.setdefault(target.resolve(), []).append(source)

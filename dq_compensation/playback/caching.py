@@ -199,7 +199,19 @@ def cache_take(
     item.made_from = json.dumps(motion_digests(armature))
     note_changed(item, ())
     watch_takes()
-    return [_report(item, take, sampled, armature)]
+    return [
+        TakeReport(
+            armature.name,
+            item.name,
+            frames=len(frames),
+            sampled_keys=item.sampled_keys,
+            keys=item.keys,
+            stored_bytes=stored_bytes(item.stored) if item.stored is not None else 0,
+            error=item.error,
+            shape_keys=len(take.values.names),
+            travels=sampled.travels,
+        )
+    ]
 
 
 def make_take(
@@ -293,31 +305,12 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
 
 def take_size(item: DQCompensationTake) -> str:
     """The numbers of keys that a take has and had, and its memory in the file."""
-    return _size(item.keys, item.sampled_keys, _bytes_of(item))
+    count = stored_bytes(item.stored) if item.stored is not None else 0
+    return _size(item.keys, item.sampled_keys, count)
 
 
 def _size(keys: int, sampled_keys: int, count: int) -> str:
     return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
-
-
-def _bytes_of(item: DQCompensationTake) -> int:
-    return stored_bytes(item.stored) if item.stored is not None else 0
-
-
-def _report(
-    item: DQCompensationTake, take: Take, sampled: SampledMotion, armature: bpy.types.Object
-) -> TakeReport:
-    return TakeReport(
-        armature_name=armature.name,
-        take_name=item.name,
-        frames=take.length + 1,
-        sampled_keys=item.sampled_keys,
-        keys=item.keys,
-        stored_bytes=_bytes_of(item),
-        error=item.error,
-        shape_keys=len(take.values.names),
-        travels=bool(sampled.travels),
-    )
 
 
 def _is_still(take: Take) -> bool:

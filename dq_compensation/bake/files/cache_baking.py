@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,6 @@ from ..acting_keys import acting_keys_refusal
 from ..bake_reports import remember
 from ..bake_source import Source
 from .alembic import write_alembic
-from .object_files import object_files
 from .point_cache import CacheFormat, write_cache
 
 FileFormat = Literal["PC2", "MDD", "ALEMBIC"]
@@ -106,3 +106,29 @@ def _export(
     yield Progress(0.0, f"Writing {path.name}")
     write_alembic(objects, path, first, last)
     return [CacheReport(obj.name, path, last - first + 1) for obj in objects]
+
+
+def object_files(path: Path, names: Sequence[str]) -> list[Path]:
+    """The file of each object: of several objects, each file has the object's name added.
+
+    Args:
+        names: of the objects.
+
+    Raises:
+        UserError: two objects would have one file. Signs that names of files cannot have, such as
+            a slash, become underscores; some systems take large and small letters for the same.
+    """
+    if len(names) == 1:
+        return [path]
+    first_of: dict[str, str] = {}
+    files: list[Path] = []
+    for name in names:
+        file = path.with_name(f"{path.stem} {bpy.path.clean_name(name)}{path.suffix}")
+        first = first_of.setdefault(os.path.normcase(file), name)
+        if len(first_of) == len(files):
+            raise UserError(
+                f"{first} and {name} would both be written to {file}. Rename one of them, or "
+                "write them one by one."
+            )
+        files.append(file)
+    return files
