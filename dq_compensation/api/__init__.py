@@ -9,8 +9,7 @@ operators report; nothing has changed then. No function adds an undo step.
 
 from __future__ import annotations
 
-from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
-from ..bake.bones.bones_report import BonesReport, JointReport
+from ..bake.bake_reports import BonesReport, CorrectiveReport, JointReport, PoseReport, RangeReport
 from ..bake.files.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import bpy
 
-from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
+from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, RangeReport
 from ..bake.bones.bones_baking import bake_bones as bones_steps
 from ..bake.bones.bones_options import BonesOptions
-from ..bake.bones.bones_report import BonesReport
 from ..bake.correctives.corrective_baking import bake_correctives as corrective_steps
 from ..bake.correctives.corrective_poses import checked_angles
 from ..bake.files.cache_baking import SUFFIXES, CacheReport, FileFormat

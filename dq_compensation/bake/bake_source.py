@@ -91,7 +91,7 @@ class Source:
 
     obj: bpy.types.Object
     binding: Binding
-    target: Target
+    target: Target = "LINEAR"
     replaced: frozenset[str] = frozenset()
 
     @classmethod
@@ -157,7 +157,7 @@ class Source:
             PoseError: a bone's matrix is not finite.
             BindingError: the set-up has changed.
         """
-        return self._posed(depsgraph, matrices)[1]
+        return self.posed(depsgraph, matrices)[1]
 
     def offsets(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
@@ -170,7 +170,7 @@ class Source:
         Raises:
             PoseError, BindingError: as for `wanted`.
         """
-        shape, posed, matrices, to_armature = self._posed(depsgraph, matrices)
+        shape, posed, matrices, to_armature = self.posed(depsgraph, matrices)
         inside = transformed_points(to_armature, shape)
         influences, matrices = self.native(shape, to_armature, matrices)
         found = rest_offsets(
@@ -199,10 +199,13 @@ class Source:
         """
         return self.binding.skinning_of(shape, to_armature), matrices
 
-    def _posed(
-        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None
+    def posed(
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
-        """A shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature."""
+        """The shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature.
+
+        Args, Raises: as of `wanted`.
+        """
         evaluated = self.obj.evaluated_get(depsgraph)
         armature = rig_of(self.obj).evaluated_get(depsgraph)
         if matrices is None:

@@ -53,7 +53,8 @@ def chosen_objects(
     among = kind.found()
     found: dict[bpy.types.Object, None] = {} if patterns else dict.fromkeys(among)
     for pattern in patterns:
-        matches = _matches(pattern, among)
+        named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
+        matches = named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
         if not matches:
             raise UserError(_unknown(file, pattern, among, kind))
         found.update(dict.fromkeys(matches))
@@ -63,12 +64,6 @@ def chosen_objects(
         if (reason := missing_data_refusal(obj)) is not None:
             raise FileError(reason)
     return list(found)
-
-
-def _matches(pattern: str, among: list[bpy.types.Object]) -> list[bpy.types.Object]:
-    """The objects of a name, or those of the kind that fit a pattern."""
-    named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
-    return named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
 
 
 def _unknown(file: Path, name: str, among: list[bpy.types.Object], kind: Kind) -> str:

@@ -123,11 +123,12 @@ def _parsed(argv: Sequence[str]) -> Namespace:
         if group not in groups:
             above = groups[""].add_parser(group, help=f"{group} characters: see {group} --help")
             groups[group] = above.add_subparsers(title="what", metavar="WHAT", required=True)
+        examples = (f"  {_TYPED} {example}" for example in command.examples)
         own = groups[group].add_parser(
             name,
             help=command.summary,
             description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-            epilog=_epilog(command),
+            epilog="\n".join(("examples:", *examples, "", _EXIT_CODES)),
             formatter_class=RawDescriptionHelpFormatter,
         )
         add_input_options(own, command.kind.several)
@@ -138,8 +139,3 @@ def _parsed(argv: Sequence[str]) -> Namespace:
         add_general_options(own)
         own.set_defaults(command=command)
     return parser.parse_args(argv)
-
-
-def _epilog(command: Command) -> str:
-    examples = "\n".join(f"  {_TYPED} {example}" for example in command.examples)
-    return f"examples:\n{examples}\n\n{_EXIT_CODES}"

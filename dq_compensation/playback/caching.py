@@ -193,7 +193,8 @@ def cache_take(
     rate = scene.render.fps / scene.render.fps_base
     steps = make_take(source, sampled, frames, options, options.tolerance / unit, rate)
     take, error = yield from with_progress(steps, f"Reducing keys of {options.name}", 0.5, 0.5)
-    if len(frames) > 1 and _is_still(take):
+    still = all(each.key_count == each.track_count for each in (take.keys, take.values.keys))
+    if len(frames) > 1 and still:
         raise UserError(REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
     item = keep_take(armature, take, options, error * unit)
     item.made_from = json.dumps(motion_digests(armature))
@@ -311,9 +312,3 @@ def take_size(item: DQCompensationTake) -> str:
 
 def _size(keys: int, sampled_keys: int, count: int) -> str:
     return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
-
-
-def _is_still(take: Take) -> bool:
-    """Whether nothing moves in a take."""
-    still = take.keys.key_count == take.keys.track_count
-    return still and take.values.keys.key_count == take.values.keys.track_count

@@ -12,10 +12,10 @@ import bpy
 from ...errors import UserError
 from ...scene.blender.rigging import rig_of
 from ...steps import Progress
+from ..bake_reports import BonesReport
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
 from .bones_keys import keyed_action
 from .bones_options import BonesOptions
-from .bones_report import BonesReport
 from .bones_rest import bake_rest, require_rest
 from .bones_source import RigSource, bones_refusal, writing_bones_refusal
 from .bones_writing import write_bones

@@ -20,6 +20,7 @@ from ...scene.blender.armature import armature_of
 from ...scene.blender.units import object_millimetres
 from ...steps import Progress, with_progress
 from ...wording import listed
+from ..bake_reports import BonesReport, JointReport
 from ..correctives.corrective_poses import deforming_names, with_mirrored
 from ..verification import Deviation
 from .bones_options import BonesOptions
@@ -32,7 +33,6 @@ from .bones_poses import (
     ranges_of_motion,
 )
 from .bones_removal import helpers_without
-from .bones_report import BonesReport, JointReport
 from .bones_source import RigSource
 from .helper_names import in_mirrored_order
 
@@ -165,7 +165,7 @@ def _read_poses(
     matrices = np.zeros((0, bone_count, 4, 4))
     if every:
         matrices = yield from matrices_of_frames(
-            source.armature, source.bindings[0], bpy.context.scene, every
+            source.armature, source.sources[0].binding, bpy.context.scene, every
         )
     fitted, checked, keyed = (matrices[np.searchsorted(every, some)] for some in frames)
     if options.poses != "RANGE":

@@ -17,23 +17,18 @@ from ...scene.binding.binding import Binding
 from ...scene.blender.mesh import mesh_of
 from ...scene.weights.kept_weights import add_to_record
 from ...steps import Progress
-from ..bake_reports import remember
+from ..bake_reports import BonesReport, remember
 from ..bake_source import Source
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
 from ..key_options import CorrectiveOptions
 from .acting_helpers import kept_helpers
 from .bones_options import BonesOptions
-from .bones_report import BonesReport
 from .bones_source import RigSource, original_binding
 
 
 def require_rest(source: RigSource, options: BonesOptions) -> None:
     """Raise `UserError` where characters cannot get keys for the rest; changes nothing."""
-    sources = [
-        Source(obj, binding, "LINEAR")
-        for obj, binding in zip(source.objects, source.bindings, strict=True)
-    ]
-    require_correctives(sources, _correctives(options, options.onto))
+    require_correctives(source.sources, _correctives(options, options.onto))
 
 
 def bake_rest(

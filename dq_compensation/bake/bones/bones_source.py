@@ -17,16 +17,14 @@ from ...errors import UserError
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.binding.modifiers_before import modifiers_before
-from ...scene.binding.numpy_evaluator import evaluate
-from ...scene.blender.armature import armature_of, deforming_bones, object_to_armature
+from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.linked import linked_refusal
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
-from ...scene.settings.object_settings import Settings
 from ...scene.weights.kept_weights import kept_entries, kept_record, restore_refusal
 from ...scene.weights.weights_writing import writing_refusal
 from ...wording import listed
-from ..bake_source import REFUSAL_HIDDEN, REFUSAL_REST
+from ..bake_source import REFUSAL_HIDDEN, REFUSAL_REST, Source
 from ..bake_targets import BakeOnto
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -60,14 +58,13 @@ class RigSource:
     """An armature and the characters on it. Arrays have the vertices of all, one after another.
 
     Attributes:
-        bindings: of the objects, without masks, and with the weights before an earlier bake.
+        sources: the characters, without masks, and with the weights before an earlier bake.
         influences: of the N vertices.
         rest: shape (N, 3), armature space.
     """
 
     armature: bpy.types.Object
-    objects: tuple[bpy.types.Object, ...]
-    bindings: tuple[Binding, ...]
+    sources: tuple[Source, ...]
     influences: Influences
     rest: NDArray[np.float64]
 
@@ -81,16 +78,22 @@ class RigSource:
         Raises:
             UserError: one of them cannot be baked.
         """
-        bindings = tuple(original_binding(obj, depsgraph) for obj in objects)
+        bindings = [original_binding(obj, depsgraph) for obj in objects]
         rests = [transformed_points(b.object_to_armature, b.rest) for b in bindings]
         influences = _together([binding.influences for binding in bindings])
         rest = np.concatenate(rests).astype(np.float64)
-        return cls(rig_of(objects[0]), tuple(objects), bindings, influences, rest)
+        sources = tuple(map(Source, objects, bindings))
+        return cls(rig_of(objects[0]), sources, influences, rest)
+
+    @property
+    def objects(self) -> list[bpy.types.Object]:
+        """The mesh objects."""
+        return [source.obj for source in self.sources]
 
     @property
     def skeleton(self) -> Skeleton:
         """The skeleton of the armature; helper bones of an earlier bake are among its bones."""
-        return self.bindings[0].skeleton
+        return self.sources[0].binding.skeleton
 
     def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         """Our deformation in a pose, shape (N, 3), armature space.
@@ -99,18 +102,15 @@ class RigSource:
             matrices: shape (B, 4, 4), D_b.
         """
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        armature = self.armature.evaluated_get(depsgraph)
         found = []
-        for obj, binding in zip(self.objects, self.bindings, strict=True):
-            evaluated = obj.evaluated_get(depsgraph)
-            settings = Settings.of(evaluated)
-            posed = evaluate(binding, settings, evaluated, armature, binding.rest, matrices)
-            found.append(transformed_points(object_to_armature(evaluated, armature), posed))
+        for source in self.sources:
+            _, posed, _, to_armature = source.posed(depsgraph, matrices)
+            found.append(transformed_points(to_armature, posed))
         return np.concatenate(found).astype(np.float64)
 
     def split(self, rows: NDArray[_Number]) -> list[NDArray[_Number]]:
         """Rows of the N vertices by object."""
-        counts = [binding.vertex_count for binding in self.bindings]
+        counts = [source.vertex_count for source in self.sources]
         return np.split(rows, np.cumsum(counts)[:-1])
 
 

@@ -20,14 +20,13 @@ from ...scene.copies.helper_rig import HelperBone, add_helpers
 from ...scene.weights.group_users import group_users
 from ...scene.weights.kept_weights import keep_weights
 from ...scene.weights.weights_writing import write_entries
-from ..bake_reports import remember
+from ..bake_reports import BonesReport, remember
 from ..bake_targets import let_armature_deform, show_copy
 from ..correctives.corrective_poses import blending_joints
 from .bones_fitting import Fitted
 from .bones_keys import key_helpers
 from .bones_options import BonesOptions
 from .bones_removal import remove_bones_bake
-from .bones_report import BonesReport
 from .bones_source import RigSource
 from .bones_targets import bones_targets, show_rig_copy
 from .helper_names import helper_name
