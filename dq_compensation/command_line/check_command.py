@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 
 import bpy
 
 from .. import api
 from ..wording import counted
-from .command import Command, ObjectFacts, OpenFile, Run, each_file
+from .command import Command, ObjectFacts, Run, each_object
 from .exit_codes import ExitCode
 
 _SEVERITIES = ("ERROR", "WARNING", "INFORMATION")
@@ -28,19 +29,14 @@ def _run(run: Run) -> None:
     fatal = _SEVERITIES[: _SEVERITIES.index(chosen) + 1] if chosen in _SEVERITIES else ()
     found = dict.fromkeys(_SEVERITIES, 0)
 
-    def work(file: OpenFile) -> list[ObjectFacts]:
-        objects = file.objects(run)
-        return [_check(obj, file, number / len(objects)) for number, obj in enumerate(objects)]
-
-    def _check(obj: bpy.types.Object, file: OpenFile, share: float) -> ObjectFacts:
-        run.progress(share, f"checking {obj.name}")
+    def check(source: Path, obj: bpy.types.Object) -> ObjectFacts:
         issues = api.check(obj)
         for issue in issues:
             found[issue.severity] += 1
-            run.console.say(f"{file.path}: {obj.name}: {issue.severity.lower()}: {issue.message}")
+            run.console.say(f"{source}: {obj.name}: {issue.severity.lower()}: {issue.message}")
         return {"name": obj.name_full, "issues": [_facts(issue) for issue in issues]}
 
-    each_file(run, work)
+    each_object(run, "checking", check)
     checked = sum(file["error"] is None for file in run.files)
     nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
     counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,22 +49,37 @@ class Run:
         """The progress of one of several equal parts."""
         return lambda share, doing: self.progress((number + share) / count, doing)
 
-    def note_outputs(self, file: OpenFile, targets: Sequence[Path]) -> None:
-        """Note the files that are written for the objects of an input.
+    def begin(self, source: Path) -> dict[str, Any]:
+        """Begin with a file; returns the facts about it, for JSON."""
+        facts: dict[str, Any] = {"file": str(source), "output": [], "warnings": []}
+        facts.update(skipped=False, error=None, objects=[], seconds=0.0)
+        self.files.append(facts)
+        return facts
+
+    def objects(self, source: Path) -> list[bpy.types.Object]:
+        """The characters, or crowds, of the open file that the options name.
+
+        Raises:
+            UserError: there are none.
+        """
+        return chosen_objects(source, self.arguments.objects, self.arguments.command.kind)
+
+    def note_outputs(self, source: Path, targets: Sequence[Path]) -> None:
+        """Note the files that are written for the objects of the current input.
 
         Raises:
             FileError: one cannot be written, or was written for another input.
         """
         for each in targets:
-            first = self.written.setdefault(os.path.normcase(each.resolve()), file.path)
-            if first != file.path:
+            first = self.written.setdefault(os.path.normcase(each.resolve()), source)
+            if first != source:
                 raise FileError(
-                    f"{file.path} and {first} would both be written to {each}. Choose another "
+                    f"{source} and {first} would both be written to {each}. Choose another "
                     "folder for one of them."
                 )
             if (reason := target_refusal(each)) is not None:
                 raise reason
-        file.facts["output"] = [str(each) for each in targets]
+        self.files[-1]["output"] = [str(each) for each in targets]
 
     def fail(self, error: UserError) -> None:
         """Tell why something failed; the first failure makes the exit code."""
@@ -103,26 +118,6 @@ class Command:
     kind: Kind = SKINNED
 
 
-@dataclass
-class OpenFile:
-    """A .blend file that is open.
-
-    Attributes:
-        facts: for JSON.
-    """
-
-    path: Path
-    facts: dict[str, Any]
-
-    def objects(self, run: Run) -> list[bpy.types.Object]:
-        """The characters, or crowds, that the options name.
-
-        Raises:
-            UserError: there are none.
-        """
-        return chosen_objects(self.path, run.arguments.objects, run.arguments.command.kind)
-
-
 def said_facts(run: Run, reports: Sequence[Any]) -> list[ObjectFacts]:
     """Print reports of `api`; returns them for JSON, for each object that they are about."""
     found: list[ObjectFacts] = []
@@ -136,26 +131,23 @@ def said_facts(run: Run, reports: Sequence[Any]) -> list[ObjectFacts]:
 
 def each_file(
     run: Run,
-    work: Callable[[OpenFile], list[ObjectFacts] | None],
+    work: Callable[[Path], list[ObjectFacts] | None],
     sources: Iterable[Path] | None = None,
 ) -> None:
     """Open each file and work on it. A file that fails is reported, and the next one follows.
 
     Args:
         sources: the files; by default those of the options.
-        work: returns the facts of its objects; None where everything was done already.
+        work: gets the path; returns the facts of its objects, None where all was done already.
     """
     for source in input_files(run.arguments.files) if sources is None else sources:
         run.progress.begin(str(source))
-        started = time.monotonic()
-        facts: dict[str, Any] = {"file": str(source), "output": [], "warnings": []}
-        facts.update(skipped=False, error=None, objects=[])
-        run.files.append(facts)
+        started, facts = time.monotonic(), run.begin(source)
         try:
             facts["warnings"] = open_file(source)
             for warning in facts["warnings"]:
                 complain(warning)
-            found = work(OpenFile(source, facts))
+            found = work(source)
             facts["skipped"], facts["objects"] = found is None, found or []
         except UserError as error:
             facts["error"] = {"code": int(code_of(error)), "message": str(error)}
@@ -167,6 +159,20 @@ def each_file(
         facts["seconds"] = round(time.monotonic() - started, 3)
 
 
+def each_object(
+    run: Run, doing: str, work: Callable[[Path, bpy.types.Object], ObjectFacts]
+) -> None:
+    """Open each file and work on each of its characters; `work` gets the path of the file."""
+
+    def work_on(source: Path) -> Iterator[ObjectFacts]:
+        objects = run.objects(source)
+        for number, obj in enumerate(objects):
+            run.progress(number / len(objects), f"{doing} {obj.name}")
+            yield work(source, obj)
+
+    each_file(run, lambda source: list(work_on(source)))
+
+
 def each_saved_file(
     run: Run, work: Callable[[Run, list[bpy.types.Object]], list[ObjectFacts]]
 ) -> None:
@@ -176,21 +182,24 @@ def each_saved_file(
         work: changes the objects; when it fails, nothing is saved.
     """
     arguments = run.arguments
-    sources = input_files(arguments.files)
-    targets = blend_targets(sources, arguments.output, in_place=arguments.in_place)
-    target_of = dict(zip(sources, targets, strict=True))
-    if arguments.skip_done:
-        if arguments.in_place:
-            raise UsageError("--skip-done needs an --output: in place nothing says what is done.")
-        _skip_done(run, target_of)
+    target_of = blend_targets(
+        input_files(arguments.files), arguments.output, in_place=arguments.in_place
+    )
+    if arguments.skip_done and arguments.in_place:
+        raise UsageError("--skip-done needs an --output: in place nothing says what is done.")
+    for source, target in list(target_of.items()) if arguments.skip_done else ():
+        if is_done([target], source):
+            del target_of[source]
+            run.begin(source).update(output=[str(target)], skipped=True)
+            run.console.say(f"{target} is newer than {source}: nothing to do")
 
-    def change_and_save(file: OpenFile) -> list[ObjectFacts]:
-        require_writable_version(file.path)
-        target = target_of[file.path]
-        with saved_to(target, file.path):
-            found = work(run, file.objects(run))
+    def change_and_save(source: Path) -> list[ObjectFacts]:
+        require_writable_version(source)
+        target = target_of[source]
+        with saved_to(target, source):
+            found = work(run, run.objects(source))
             run.progress.look()
-        file.facts["output"] = [str(target)]
+        run.files[-1]["output"] = [str(target)]
         run.console.say(f"Saved {target}")
         return found
 
@@ -210,30 +219,17 @@ def each_exported_file(
             names added (`object_files`); Alembic has all of them in one.
     """
     arguments = run.arguments
-    sources = input_files(arguments.files)
-    targets = file_targets(sources, arguments.output, suffixes, f".{arguments.format}")
-    target_of = dict(zip(sources, targets, strict=True))
+    sources, in_folder = input_files(arguments.files), f".{arguments.format}"
+    target_of = file_targets(sources, arguments.output, suffixes, in_folder)
 
-    def export(file: OpenFile) -> list[ObjectFacts] | None:
-        objects, target = file.objects(run), target_of[file.path]
+    def export(source: Path) -> list[ObjectFacts] | None:
+        objects, target = run.objects(source), target_of[source]
         together = target.suffix.lower() == SUFFIXES["ALEMBIC"]
         files = [target] if together else object_files(target, [obj.name for obj in objects])
-        run.note_outputs(file, files)
-        if arguments.skip_done and is_done(files, file.path):
-            run.console.say(f"{file.path}: nothing to do")
+        run.note_outputs(source, files)
+        if arguments.skip_done and is_done(files, source):
+            run.console.say(f"{source}: nothing to do")
             return None
         return work(run, objects, target)
 
-    each_file(run, export, sources)
-
-
-def _skip_done(run: Run, target_of: dict[Path, Path]) -> None:
-    """Leave out the files whose output is newer than they."""
-    for source, target in list(target_of.items()):
-        if is_done([target], source):
-            del target_of[source]
-            run.files.append(
-                {"file": str(source), "output": [str(target)], "warnings": []}
-                | {"skipped": True, "error": None, "objects": [], "seconds": 0.0}
-            )
-            run.console.say(f"{target} is newer than {source}: nothing to do")
+    each_file(run, export, target_of)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 
 import bpy
 
 from .. import api
-from .command import Command, ObjectFacts, OpenFile, Run, each_file
+from .command import Command, ObjectFacts, Run, each_object
 from .options import number_between
 
 
@@ -35,7 +36,7 @@ def _add_options(parser: ArgumentParser) -> None:
 def _run(run: Run) -> None:
     arguments = run.arguments
 
-    def report(file: OpenFile, obj: bpy.types.Object) -> ObjectFacts:
+    def report(source: Path, obj: bpy.types.Object) -> ObjectFacts:
         found = api.report(
             obj,
             degrees=arguments.bend,
@@ -43,10 +44,10 @@ def _run(run: Run) -> None:
             speed=not arguments.no_speed,
             progress=run.progress,
         )
-        run.console.say(f"{file.path}: {found.table()}")
+        run.console.say(f"{source}: {found.table()}")
         return {"name": obj.name_full, **found.facts()}
 
-    each_file(run, lambda file: [report(file, obj) for obj in file.objects(run)])
+    each_object(run, "measuring", report)
 
 
 COMMANDS = (
