@@ -8,7 +8,7 @@ from typing import Any, TypedDict, get_type_hints
 
 import bpy
 
-from ..errors import BindingError, UserError
+from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..scene.settings.declaration import frozen_values
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
@@ -56,8 +56,7 @@ def change_settings(obj: bpy.types.Object, **settings: Any) -> None:
         UserError: it is linked, or a setting cannot have that value.
     """
     obj = mesh_object(obj)
-    if reason := enabling.linked_refusal(obj):
-        raise UserError(reason)
+    raise_refusal(enabling.linked_refusal(obj))
     with interrupts_wait(), changed_settings(obj, settings):
         pass
 

@@ -19,7 +19,7 @@ from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
-from ..errors import UserError
+from ..errors import raise_refusal
 from ..modifier.armature_base import mixing_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -113,8 +113,7 @@ class Source:
             UserError: it cannot be baked; the message says why and what to do.
         """
         obj = cast("bpy.types.Object", obj.original)
-        if reason := source_refusal(obj):
-            raise UserError(reason)
+        raise_refusal(source_refusal(obj))
         return cls(obj, bind(obj, depsgraph), target, replaced)
 
     @property

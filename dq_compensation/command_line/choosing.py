@@ -11,7 +11,7 @@ from pathlib import Path
 import bpy
 
 from .. import api
-from ..errors import FileError, UserError
+from ..errors import FileError, UserError, raise_refusal
 from ..wording import listed
 from .blend_files import missing_data_refusal
 
@@ -61,8 +61,7 @@ def chosen_objects(
     if not found:
         raise UserError(f"{file} has no {kind.one}: {kind.meaning}.")
     for obj in found:
-        if (reason := missing_data_refusal(obj)) is not None:
-            raise FileError(reason)
+        raise_refusal(missing_data_refusal(obj), FileError)
     return list(found)
 
 

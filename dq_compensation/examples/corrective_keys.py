@@ -21,6 +21,7 @@ from ..analysis.corrective_joints import Quaternion
 from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
 from ..core.radial_basis import rotation_distances
+from ..errors import raise_refusal
 from ..modifier.armature_base import preserves_volume
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -93,8 +94,7 @@ def examples_from_correctives(
         ExampleError: none of them can be taken over; the message says why and nothing has changed.
         BindingError: the object cannot be deformed.
     """
-    if reason := authoring_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(authoring_refusal(obj), ExampleError)
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
         raise ExampleError(f"{obj.name} has no shape keys with drivers.")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..core.vectors import transformed_points
+from ..errors import raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.example_capture import OUTSIDE, Capture, support_of, support_weights
 from ..scene.binding.stored_examples import ExampleItem, example_items
@@ -80,8 +81,7 @@ def begin(
         ExampleError: it cannot be edited; nothing has changed.
         BindingError, PoseError: the object cannot be deformed.
     """
-    if reason := shaping_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(shaping_refusal(obj), ExampleError)
     binding = bind(obj, depsgraph)
     settings = by_example(obj)
     captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)

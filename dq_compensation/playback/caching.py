@@ -15,7 +15,7 @@ from ..bake.bake_source import REFUSAL_REST
 from ..core.local_poses import Interpolation
 from ..core.take_fitting import scales_of_keys
 from ..core.takes import Take, TakeValues
-from ..errors import UserError
+from ..errors import UserError, raise_refusal
 from ..option_fields import option, tolerance_option
 from ..scene.binding.motion_state import motion_digests
 from ..scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
@@ -166,16 +166,14 @@ def cache_take(
     Raises:
         UserError: it cannot be done; nothing has changed.
     """
-    if reason := take_refusal(armature, context.view_layer):
-        raise UserError(reason)
+    raise_refusal(take_refusal(armature, context.view_layer))
     scene = context.scene
     first = scene.frame_start if options.first is None else options.first
     last = scene.frame_end if options.last is None else options.last
     frames = frames_of_range(first, last, 1)
     if len(frames) > MOST_FRAMES:
         raise UserError(f"A take has at most {MOST_FRAMES:,} frames. Cache a part of the range.")
-    if reason := motion_refusal(armature):
-        raise UserError(reason)
+    raise_refusal(motion_refusal(armature))
     options = replace(options, name=options.name or default_name(armature))
     former = find_take(armature, options.name)
     if former is not None and former.stored is not None and former.stored.library is not None:

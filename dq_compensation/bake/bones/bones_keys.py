@@ -13,7 +13,7 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ...errors import UserError
+from ...errors import UserError, raise_refusal
 from ...scene.blender.animation_curves import PlayedAction, key_linearly, played_actions
 from ...scene.blender.linked import linked_refusal
 from ..key_reduction import kept_frames
@@ -37,8 +37,7 @@ def keyed_action(armature: bpy.types.Object) -> PlayedAction:
         raise UserError(REFUSAL_NO_ACTION.format(armature=armature.name))
     action, advice = found[0].action, "Make it local, or turn off Key Helpers."
     named = f"The action {action.name} of {armature.name}"
-    if reason := linked_refusal(named, [action], advice):
-        raise UserError(reason)
+    raise_refusal(linked_refusal(named, [action], advice))
     return found[0]
 
 

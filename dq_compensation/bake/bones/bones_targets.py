@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import bpy
 
-from ...scene.blender.armature import armature_of
-from ...scene.blender.linked import link_beside
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import armature_modifier, rig_of
-from ...scene.shape_keys.key_animation import leave_action, own_action
+from ...scene.shape_keys.key_animation import own_action
 from ..bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
 
 
@@ -30,7 +28,10 @@ def bones_targets(
     if onto == "THIS":
         yield armature, list(objects)
         return
-    rig = _copy_armature(armature)
+    rig = add_copy(armature)
+    _make_local(rig)
+    for owner in (rig, rig.data):
+        _redirect(owner, {armature: rig, armature.data: rig.data})
     if keyed:
         own_action(rig)
     copies: list[bpy.types.Object] = []
@@ -42,12 +43,8 @@ def bones_targets(
             _put_on(copy, armature, rig)
         yield rig, copies
     except BaseException:
-        for copy in copies:
+        for copy in (*copies, rig):
             remove_copy(copy)
-        leave_action(rig)
-        bones = armature_of(rig)
-        bpy.data.objects.remove(rig)
-        bpy.data.armatures.remove(bones)
         raise
 
 
@@ -55,20 +52,6 @@ def show_rig_copy(armature: bpy.types.Object, rig: bpy.types.Object) -> None:
     """Hide an armature and give its selection to its copy; one that is being posed stays."""
     if armature.mode == "OBJECT":
         show_copy(armature, rig)
-
-
-def _copy_armature(armature: bpy.types.Object) -> bpy.types.Object:
-    """Copy an armature object with its bones, into the same collections."""
-    rig = cast("bpy.types.Object", armature.copy())
-    _make_local(rig)
-    rig.name = f"{armature.name} Baked"
-    rig.data = armature_of(armature).copy()
-    rig.data.name = rig.name
-    for owner in (rig, rig.data):
-        _redirect(owner, {armature: rig, armature.data: rig.data})
-    link_beside(armature, rig)
-    rig.select_set(False)
-    return rig
 
 
 def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.Object) -> None:

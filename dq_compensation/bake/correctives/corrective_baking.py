@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...analysis.corrective_joints import CorrectiveJoint, Quaternion
 from ...analysis.forward_kinematics import posed_matrices
 from ...core.radial_basis import PosesTooClose
-from ...errors import UserError
+from ...errors import UserError, raise_refusal
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.units import object_millimetres
 from ...scene.copies.free_copies import FreeCopies, free_copies
@@ -93,12 +93,10 @@ def require_correctives(
     """
     bakes = [CorrectiveBake(source, options, _joints(source, options)) for source in sources]
     for bake in bakes:
-        reason = bake.refusal()
+        bake.require_joints()
         # A copy can have the keys whatever keeps them from the object.
-        if reason is None and options.onto == "THIS":
-            reason = keys_refusal(bake.source.obj)
-        if reason is not None:
-            raise UserError(reason)
+        if options.onto == "THIS":
+            raise_refusal(keys_refusal(bake.source.obj))
     size = sum(needed_bytes(bake.source.vertex_count, bake.size) for bake in bakes)
     what = f"{sum(bake.size for bake in bakes)} shape keys"
     require_memory(_COPIES_IN_MEMORY * size, options, what, "fewer bones or angles")
@@ -142,12 +140,8 @@ class CorrectiveBake(
 
     joints: list[CorrectiveJoint]
 
-    def refusal(self) -> str | None:
-        """Why these joints cannot get keys, apart from `keys_refusal`, or None.
-
-        Raises:
-            UserError: the pattern of the names cannot be used, or two poses are the same.
-        """
+    def require_joints(self) -> None:
+        """Raise `UserError` where these joints cannot get keys, apart from `keys_refusal`."""
         obj = self.source.obj
         for joint in self.joints:
             for pose in joint.poses:
@@ -161,11 +155,10 @@ class CorrectiveBake(
                 raise UserError(text) from error
             known = corrective_keys(obj, joint)
             if known and not self.options.overwrite:
-                return (
+                raise UserError(
                     f"The shape keys {listed(known)} of {obj.name} correct {joint.bone} already. "
                     "Turn on Replace Earlier Bake, or remove them."
                 )
-        return None
 
     @property
     def size(self) -> int:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import bpy
 
-from ...errors import FileError, UserError
+from ...errors import FileError, UserError, raise_refusal
 from ...scene.scene_frames import frames_of_range
 from ...scene.settings.object_settings import settings_of
 from ...steps import Progress, with_progress
@@ -84,8 +84,7 @@ def _write(
 ) -> Generator[Progress, None, list[CacheReport]]:
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for obj in objects:
-        if (reason := acting_keys_refusal(obj, frames)) is not None:
-            raise UserError(reason)
+        raise_refusal(acting_keys_refusal(obj, frames))
     files = object_files(path, [obj.name for obj in objects])
     sources = [Source.of(obj, depsgraph) for obj in objects]
     reports: list[CacheReport] = []

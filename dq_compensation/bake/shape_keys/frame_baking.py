@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import UserError
+from ...errors import UserError, raise_refusal
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.units import object_millimetres
 from ...scene.scene_frames import frame_kept, spread_frames
@@ -110,11 +110,9 @@ def bake_range(
     bakes: list[RangeBake] = []
     for obj in objects:
         names = keys_of_pattern(obj, options.pattern) if options.overwrite else []
-        reason = driven_refusal(obj, names) or acting_keys_refusal(obj, frames, names)
-        if reason is None and options.onto == "THIS":
-            reason = keys_refusal(obj) or action_refusal(obj)
-        if reason is not None:
-            raise UserError(reason)
+        raise_refusal(driven_refusal(obj, names) or acting_keys_refusal(obj, frames, names))
+        if options.onto == "THIS":
+            raise_refusal(keys_refusal(obj) or action_refusal(obj))
         source = Source.of(obj, depsgraph, options.target, frozenset(names))
         bakes.append(RangeBake(source, options))
     return (yield from bake_characters(bakes, options, _READING))

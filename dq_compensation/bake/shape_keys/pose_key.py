@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 
 from ...core.rest_offsets import Target
-from ...errors import UserError
+from ...errors import raise_refusal
 from ...scene.blender.mesh import mesh_of
 from ...scene.shape_keys.key_writing import REFUSAL_REFERENCE, keys_refusal, write_key
 from ..acting_keys import acting_keys_refusal
@@ -33,10 +33,8 @@ def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> 
     name, target, onto = options.name, options.target, options.onto
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for obj in objects:
-        reason = _refusal(obj, checked_name(name), onto, overwrite=options.overwrite)
-        reason = reason or acting_keys_refusal(obj, [bpy.context.scene.frame_current_final])
-        if reason is not None:
-            raise UserError(reason)
+        raise_refusal(_refusal(obj, checked_name(name), onto, overwrite=options.overwrite))
+        raise_refusal(acting_keys_refusal(obj, [bpy.context.scene.frame_current_final]))
         Source.of(obj, depsgraph, target).wanted(depsgraph)
     reports: list[PoseReport] = []
     with bake_targets(objects, onto) as copies:
@@ -74,8 +72,7 @@ def bake_pose(
         UserError: it cannot be baked; nothing has changed then.
     """
     name = checked_name(name)
-    if reason := _refusal(onto, name, "THIS", overwrite=overwrite):
-        raise UserError(reason)
+    raise_refusal(_refusal(onto, name, "THIS", overwrite=overwrite))
     context = bpy.context
     depsgraph = context.evaluated_depsgraph_get()
     source = Source.of(obj, depsgraph, target, frozenset((name,)) if overwrite else frozenset())
