@@ -81,18 +81,16 @@ class Run:
                 raise reason
         self.files[-1]["output"] = [str(each) for each in targets]
 
-    def fail(self, error: UserError) -> None:
-        """Tell why something failed; the first failure makes the exit code."""
-        complain(str(error))
+    def fail(self, error: Exception) -> dict[str, Any]:
+        """Tell why something failed; the first failure makes the exit code. Returns it for JSON."""
+        if isinstance(error, UserError):
+            code, message = code_of(error), str(error)
+            complain(message)
+        else:
+            code, message = ExitCode.BUG, complain_of_bug(error)
         if self.code <= ExitCode.FINDINGS:
-            self.code = code_of(error)
-
-    def fail_by_bug(self, error: Exception) -> str:
-        """Tell of an error that nobody has thought of, with its traceback; returns its line."""
-        line = complain_of_bug(error)
-        if self.code <= ExitCode.FINDINGS:
-            self.code = ExitCode.BUG
-        return line
+            self.code = code
+        return {"code": int(code), "message": message}
 
 
 @dataclass(frozen=True)
@@ -149,13 +147,10 @@ def each_file(
                 complain(warning)
             found = work(source)
             facts["skipped"], facts["objects"] = found is None, found or []
-        except UserError as error:
-            facts["error"] = {"code": int(code_of(error)), "message": str(error)}
-            run.fail(error)
         except StoppedError:
             raise
         except Exception as error:  # noqa: BLE001 - the next files have nothing to do with it
-            facts["error"] = {"code": int(ExitCode.BUG), "message": run.fail_by_bug(error)}
+            facts["error"] = run.fail(error)
         facts["seconds"] = round(time.monotonic() - started, 3)
 
 

@@ -79,13 +79,11 @@ def _run(arguments: Namespace, output: TextIO) -> ExitCode:
                 raise reason
             arguments.command.run(run)
             _report(run)
-    except UserError as error:
-        run.fail(error)
     except (StoppedError, KeyboardInterrupt):
         complain("stopped")
         return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - Blender would return 1, which means findings
-        run.fail_by_bug(error)
+        run.fail(error)
     return run.code
 
 

@@ -45,22 +45,25 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
             remove_bones_bake(objects)
         helpers = _named(skinning, source, armature)
         add_helpers(armature, helpers)
-        report = replace(report, gauges=len({each.gauge for each in helpers} - {""}))
         rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
         used: list[str] = []
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
             used += _other_uses(obj)
             _write_weights(obj, source.skeleton, helpers, numbers, weights)
-        report = replace(report, used=" ".join(used))
-        if options.keys:
-            report = replace(report, keyed=_key(found, armature, helpers, options))
+        keyed = _key(found, armature, helpers, options) if options.keys else 0
     for obj in objects:
         let_armature_deform(obj, "LINEAR")
     if options.onto == "COPY":
         for obj, copy in zip(source.objects, objects, strict=True):
             show_copy(obj, copy)
         show_rig_copy(source.armature, armature)
-    report = replace(report, onto_names=tuple(obj.name for obj in objects))
+    report = replace(
+        report,
+        gauges=len({each.gauge for each in helpers} - {""}),
+        used=" ".join(used),
+        keyed=keyed,
+        onto_names=tuple(obj.name for obj in objects),
+    )
     for obj in objects:
         remember(obj, report.sentence(), of_bones=True)
     return report
