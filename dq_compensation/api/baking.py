@@ -180,7 +180,7 @@ def bake_cache(
     if format is None:
         endings = ", ".join(SUFFIXES.values())
         raise UserError(f"The format of {file.name} is not known. Let it end with {endings}.")
-    require_choice("format", format, FileFormat)
+    require_choice("format", format, tuple(SUFFIXES))
     with selection_kept():
         return run_steps(cache_steps(found, file, format, (first, last, step)), progress)
 

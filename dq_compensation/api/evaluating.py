@@ -17,6 +17,7 @@ from ..bake.shape_keys.frame_baking import offsets_memory
 from ..errors import BindingError, UserError
 from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
+from ..option_fields import identifiers_of
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import modifiers_before
@@ -171,9 +172,9 @@ def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
 
 
 def _require_choices(method: str | None, factor: float | None, evaluator: str) -> None:
-    require_choice("evaluator", evaluator, Evaluator)
+    require_choice("evaluator", evaluator, identifiers_of(Evaluator))
     if method is not None:
-        require_choice("method", method, ChosenMethod)
+        require_choice("method", method, identifiers_of(ChosenMethod))
     if factor is not None:
         require_number("factor", factor, 0.0, 1.0)
 

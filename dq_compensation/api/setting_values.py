@@ -14,7 +14,7 @@ from ..scene.settings.declaration import frozen_values
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
 from ..session.settings_writing import writing_settings
 from ..session.status import status_of
-from .arguments_of_scripts import mesh_object, require_number
+from .arguments_of_scripts import mesh_object, require_choice, require_number
 from .steps_of_scripts import interrupts_wait
 
 SettingValues: Any = TypedDict("SettingValues", get_type_hints(CharacterChoices), total=False)  # type: ignore[misc]
@@ -104,9 +104,7 @@ def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             raise UserError(f"There is no setting {name}. The settings are {names}.")
         described = chosen.bl_rna.properties[name]
         if described.type == "ENUM":
-            choices = list(described.enum_items.keys())
-            if value not in choices:
-                raise UserError(f"{value!r} is no {name}. Choose one of {', '.join(choices)}.")
+            require_choice(name, value, described.enum_items.keys())
         elif described.type == "FLOAT":
             require_number(name, value, described.hard_min, described.hard_max)
         elif described.type == "BOOLEAN" and not isinstance(value, bool):

@@ -36,8 +36,7 @@ REACHED = 1e-4
 
 REFUSAL_BEFORE = (
     "The modifier {modifier} of {obj} acts before {armature}, where no shape key can follow it. "
-    "Apply "
-    "{modifier}, turn it off in the viewport, or move {armature} above it."
+    "Apply {modifier}, turn it off in the viewport, or move {armature} above it."
 )
 REFUSAL_REST = "{armature} is in Rest Position, which has no poses. Switch it to Pose Position."
 REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."

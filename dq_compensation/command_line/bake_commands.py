@@ -15,13 +15,14 @@ from ..bake.bones.bones_options import BonesOptions
 from ..bake.files.cache_baking import SUFFIXES
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from ..crowds.bake.crowd_baking import CrowdBakeOptions
-from .bake_options import add_bake_options, chosen
 from .choosing import CROWDS
 from .command import Command, ObjectFacts, Run, each_exported_file, each_saved_file, said_facts
 from .options import (
+    add_bake_options,
     add_export_options,
     add_frames_option,
     add_setting_options,
+    chosen,
     frames_of_scene,
     setting_values,
 )

@@ -209,7 +209,8 @@ def _check(
     unit = object_millimetres(source.armature, bpy.context.scene)
 
     def together(distances: list[NDArray[np.floating]], at: Any = slice(None)) -> Deviation:
-        return reduce(Deviation.and_also, (Deviation.of(each[at], unit) for each in distances))
+        of_poses = (Deviation.of(each[at], unit) for each in distances)
+        return reduce(Deviation.and_also, of_poses, Deviation())
 
     bones = source.skeleton.bone_count
     follows = (skinning.indices >= bones) & (skinning.weights > 0.0)

@@ -11,7 +11,7 @@ import bpy
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import armature_modifier, rig_of
 from ...scene.shape_keys.key_animation import own_action
-from ..bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
+from ..bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy
 
 
 @contextmanager
@@ -46,12 +46,6 @@ def bones_targets(
         for copy in (*copies, rig):
             remove_copy(copy)
         raise
-
-
-def show_rig_copy(armature: bpy.types.Object, rig: bpy.types.Object) -> None:
-    """Hide an armature and give its selection to its copy; one that is being posed stays."""
-    if armature.mode == "OBJECT":
-        show_copy(armature, rig)
 
 
 def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.Object) -> None:

@@ -28,7 +28,7 @@ from .bones_keys import key_helpers
 from .bones_options import BonesOptions
 from .bones_removal import remove_bones_bake
 from .bones_source import RigSource
-from .bones_targets import bones_targets, show_rig_copy
+from .bones_targets import bones_targets
 from .helper_names import helper_name
 
 # How many uses of changed weights a report names.
@@ -56,7 +56,9 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
     if options.onto == "COPY":
         for obj, copy in zip(source.objects, objects, strict=True):
             show_copy(obj, copy)
-        show_rig_copy(source.armature, armature)
+        # One that is being posed stays.
+        if source.armature.mode == "OBJECT":
+            show_copy(source.armature, armature)
     report = replace(
         report,
         gauges=len({each.gauge for each in helpers} - {""}),
