@@ -19,8 +19,8 @@ from ...scene.binding.binding import Binding
 from ...scene.blender.animation_curves import played_actions
 from ...scene.blender.bone_names import flipped_name
 from ...scene.scene_frames import frame_kept, spread_frames
-from ..correctives.action_poses import keyed_frames
 from ..correctives.corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
+from ..correctives.given_poses import keyed_frames
 
 PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
 """RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.

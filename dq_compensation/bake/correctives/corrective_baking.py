@@ -35,9 +35,8 @@ from ..key_options import CorrectiveOptions
 from ..shape_keys.frame_baking import needed_bytes, require_memory
 from ..shape_keys.shape_key_bake import CharacterBake, bake_characters
 from ..verification import Deviation, deviation
-from .action_poses import action_joints
 from .corrective_poses import chosen_joints, deforming_names, joints_that_matter, with_mirrored
-from .example_joints import example_joints
+from .given_poses import action_joints, example_joints
 from .verification_poses import poses_at_once, poses_of_joint
 
 # The part of the bake's time that the poses take; the rest is the check.
