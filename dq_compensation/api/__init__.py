@@ -9,14 +9,23 @@ operators report; nothing has changed then. No function adds an undo step.
 
 from __future__ import annotations
 
-from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
-from ..bake.bones.bones_report import BonesReport, JointReport
+from ..bake.bake_reports import BonesReport, CorrectiveReport, JointReport, PoseReport, RangeReport
 from ..bake.files.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError
 from ..playback.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
+from .baking import (
+    bake_bones,
+    bake_cache,
+    bake_correctives,
+    bake_crowd,
+    bake_frames,
+    bake_pose,
+    cache_take,
+    crowds,
+)
 from .character_report import Bend, CharacterReport, JointQuality
 from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
@@ -25,10 +34,6 @@ from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
 from .steps_of_scripts import OnProgress
-from .to_bones import bake_bones
-from .to_crowds import bake_crowd, crowds
-from .to_files import bake_cache, cache_take
-from .to_shape_keys import bake_correctives, bake_frames, bake_pose
 
 __all__ = [
     "Agree",

@@ -8,14 +8,14 @@ one datablock plays of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .attributes import read_property
 
@@ -24,6 +24,7 @@ Source = Literal["ACTION", "NLA", "CONSTRAINT", "STORED"]
 one of its bones. STORED: kept for it in the file."""
 
 _BONE_PATH = re.compile(r'^pose\.bones\["((?:[^"\\]|\\.)*)"\](?:\.(\w+)|\["(?:[^"\\]|\\.)*"\])$')
+_LINEAR, _VECTOR_HANDLE = 1, 2
 _KEY_FIELDS = ("co", "handle_left", "handle_right")
 
 
@@ -210,6 +211,20 @@ def multiply_values(curve: bpy.types.FCurve, factor: float) -> None:
 def set_values(curve: bpy.types.FCurve, value: float) -> None:
     """Give all keys, their handles with them, one value."""
     _change_values(curve, lambda values: np.full_like(values, value))
+
+
+def key_linearly(
+    curve: Any, frames: Sequence[float] | NDArray[np.floating], values: ArrayLike
+) -> None:
+    """Replace the keys of a curve; straight lines between the new ones."""
+    points: Any = curve.keyframe_points
+    points.clear()
+    points.add(len(frames))
+    points.foreach_set("co", np.column_stack([frames, values]).astype(np.float32).reshape(-1))
+    points.foreach_set("interpolation", np.full(len(frames), _LINEAR, np.int32))
+    for side in ("left", "right"):
+        points.foreach_set(f"handle_{side}_type", np.full(len(frames), _VECTOR_HANDLE, np.int32))
+    curve.update()
 
 
 def _change_values(

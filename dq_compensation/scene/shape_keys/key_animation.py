@@ -9,12 +9,10 @@ import bpy
 import numpy as np
 
 from ...errors import UserError
-from ..blender.animation_curves import played_actions
+from ..blender.animation_curves import key_linearly, played_actions
 from ..blender.linked import linked_refusal
 from ..blender.mesh import mesh_of
 from ..blender.rigging import rig_of
-
-_LINEAR = 1
 
 ADVICE_LINKED_ACTION = "Make it local, or bake onto a copy without it."
 REFUSAL_DRIVEN = (
@@ -87,12 +85,7 @@ def animate_in_turn(
             for frame, value in zip(turns[place : place + 3], (0, 1, 0), strict=True)
             if frames[0] <= frame <= frames[-1] or span[0] <= frame <= span[1]
         ]
-        curve = curves.new(path)
-        points = curve.keyframe_points
-        points.add(len(keys))
-        points.foreach_set("co", np.array(keys, np.float32).reshape(-1))
-        points.foreach_set("interpolation", np.full(len(keys), _LINEAR, np.int32))
-        curve.update()
+        key_linearly(curves.new(path), *zip(*keys, strict=True))
 
 
 def share_action(obj: bpy.types.Object) -> tuple[float, float]:
@@ -148,12 +141,12 @@ def remove_curves(obj: bpy.types.Object, names: Iterable[str]) -> None:
         for curve in filter(None, found):
             played.curves.remove(curve)
         if any(found) and not len(played.curves):
-            leave_action(obj)
+            leave_action(key)
 
 
-def own_action(obj: bpy.types.Object) -> None:
-    """Give the keys of a copied mesh a copy of their action, which copies share."""
-    animation: Any = _animation(obj)
+def own_action(owner: Any) -> None:
+    """Give a copied datablock a copy of its action, which copies share; None is harmless."""
+    animation: Any = getattr(owner, "animation_data", None)
     if animation is None or animation.action is None:
         return
     action, slot = animation.action, getattr(animation, "action_slot", None)
@@ -195,9 +188,9 @@ def _muted_track(owner: Any, name: str) -> str:
     return track.name
 
 
-def leave_action(obj: bpy.types.Object) -> None:
-    """Take their action off the shape keys of an object; remove what only they have of it."""
-    animation: Any = _animation(obj)
+def leave_action(owner: Any) -> None:
+    """Take its action off a datablock; remove what only that has of it. None is harmless."""
+    animation: Any = getattr(owner, "animation_data", None)
     if animation is None or animation.action is None:
         return
     action, slot = animation.action, getattr(animation, "action_slot", None)

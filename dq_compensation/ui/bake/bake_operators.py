@@ -12,12 +12,8 @@ from bpy.types import Context, Event, Object, Operator
 from ...bake.bake_source import source_refusal
 from ...bake.key_names import frame_names
 from ...bake.key_options import PoseOptions, RangeOptions, TargetOptions
-from ...bake.shape_keys.frame_baking import (
-    MUCH_MEMORY,
-    bake_current_pose,
-    bake_range,
-    memory_needed,
-)
+from ...bake.shape_keys.frame_baking import MUCH_MEMORY, bake_range, memory_needed
+from ...bake.shape_keys.pose_key import bake_current_pose
 from ...errors import UserError
 from ...scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ...scene.settings.object_settings import settings_of
