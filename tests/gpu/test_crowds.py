@@ -264,10 +264,10 @@ def test_one_playback_poses_all_crowds_and_characters(
     role.character, role.take = rig, "Wave"
     second.location.y = 5.0
     scene.draw()
-    dispatches = count_calls(monkeypatch, instance_poses, "dispatch")
+    dispatches = count_calls(monkeypatch, instance_poses, "run_pass")
     scene.frame = 7.0
     found = scene.draw()
-    assert [arguments[2] for arguments in dispatches] == [10, 10]
+    assert [arguments[4] for arguments in dispatches] == [10, 10]
     assert [sum(part.count for _, part in each.parts) for each in found] == [8, 2]
     scene.assert_as_in_core(found[:1])
 

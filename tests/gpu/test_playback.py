@@ -48,8 +48,9 @@ from dq_compensation.viewport.skinning import deformed_mesh, gpu_keys
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
 from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
-from tests.gpu.one_instance import deform_in
+from tests.gpu.one_instance import deform_in, read_normals
 from tests.gpu.test_bendy_bones import curved, nearly_straight
+from tests.gpu_memory import gpu_bytes
 from tests.limb import build_bendy_limb
 from tests.played_poses import fade_at, pose_at
 
@@ -156,13 +157,13 @@ def test_several_characters_play_in_the_same_two_dispatches(
 ) -> None:
     """Of different rigs and numbers; one group is skinned in two parts."""
     dispatches: list[int] = []
-    run = instance_poses.dispatch
+    run = instance_poses.run_pass
 
-    def counted(shader: Any, count: int, instances: int) -> None:
-        dispatches.append(instances)
-        run(shader, count, instances)
+    def counted(*given: Any) -> None:
+        dispatches.append(given[4])
+        run(*given)
 
-    monkeypatch.setattr(instance_poses, "dispatch", counted)
+    monkeypatch.setattr(instance_poses, "run_pass", counted)
     first, second = humans["cmu_mb"], humans["default"]
     of_first = instances_of(*(make_take(first.skeleton, seed, 0.3) for seed in (3, 4)))
     of_second = [Playing(TakeTiming(make_take(second.skeleton, 5, 0.1)))] * 2
@@ -178,7 +179,7 @@ def test_several_characters_play_in_the_same_two_dispatches(
         mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
         crowd = DeformedMesh(mesh, human.skeleton, count)
         crowd.deform(deformation, playback, playback.groups[group], first=start)
-        found, normals = crowd.read_positions(), crowd.read_normals()
+        found, normals = crowd.read_positions(), read_normals(crowd)
         for place in range(count):
             playing = (of_first, of_second)[group][start + place]
             pose = Pose.from_matrices(pose_at(playing, 9.25), human.skeleton)
@@ -186,7 +187,7 @@ def test_several_characters_play_in_the_same_two_dispatches(
             assert np.abs(found[place] - moved).max() <= TOLERANCE * human.size
             alone = DeformedMesh(mesh, human.skeleton)
             deform_in(alone, deformation, pose)
-            assert np.abs(normals[place] - alone.read_normals()[0]).max() < 1e-2
+            assert np.abs(normals[place] - read_normals(alone)[0]).max() < 1e-2
 
 
 def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +211,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
             to[2].deform(to[0], to[1], to[1].groups[0])
 
         frame(1.0)
-        on_gpu = crowd.gpu_bytes()
+        on_gpu = gpu_bytes(crowd)
         with monkeypatch.context() as patched:
             for module in (
                 instance_poses,
@@ -222,7 +223,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
                 for name in ("texture_from_array", "empty_texture"):
                     patched.setattr(module, name, pytest.fail, raising=False)
             frame(2.5)
-        assert crowd.gpu_bytes() == on_gpu
+        assert gpu_bytes(crowd) == on_gpu
 
 
 def test_only_the_instances_of_a_list_are_posed_and_skinned(humans: dict[str, Any]) -> None:
@@ -277,7 +278,7 @@ def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
     poses = [make_pose(human.skeleton, seed, 0.6, 0.3 * (seed % 2)) for seed in range(3)]
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
     for name, deformation in deformations(human, rest).items():
-        given = GivenPoses([(human.skeleton, 3)], wanted_layout(deformation))
+        given = GivenPoses(human.skeleton, 3, wanted_layout(deformation))
         given.upload(np.concatenate([pose.matrices for pose in poses]))
         crowd = DeformedMesh(mesh, human.skeleton, 3)
         crowd.deform(deformation, given, given.groups[0])
@@ -354,7 +355,7 @@ def test_bendy_bones(addon: None, shape: Any, curve: str) -> None:
     obj.dq_compensation.curve = curve  # type: ignore[attr-defined]
     binding = bind(obj)
     deformation = binding.deformation(Settings.of(obj))
-    given = GivenPoses([(binding.skeleton, 1)], wanted_layout(deformation))
+    given = GivenPoses(binding.skeleton, 1, wanted_layout(deformation))
     given.upload(binding.pose_matrices(armature))
     limb = DeformedMesh(GpuMesh(binding.rest, deformation.skinning), binding.skeleton, 1)
     limb.deform(deformation, given, given.groups[0], binding.object_to_armature)

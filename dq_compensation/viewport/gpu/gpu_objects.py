@@ -6,6 +6,7 @@ right here, once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gpu
@@ -82,9 +83,16 @@ def indexed_batch(kind: str, indices: NDArray[np.int32]) -> GPUBatch | None:
     return types.GPUBatch(type=kind, buf=vertices, elem=index_buffer)
 
 
-def new_stage_interface(name: str) -> GPUStageInterfaceInfo:
-    """An empty interface from a vertex shader to its fragment shader."""
-    return _gpu.types.GPUStageInterfaceInfo(name)
+def new_stage_interface(
+    name: str, smooth: Sequence[tuple[str, str]], flat: Sequence[tuple[str, str]]
+) -> GPUStageInterfaceInfo:
+    """An interface from a vertex shader to its fragment shader, of types and names."""
+    interface = _gpu.types.GPUStageInterfaceInfo(name)
+    for kind, varying in smooth:
+        interface.smooth(kind, varying)
+    for kind, varying in flat:
+        interface.flat(kind, varying)
+    return interface
 
 
 def compile_shader(info: GPUShaderCreateInfo) -> GPUShader:

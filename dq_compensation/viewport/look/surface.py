@@ -113,7 +113,6 @@ def drawing_state(
     depth_test: str = "LESS_EQUAL",
     depth_mask: bool = True,
     blend: str = "NONE",
-    line_width: float = 1.0,
 ) -> Generator[None]:
     """Set the GPU's state for drawing and restore it, also after an error."""
     state: Any = gpu.state
@@ -121,7 +120,6 @@ def drawing_state(
         (state.depth_test_get, state.depth_test_set, depth_test),
         (state.depth_mask_get, state.depth_mask_set, depth_mask),
         (state.blend_get, state.blend_set, blend),
-        (state.line_width_get, state.line_width_set, line_width),
     )
     before = [get() for get, _, _ in settings]
     try:

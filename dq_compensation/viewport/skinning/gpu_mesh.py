@@ -16,7 +16,7 @@ from ...core.topology import Topology
 from ...scene.binding.binding import Binding
 from ..gpu.gpu_objects import indexed_batch
 from ..gpu.influence_packing import MAX_TEXELS, pack_influences
-from ..gpu.textures import texture_bytes, texture_from_array
+from ..gpu.textures import texture_from_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,11 @@ class KeyOffsets:
 
     starts: GPUTexture
     offsets: GPUTexture
+
+    @property
+    def textures(self) -> dict[str, GPUTexture]:
+        """By the names of samplers."""
+        return {"key_starts": self.starts, "key_offsets": self.offsets}
 
 
 class GpuMesh:
@@ -147,22 +152,6 @@ class GpuMesh:
     def edge_batch(self) -> GPUBatch | None:
         """Lines whose indices are vertices; None without any."""
         return indexed_batch("LINES", self._require_topology().edges)
-
-    def gpu_bytes(self) -> dict[str, int]:
-        """The current bytes on the GPU, by name."""
-        sizes = {
-            name: texture_bytes(value)
-            for name, value in vars(self).items()
-            if isinstance(value, GPUTexture)
-        }
-        for each in self._key_offsets.values():
-            found = texture_bytes(each.starts) + texture_bytes(each.offsets)
-            sizes["key_offsets"] = sizes.get("key_offsets", 0) + found
-        if "material_batches" in vars(self):
-            sizes["material_batches"] = self._require_topology().triangle_groups.nbytes
-        if "edge_batch" in vars(self):
-            sizes["edge_batch"] = self._require_topology().edges.nbytes
-        return sizes
 
     def _require_sets(self) -> JointSets:
         if self.sets is None:
