@@ -5,7 +5,7 @@ A role with a problem plays nothing; its figures are left out, and the others st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -21,8 +21,9 @@ from ..scene.settings.take_settings import find_take
 from ..session.known_objects import enabled_objects
 from ..session.known_takes import read_take, take_problem
 from ..session.status import status_of
+from ..viewport.gpu.shader_building import TEXTURE_WIDTH
+from ..viewport.gpu.textures import row_count
 from ..wording import counted
-from .crowd_memory import figure_bytes
 
 NO_CHARACTER = "Role {number} has no character. Choose an armature."
 NOT_AN_ARMATURE = "{character} is not an armature. Choose the armature of the character."
@@ -42,6 +43,10 @@ STILL_BONES = (
     "{bones} {verb} not in the take {take} and {rest}. If bones were added or renamed, cache the "
     "take again."
 )
+_POSITION_BYTES, _NORMAL_BYTES = 16, 8
+# Of each row of a pose: its transform against its parent, three pixels; its row in a palette, five
+# at most; the joints and the limb at its head, eight at most.
+_POSE_ROW_BYTES = 16 * 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +185,19 @@ def _take(
         verb, rest = ("is", "rests") if len(still) == 1 else ("are", "rest")
         problems.append(STILL_BONES.format(bones=bones, verb=verb, take=name, rest=rest))
     return take
+
+
+def figure_bytes(meshes: Iterable[tuple[int, int]], pose_rows: int) -> int:
+    """The memory of one figure on the GPU.
+
+    Args:
+        meshes: of each mesh, the number of its vertices and of its normals.
+        pose_rows: the rows of a pose of its armature.
+    """
+    return pose_rows * _POSE_ROW_BYTES + TEXTURE_WIDTH * sum(
+        row_count(vertices) * _POSITION_BYTES + row_count(normals) * _NORMAL_BYTES
+        for vertices, normals in meshes
+    )
 
 
 def _counts(obj: bpy.types.Object) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.deform import Deformation
-from dq_compensation.crowds.crowd_memory import figure_bytes
+from dq_compensation.crowds.crowd_roles import figure_bytes
 from dq_compensation.viewport.gpu.kernels import wanted_layout
 from dq_compensation.viewport.poses.instance_poses import Playback
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh

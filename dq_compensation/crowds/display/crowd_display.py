@@ -117,13 +117,13 @@ def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Co
     def surface(alpha: float) -> None:
         look = surface_materials(obj, shading, alpha)
         for part, drawn in parts:
-            draw_solid(part, view, figures.placements, look, figures=drawn)
+            draw_solid(part, view, figures.placements, look, drawn)
 
     def wire() -> None:
         if has_wire(obj, context):
             colour = (*wire_colour(obj, shading, active=False, selected=False), 1.0)
             for part, drawn in parts:
-                draw_wire(part, view, figures.placements, colour, figures=drawn)
+                draw_wire(part, view, figures.placements, colour, drawn)
 
     draw_as_shown(surface, wire, context)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...core.dual_quaternion import quaternions_from_matrices
 from ...core.takes import Take
 from ...core.vectors import unit_or
-from ..takes.played_takes import Instances, Timings
+from ..takes.played_takes import Instances
 from .influence_packing import MAX_TEXELS
 
 INSTANCE_STRIDE, BONE_STRIDE = 5, 8
@@ -135,20 +135,22 @@ class TakeTables:
     def _rows_of(
         self, group: InstanceGroup, instances: Instances, fps: float | None
     ) -> NDArray[np.float32]:
-        first, second, takes = instances.first, instances.second, instances.takes
+        rows, takes = instances.rows, instances.takes
         if not instances.count:
             return np.zeros((0, 4), np.float32)
-        fades = second.takes >= 0
-        for one, other in np.unique(np.column_stack((first.takes, second.takes))[fades], axis=0):
+        first, second = rows["first"], rows["second"]
+        fades = second["take"] >= 0
+        pairs = np.column_stack((first["take"], second["take"]))[fades]
+        for one, other in np.unique(pairs, axis=0):
             if not np.array_equal(takes[one].parents, takes[other].parents):
                 raise ValueError("Playback: two takes of an instance chain their bones differently")
         bones = np.array([self._first_bone[take] for take in takes], np.float32)
         found = np.zeros((instances.count, INSTANCE_STRIDE, 4), np.float32)
         found[:, 0, 0] = group.first_row + group.row_count * np.arange(instances.count)
         found[:, 0, 1], found[:, 0, 2] = group.row_count, group.bone_rows
-        found[:, 0, 3] = bones[first.takes]
+        found[:, 0, 3] = bones[first["take"]]
         found[:, 1], found[:, 2, :2] = self._timings(group, takes, first, fps)
-        found[:, 2, 2], found[:, 2, 3] = instances.fade_starts, instances.fade_frames
+        found[:, 2, 2], found[:, 2, 3] = rows["fade_start"], rows["fade_frames"]
         found[:, 3, 0] = -1.0
         if fades.any():
             texels, phases = self._timings(group, takes, second, fps)
@@ -156,7 +158,11 @@ class TakeTables:
         return found.reshape(-1, 4)
 
     def _timings(
-        self, group: InstanceGroup, takes: tuple[Take, ...], timings: Timings, fps: float | None
+        self,
+        group: InstanceGroup,
+        takes: tuple[Take, ...],
+        timings: NDArray[np.void],
+        fps: float | None,
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """The texels 1 and 2, or 3 and 4, of instances: shapes (I, 4) and (I, 2)."""
         of_takes = np.array(
@@ -171,10 +177,10 @@ class TakeTables:
             ],
             np.float64,
         )
-        tracks, lengths, flags, rates = of_takes[timings.takes].T
-        flags = flags + _REPEATS * timings.loops
-        texels = np.column_stack((tracks, lengths, flags, timings.starts))
-        return texels, np.column_stack((timings.phases, timings.speeds * rates))
+        tracks, lengths, flags, rates = of_takes[timings["take"]].T
+        flags = flags + _REPEATS * timings["loop"]
+        texels = np.column_stack((tracks, lengths, flags, timings["start"]))
+        return texels, np.column_stack((timings["phase"], timings["speed"] * rates))
 
     def _pack_keys(self, takes: list[Take]) -> None:
         """Keys of the nodes and of the shape keys of each take, then one that is nothing."""

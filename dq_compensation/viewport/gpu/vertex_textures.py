@@ -33,12 +33,7 @@ class VertexTextures:
         self.blend: GPUTexture | None = None
         self.mask: GPUTexture | None = None
         # What the textures hold: a compensation, its painted weights, blend weights and the mask.
-        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (
-            None,
-            None,
-            None,
-            None,
-        )
+        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (None,) * 4
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,7 +53,8 @@ class VertexTextures:
             rows = np.zeros((len(amounts), 2), np.float32)
             rows[:, 0] = amounts if painted is None else amounts * painted
             if isinstance(compensation, MeasuredJoints):
-                rows[:, 1] = floats_from_bits(_sides(compensation), compensation.joints)
+                sides = compensation.limbs.sides(compensation.joints, compensation.bones)
+                rows[:, 1] = floats_from_bits(sides, compensation.joints)
             elif isinstance(compensation, PublishedCompensation):
                 rows[:, 1] = floats_from_bits(*compensation.rows.T)
             self.amounts = texture_from_array(rows, 2)
@@ -84,7 +80,3 @@ class VertexTextures:
         joints[:, 0, :3], joints[:, 0, 3] = swings.heads, skeleton.start_rows[swings.children]
         joints[:, 1, :3], joints[:, 1, 3] = swings.axes, skeleton.end_rows[swings.parents]
         self.swing_joints = texture_from_array(joints.reshape(-1, 4), 4)
-
-
-def _sides(measured: MeasuredJoints) -> NDArray[np.intp]:
-    return measured.limbs.sides(measured.joints, measured.bones)

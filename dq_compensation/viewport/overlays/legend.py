@@ -85,7 +85,7 @@ def _draw_legend(title: str, legend: Legend, x: float, y: float, scale: float) -
     """Draw one; (x, y) is the lower left corner of its numbers."""
     width, line, padding = _BAR_WIDTH * scale, _LINE * scale, _PADDING * scale
     low, high = y + line, y + line + _BAR_HEIGHT * scale
-    _set_text_size(scale)
+    blf.size(_FONT, _TEXT_SIZE * scale)
     ticks = legend.ticks
     # The last number is centred on the bar's end and reaches past it.
     beyond = blf.dimensions(_FONT, ticks[2])[0] / 2.0
@@ -122,10 +122,6 @@ def _draw_text(text: str, x: float, y: float) -> None:
     blf.color(_FONT, *_TEXT_COLOUR)
     blf.position(_FONT, x, y, 0.0)
     blf.draw(_FONT, text)
-
-
-def _set_text_size(scale: float) -> None:
-    blf.size(_FONT, _TEXT_SIZE * scale)
 
 
 def _free_width(context: bpy.types.Context) -> tuple[float, float]:
