@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_display
@@ -13,18 +13,16 @@ from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
 from ..viewport.look.see_through import display_hints
 from .compare_operators import DQC_OT_compare, shortcut
-from .help import WithHelp
 from .sentences import draw_sentence
 from .settings_operators import VIEW3D_PT_dq_compensation_presets
+from .sidebar import SidebarPanel
 
 
-class VIEW3D_PT_dq_compensation(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation(SidebarPanel):
     """Deform the active character with DQ Compensation."""
 
     bl_label = "DQ Compensation"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
+    bl_parent_id = ""
     help_page = "guide"
 
     def draw_header_preset(self, context: Context) -> None:
@@ -33,12 +31,7 @@ class VIEW3D_PT_dq_compensation(WithHelp, Panel):
             VIEW3D_PT_dq_compensation_presets.draw_panel_header(self.layout)
         super().draw_header_preset(context)
 
-    def draw(self, context: Context) -> None:
-        layout = self.layout
-        if layout is None:
-            return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+    def fill(self, layout: UILayout, context: Context) -> None:
         meshes, text = _shown_meshes(context)
         if text:
             draw_sentence(layout, context, text, "INFO")

@@ -45,7 +45,6 @@ enables nothing"""
 
     bl_idname = "dqc.settings_copy"
     bl_label = "Copy Settings to Selected"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:

@@ -52,7 +52,7 @@ class RememberedLayout:
 def draw() -> RememberedLayout:
     layout = RememberedLayout()
     panel = bpy.types.VIEW3D_PT_dqc_setup_check
-    panel.draw(SimpleNamespace(layout=layout), bpy.context)
+    panel.fill(SimpleNamespace(), layout, bpy.context)
     return layout
 
 

@@ -101,7 +101,6 @@ as DQ Compensation does"""
 
     bl_idname = "dqc.bake_pose"
     bl_label = "Bake Pose"
-    bl_options = {"REGISTER", "UNDO"}
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
@@ -124,7 +123,7 @@ deformation without DQ Compensation. Esc stops"""
 
     bl_idname = "dqc.bake_range"
     bl_label = "Bake Frames"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "The check was stopped. The frames are baked"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self.first, self.last = self.range(context)
@@ -151,9 +150,6 @@ deformation without DQ Compensation. Esc stops"""
         targets = selected_characters(context)
         steps = bake_range(targets, self._options(context))
         return self.run(context, report_sentences(steps))
-
-    def stopped(self) -> str:
-        return "The check was stopped. The frames are baked"
 
     def _options(self, context: Context) -> RangeOptions:
         first, last = self.range(context)

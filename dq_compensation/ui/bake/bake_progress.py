@@ -47,16 +47,17 @@ def draw_running(layout: UILayout) -> bool:
 
 
 class RunsInSteps(Operator):
-    """The base of operators that take long: they run steps, which return sentences to report."""
+    """The base of operators that take long: they run steps, which return sentences to report.
 
+    Attributes:
+        stopped: the message when the user stops it after it has begun to write.
+    """
+
+    stopped = ""
     _steps: Steps | None = None
     _timer: Timer | None = None
     _interactive = False
     _worked_until = 0.0
-
-    def stopped(self) -> str:
-        """The message when the user stops it after it has begun to write."""
-        raise NotImplementedError
 
     def ask(self, context: Context, confirm: str = "Bake") -> OperatorResult:
         """Open the dialog; it then runs modally."""
@@ -139,7 +140,7 @@ class RunsInSteps(Operator):
         if untouched:
             self.report({"WARNING"}, "Baking was stopped. Nothing has changed")
             return {"CANCELLED"}
-        self.report({"WARNING"}, self.stopped())
+        self.report({"WARNING"}, self.stopped)
         return {"FINISHED"}
 
     def _end(self, context: Context) -> None:

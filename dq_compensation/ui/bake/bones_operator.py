@@ -25,7 +25,7 @@ deforms the character like DQ Compensation. Esc stops"""
 
     bl_idname = "dqc.bake_bones"
     bl_label = "Bake to Bones"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "Stopped. The bones are baked, correctives may be missing"
     object_refusal = staticmethod(bones_refusal)
 
     bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
@@ -51,9 +51,6 @@ deforms the character like DQ Compensation. Esc stops"""
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         return self.run(context, self._steps_of(selected_characters(context), context))
-
-    def stopped(self) -> str:
-        return "Stopped. The bones are baked, correctives may be missing"
 
     def _steps_of(self, objects: list[Any], context: Context) -> Steps:
         """Bake, list each joint in the Info editor, and return the reports as sentences."""

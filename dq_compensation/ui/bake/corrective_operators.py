@@ -21,7 +21,7 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
 
     bl_idname = "dqc.bake_correctives"
     bl_label = "Bake Correctives"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "The check was stopped. The correctives are baked"
 
     bones: EnumProperty(name="Bones", description="Which bones get correctives", items=BONES)
     angles: StringProperty(
@@ -60,9 +60,6 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
     def execute(self, context: Context) -> OperatorResult:
         steps = bake_correctives(selected_characters(context), self._options(context))
         return self.run(context, report_sentences(steps))
-
-    def stopped(self) -> str:
-        return "The check was stopped. The correctives are baked"
 
     def _options(self, context: Context) -> CorrectiveOptions:
         """The chosen options.

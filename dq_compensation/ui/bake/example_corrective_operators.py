@@ -42,7 +42,6 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
 
     bl_idname = "dqc.examples_from_correctives"
     bl_label = "Examples from Correctives"
-    bl_options = {"REGISTER", "UNDO"}
 
     drivers: EnumProperty(
         name="Correctives", description="What happens to the corrective shape keys", items=DRIVERS
@@ -87,7 +86,7 @@ the add-on. Esc stops"""
 
     bl_idname = "dqc.examples_to_correctives"
     bl_label = "Examples to Correctives"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "The check was stopped. The correctives are baked"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         return self.ask(context)
@@ -104,9 +103,6 @@ the add-on. Esc stops"""
         chosen = asdict(options_from(self, KeyOptions))
         options = CorrectiveOptions(directions="EXAMPLES", **chosen)
         return self.run(context, report_sentences(bake_correctives(targets, options)))
-
-    def stopped(self) -> str:
-        return "The check was stopped. The correctives are baked"
 
 
 def _taking_refusal(obj: Object) -> str | None:

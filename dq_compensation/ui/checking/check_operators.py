@@ -44,6 +44,7 @@ class DQC_OT_check(Refusing, Operator):
 
     bl_idname = "dqc.check"
     bl_label = "Check"
+    bl_options = set()
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -137,7 +138,6 @@ problem with a question keeps its own button"""
 
     bl_idname = "dqc.fix_all"
     bl_label = "Fix All"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:

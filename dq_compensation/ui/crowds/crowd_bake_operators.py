@@ -56,7 +56,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
 
     bl_idname = "dqc.bake_crowd"
     bl_label = "Bake Crowd"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "Stopped. The crowd is baked"
 
     # Read once for a dialog: the crowd cannot change while it is open.
     _source: CrowdSource | None = None
@@ -107,16 +107,12 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
             )
         return self.run(context, bake_crowd(crowd, options, source))
 
-    def stopped(self) -> str:
-        return "Stopped. The crowd is baked"
-
 
 class DQC_OT_crowd_bake_remove(_OfCrowd):
     """Remove the baked crowd with its meshes. The crowd itself stays"""
 
     bl_idname = "dqc.crowd_bake_remove"
     bl_label = "Remove Baked Crowd"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def crowd_refusal(cls, crowd: Object) -> str | None:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Panel
+from bpy.types import Context, UILayout
 
 from ...crowds.bake.crowd_changes import has_changed
 from ...crowds.crowd_figures import known_state
 from ...session.known_crowds import baked_crowd
 from ..bake.bake_progress import draw_running
-from ..help import WithHelp
 from ..sentences import draw_sentence
+from ..sidebar import SidebarPanel
 from .crowd_bake_operators import active_crowd
 
 DRAWN = "Renders and files without this add-on show the Empty alone until it is baked."
 CHANGED = "The crowd has changed since it was baked."
 
 
-class VIEW3D_PT_dq_compensation_crowd_bake(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_crowd_bake(SidebarPanel):
     """Make posed meshes of the crowd, for renders and for files without this add-on."""
 
     bl_label = "Bake Crowd"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 46
     help_page = "baking"
     help_section = "crowds"
@@ -32,9 +28,10 @@ class VIEW3D_PT_dq_compensation_crowd_bake(WithHelp, Panel):
     def poll(cls, context: Context) -> bool:
         return active_crowd(context) is not None
 
-    def draw(self, context: Context) -> None:
-        layout, crowd = self.layout, active_crowd(context)
-        if layout is None or crowd is None or draw_running(layout):
+    def fill(self, layout: UILayout, context: Context) -> None:
+        layout.use_property_split = False
+        crowd = active_crowd(context)
+        if crowd is None or draw_running(layout):
             return
         baked = baked_crowd(crowd)
         if baked is None:

@@ -52,7 +52,6 @@ class DQC_OT_crowd_add(Refusing, Operator):
 
     bl_idname = "dqc.crowd_add"
     bl_label = "Add Crowd"
-    bl_options = {"REGISTER", "UNDO"}
 
     count: same_property(DQCompensationCrowd, "count")
     seed: same_property(DQCompensationCrowd, "seed")
@@ -135,7 +134,6 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
 
     bl_idname = "dqc.crowd_role_add"
     bl_label = "Add Role"
-    bl_options = {"REGISTER", "UNDO"}
 
     def execute(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
@@ -171,7 +169,6 @@ class DQC_OT_crowd_role_remove(_ChangesActiveRole):
 
     bl_idname = "dqc.crowd_role_remove"
     bl_label = "Remove Role"
-    bl_options = {"REGISTER", "UNDO"}
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
@@ -192,7 +189,6 @@ class DQC_OT_crowd_role_move(_ChangesActiveRole):
 
     bl_idname = "dqc.crowd_role_move"
     bl_label = "Move Role"
-    bl_options = {"REGISTER", "UNDO"}
 
     direction: EnumProperty(
         name="Direction",

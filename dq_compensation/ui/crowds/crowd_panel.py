@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ...crowds.crowd_failures import failure_of
 from ...crowds.crowd_figures import known_state
@@ -12,9 +12,9 @@ from ...scene.settings.crowd_settings import crowd_of, is_crowd
 from ...scene.settings.object_settings import settings_of
 from ...viewport.gpu.capability import crowd_refusal
 from ...wording import counted, sized
-from ..help import WithHelp
 from ..rows_of_lists import RowsOfItems
 from ..sentences import draw_sentence
+from ..sidebar import SidebarPanel
 from ..takes.take_operators import target_armature
 from .crowd_operators import linked_crowd_refusal
 
@@ -31,14 +31,10 @@ class DQC_UL_crowd_roles(RowsOfItems):
         share.prop(item, "share", text="", emboss=False)
 
 
-class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_crowd(SidebarPanel):
     """Many figures that play the takes of a few characters."""
 
     bl_label = "Crowd"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 45
     help_page = "crowds"
     help_section = "crowds"
@@ -50,12 +46,8 @@ class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
         armature = target_armature(context)
         return armature is not None and len(settings_of(armature).takes) > 0
 
-    def draw(self, context: Context) -> None:
-        layout, crowd = self.layout, context.active_object
-        if layout is None:
-            return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+    def fill(self, layout: UILayout, context: Context) -> None:
+        crowd = context.active_object
         if crowd is None or not is_crowd(crowd):
             layout.operator("dqc.crowd_add", icon="COMMUNITY")
             return

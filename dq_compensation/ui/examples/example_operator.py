@@ -26,7 +26,6 @@ class ExampleOperator(Refusing):
         needs_example: there must be one.
     """
 
-    bl_options = {"REGISTER", "UNDO"}
     changes = True
     needs_example = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import bpy
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ...errors import BindingError
 from ...examples.active_character import active_bone, active_character, active_copy
@@ -18,9 +18,9 @@ from ...scene.blender.rigging import rig_of
 from ...scene.settings.example_settings import DQCompensationExampleBone
 from ...scene.settings.object_settings import DQCompensationSettings, Settings, settings_of
 from ...session.status import status_of
-from ..help import WithHelp
 from ..rows_of_lists import RowsOfItems
 from ..sentences import draw_sentence, shortened
+from ..sidebar import SidebarPanel
 from .example_shaping_operators import OUTSIDE
 
 
@@ -40,14 +40,10 @@ class DQC_UL_examples(RowsOfItems):
             bar.progress(factor=value, text=f"acts {value:.0%}")
 
 
-class VIEW3D_PT_dq_compensation_examples(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_examples(SidebarPanel):
     """Show the character how a joint should look in a pose."""
 
     bl_label = "By Example"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 10
     help_page = "by_example"
 
@@ -60,12 +56,8 @@ class VIEW3D_PT_dq_compensation_examples(WithHelp, Panel):
         by_example = Settings.of(obj).by_example or len(settings.examples) > 0
         return active_copy(context) is not None or (settings.enabled and by_example)
 
-    def draw(self, context: Context) -> None:
-        layout, copy = self.layout, active_copy(context)
-        if layout is None:
-            return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+    def fill(self, layout: UILayout, context: Context) -> None:
+        copy = active_copy(context)
         if copy is not None:
             _shaping(layout, context, copy)
             return

@@ -143,8 +143,6 @@ def _go_on_with(context: Context, copy: Object) -> None:
 class _CopyOperator(Refusing):
     """The base of the operators that end the work on a posed copy."""
 
-    bl_options = {"REGISTER", "UNDO"}
-
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         return "No example pose is being shaped" if active_copy(context) is None else None

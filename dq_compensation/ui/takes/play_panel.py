@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, Panel, ViewLayer
+from bpy.types import Context, Object, UILayout, ViewLayer
 
 from ...scene.copies.targets import deformed_meshes
 from ...scene.settings.object_settings import settings_of
 from ...session.known_takes import take_problem
 from ...wording import listed
-from ..help import WithHelp
 from ..sentences import draw_sentence
+from ..sidebar import SidebarPanel
 from .take_operators import target_armature
 
 CHOOSE = "Choose a take."
@@ -18,13 +18,10 @@ DISABLED = "Takes play on enabled objects. Enable {objects}."
 RENDERS = "Renders follow the armature, not the take."
 
 
-class VIEW3D_PT_dq_compensation_play(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_play(SidebarPanel):
     """Play takes instead of the pose of the armature."""
 
     bl_label = "Play Take"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
     bl_parent_id = "VIEW3D_PT_dq_compensation_playback"
     bl_options = {"DEFAULT_CLOSED"}
     help_page = "crowds"
@@ -40,14 +37,12 @@ class VIEW3D_PT_dq_compensation_play(WithHelp, Panel):
         if self.layout is not None and armature is not None:
             self.layout.prop(settings_of(armature).playback, "playing", text="")
 
-    def draw(self, context: Context) -> None:
-        layout, armature = self.layout, target_armature(context)
-        if layout is None or armature is None:
+    def fill(self, layout: UILayout, context: Context) -> None:
+        armature = target_armature(context)
+        if armature is None:
             return
         settings = settings_of(armature)
         playback = settings.playback
-        layout.use_property_split = True
-        layout.use_property_decorate = False
         for text in followers_of_pose(armature, context.view_layer):
             draw_sentence(layout, context, text, "INFO")
         if playback.playing:

@@ -63,7 +63,6 @@ and shape keys. The take plays without the armature. Esc stops"""
 
     bl_idname = "dqc.take_cache"
     bl_label = "Cache Take"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
@@ -93,7 +92,6 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
 
     bl_idname = "dqc.take_refresh"
     bl_label = "Cache Again"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
@@ -122,7 +120,6 @@ class DQC_OT_take_remove(_ChangesTakes):
 
     bl_idname = "dqc.take_remove"
     bl_label = "Remove Take"
-    bl_options = {"REGISTER", "UNDO"}
 
     take_name: StringProperty(
         name="Name",
@@ -153,7 +150,6 @@ name"""
 
     bl_idname = "dqc.take_copy"
     bl_label = "Copy Takes to Active"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ...playback.caching import take_size
 from ...scene.settings.object_settings import settings_of
@@ -13,9 +13,9 @@ from ...scene.stored_takes import is_take
 from ...session.known_takes import LOST, changed_since
 from ...wording import counted, listed
 from ..bake.bake_progress import draw_running
-from ..help import WithHelp
 from ..rows_of_lists import RowsOfItems
 from ..sentences import draw_sentence
+from ..sidebar import SidebarPanel
 from .take_operators import other_armatures, target_armature
 
 OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
@@ -33,14 +33,10 @@ class DQC_UL_takes(RowsOfItems):
             frames.label(text="", icon="ERROR")
 
 
-class VIEW3D_PT_dq_compensation_playback(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_playback(SidebarPanel):
     """Cache the motion of a character, so that it plays without Blender's armature."""
 
     bl_label = "Playback"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 40
     help_page = "crowds"
@@ -50,11 +46,9 @@ class VIEW3D_PT_dq_compensation_playback(WithHelp, Panel):
     def poll(cls, context: Context) -> bool:
         return target_armature(context) is not None
 
-    def draw(self, context: Context) -> None:
-        layout, armature = self.layout, target_armature(context)
-        if layout is None or armature is None:
-            return
-        if draw_running(layout):
+    def fill(self, layout: UILayout, context: Context) -> None:
+        armature = target_armature(context)
+        if armature is None or draw_running(layout):
             return
         layout.operator("dqc.take_cache", icon="REC")
         if other_armatures(armature, context):
