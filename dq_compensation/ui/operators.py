@@ -13,6 +13,9 @@ from ..scene.settings.object_settings import settings_of
 from ..wording import listed
 from .reporting import OperatorResult, Refusing
 
+# Of an earlier bake: what acts on an enabled object, too.
+_LEFTOVERS = (acting_keys_warning, acting_helpers_warning)
+
 
 def _join(sentences: list[str]) -> str:
     return " ".join(text if text.endswith(".") else f"{text}." for text in sentences)
@@ -44,18 +47,13 @@ stack, and Disable restores every setting"""
         refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
-        elif twice := [reason for obj in done for reason in _warnings_of(obj) if reason]:
+        elif twice := [text for obj in done for find in _LEFTOVERS if (text := find(obj))]:
             self.report({"WARNING"}, " ".join(twice))
         elif done:
             self.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")
         else:
             self.report({"INFO"}, "Enabled already")
         return {"FINISHED"} if done else {"CANCELLED"}
-
-
-def _warnings_of(obj: Object) -> tuple[str | None, str | None]:
-    """The leftovers of an earlier bake that act on an enabled object, too."""
-    return acting_keys_warning(obj), acting_helpers_warning(obj)
 
 
 class DQC_OT_disable(Refusing, Operator):

@@ -45,12 +45,7 @@ class DQCompensationPreferences(AddonPreferences):
 
     bl_idname = ADDON_ID
 
-    new_display: _as_of_objects("display")
-    new_method: _as_of_objects("method")
-    new_factor: _as_of_objects("factor")
-    new_curve: _as_of_objects("curve")
-    new_use_mesh_joints: _as_of_objects("use_mesh_joints")
-    new_use_ball_joints: _as_of_objects("use_ball_joints")
+    __annotations__ = {NEW + name: _as_of_objects(name) for name in FOR_NEW_CHARACTERS}
     overlay_colours: EnumProperty(
         name="Overlay",
         description="The colours of the overlay, from no distance to the largest",

@@ -12,8 +12,7 @@ from ...bake.bones.bones_options import BonesOptions
 from ...bake.bones.bones_source import bones_refusal
 from ..option_properties import offers, options_from, property_names
 from ..reporting import OperatorResult, reports_errors
-from ..sentences import draw_in_dialog
-from .bake_operators import OUTCOME_COPY, Bakes, draw_properties, selected_characters
+from .bake_operators import Bakes, draw_outcome, draw_properties, selected_characters
 from .bake_progress import Steps
 from .joint_choice import BONES, ChoosesJoints
 
@@ -39,14 +38,7 @@ deforms the character like DQ Compensation. Esc stops"""
         row.active = chosen.keys
         row.prop(self, names[-1])
         self.draw_bone_count(context, column)
-        text = (
-            OUTCOME_COPY
-            if chosen.onto == "COPY"
-            else "After the bake, DQ Compensation is disabled on the character, and Preserve "
-            "Volume of its Armature modifier is turned off. The mesh keeps its former weights for "
-            "Replace Earlier Bake."
-        )
-        draw_in_dialog(column, text, "INFO")
+        draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:

@@ -10,12 +10,19 @@ from ...bake.correctives.corrective_poses import read_angles
 from ...bake.key_options import CorrectiveOptions
 from ..option_properties import offers, options_from
 from ..reporting import OperatorResult, reports_errors
-from .bake_operators import Bakes, BakesKeys, draw_properties, report_sentences, selected_characters
+from .bake_operators import (
+    KEY_OPTIONS,
+    Bakes,
+    draw_outcome,
+    draw_properties,
+    report_sentences,
+    selected_characters,
+)
 from .joint_choice import BONES, ChoosesJoints
 
 
 @offers(CorrectiveOptions)
-class DQC_OT_bake_correctives(ChoosesJoints, BakesKeys, Bakes):
+class DQC_OT_bake_correctives(ChoosesJoints, Bakes):
     """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
 like DQ Compensation in any pose, without the add-on. Esc stops"""
 
@@ -51,10 +58,10 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
             angles = row.row()
             angles.active = self.twist
             angles.prop(self, "twist_angles", text="")
-        for name in ("mirror", *self.KEY_OPTIONS, "much_memory"):
+        for name in ("mirror", *KEY_OPTIONS, "much_memory"):
             column.prop(self, name)
         self.draw_bone_count(context, column)
-        self.draw_outcome(column)
+        draw_outcome(self, column)
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:

@@ -49,7 +49,7 @@ class ChoosesJoints(RunsInSteps):
         Raises:
             UserError: no bone is selected.
         """
-        names = [name.strip() for name in self.bone_names.split(",") if name.strip()]
+        names = names_in(self.bone_names)
         if not names and self.bones == "SELECTED":
             names = selected_bones(context)
             if not names:
@@ -57,10 +57,12 @@ class ChoosesJoints(RunsInSteps):
         return tuple(names)
 
 
+def names_in(text: str) -> list[str]:
+    """The names in a text, which commas separate."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def selected_bones(context: Context) -> list[str]:
     """The names of the selected deforming bones of the armatures in Pose Mode."""
-    found: dict[str, None] = {}
-    for bone in context.selected_pose_bones or ():
-        if bone.bone.use_deform:
-            found[bone.name] = None
-    return list(found)
+    posed = context.selected_pose_bones or ()
+    return list(dict.fromkeys(bone.name for bone in posed if bone.bone.use_deform))

@@ -114,14 +114,24 @@ def _new_empty(context: Context) -> Object:
 
 
 class _ChangesRoles(Refusing, Operator):
-    """The base of the operators that change the roles of the active crowd."""
+    """The base of the operators that change the roles of the active crowd.
+
+    Attributes:
+        needs_role: there must be an active one.
+    """
+
+    needs_role = True
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         crowd = context.active_object
         if crowd is None or not is_crowd(crowd):
             return REFUSAL_NO_CROWD
-        return linked_crowd_refusal(crowd)
+        if reason := linked_crowd_refusal(crowd):
+            return reason
+        settings = crowd_of(crowd)
+        has_role = 0 <= settings.active_role < len(settings.roles)
+        return f"{crowd.name} has no role" if cls.needs_role and not has_role else None
 
     def crowd(self, context: Context) -> Any:
         """The settings of the active crowd."""
@@ -134,6 +144,7 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
 
     bl_idname = "dqc.crowd_role_add"
     bl_label = "Add Role"
+    needs_role = False
 
     def execute(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
@@ -149,22 +160,7 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
         return {"FINISHED"}
 
 
-class _ChangesActiveRole(_ChangesRoles):
-    """The base of those that need a role."""
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        reason = super().refusal(context)
-        crowd = context.active_object
-        if reason is not None or crowd is None:
-            return reason
-        settings = crowd_of(crowd)
-        if not 0 <= settings.active_role < len(settings.roles):
-            return f"{crowd.name} has no role"
-        return None
-
-
-class DQC_OT_crowd_role_remove(_ChangesActiveRole):
+class DQC_OT_crowd_role_remove(_ChangesRoles):
     """Remove the active role. Its figures get the other ones"""
 
     bl_idname = "dqc.crowd_role_remove"
@@ -184,7 +180,7 @@ class DQC_OT_crowd_role_remove(_ChangesActiveRole):
         return {"FINISHED"}
 
 
-class DQC_OT_crowd_role_move(_ChangesActiveRole):
+class DQC_OT_crowd_role_move(_ChangesRoles):
     """Move the active role in the list. Figures keep their places; roles change among them"""
 
     bl_idname = "dqc.crowd_role_move"
