@@ -115,12 +115,9 @@ class CrowdSource:
         made = self.made_vertices * _MADE_VERTEX if options.modifiers else 0 * self.made_vertices
         return float(np.dot(poses, np.array(each) + self.copied + made))
 
-    def refusal(self, options: CrowdBakeOptions) -> str | None:
-        """Why it would be too much, or None."""
-        return self.refusal_of(self.poses_at_most(options.tolerance), options)
-
-    def refusal_of(self, poses: Sequence[int], options: CrowdBakeOptions) -> str | None:
-        """Why so many poses of each motion are too much, or None."""
+    def refusal(self, options: CrowdBakeOptions, poses: Sequence[int] | None = None) -> str | None:
+        """Why it would be too much, or None; `poses` of each motion, if they are known already."""
+        poses = poses or self.poses_at_most(options.tolerance)
         meshes = self.mesh_count(poses)
         if meshes <= MOST_MESHES:
             return None
@@ -216,7 +213,7 @@ def bake_crowd(
         doing = f"Posing {motion.name}"
         roles.append((yield from with_progress(posed, doing, start + 0.4 * weight, 0.6 * weight)))
     poses = [len(role.chosen.times) for role in roles]
-    if reason := source.refusal_of(poses, options):
+    if reason := source.refusal(options, poses):
         raise UserError(reason)
     baked = _write(source, roles, options)
     return [_report(source, baked, poses, options), *source.problems]
