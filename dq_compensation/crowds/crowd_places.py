@@ -55,10 +55,7 @@ def layout_signature(
 
 
 def wanted_places(
-    crowd: bpy.types.Object,
-    worlds: Worlds,
-    depsgraph: bpy.types.Depsgraph,
-    most: int,
+    crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgraph, most: int
 ) -> tuple[int, NDArray[np.float64] | None]:
     """How many figures there should be, and the places of at most so many; None for a grid.
 

@@ -139,10 +139,7 @@ class CrowdStage:
         placements = self._placements_texture()
         return [
             FigureMesh(
-                obj,
-                self._meshes[uid].shown(group, seen),
-                placements,
-                character.to_character(obj),
+                obj, self._meshes[uid].shown(group, seen), placements, character.to_character(obj)
             )
             for character, group in zip(characters, self._groups(), strict=True)
             for uid, obj in character.objects.items()
@@ -181,12 +178,7 @@ class CrowdStage:
         return changed
 
     def _play(
-        self,
-        characters: Sequence[_Character],
-        fps: float,
-        *,
-        linear: bool,
-        rebuilt: bool,
+        self, characters: Sequence[_Character], fps: float, *, linear: bool, rebuilt: bool
     ) -> None:
         """Have the takes and the times of all figures on the GPU.
 

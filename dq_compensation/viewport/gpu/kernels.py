@@ -45,9 +45,7 @@ class PosePaletteLayout:
     def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
         """The parts of both."""
         return PosePaletteLayout(
-            self.rotation or other.rotation,
-            self.dual or other.dual,
-            self.matrix or other.matrix,
+            self.rotation or other.rotation, self.dual or other.dual, self.matrix or other.matrix
         )
 
     def with_scales(self) -> PosePaletteLayout:

@@ -109,10 +109,7 @@ class ViewUniforms:
 
 @contextmanager
 def drawing_state(
-    *,
-    depth_test: str = "LESS_EQUAL",
-    depth_mask: bool = True,
-    blend: str = "NONE",
+    *, depth_test: str = "LESS_EQUAL", depth_mask: bool = True, blend: str = "NONE"
 ) -> Generator[None]:
     """Set the GPU's state for drawing and restore it, also after an error."""
     state: Any = gpu.state

@@ -114,10 +114,7 @@ class Playback(InstancePoses):
     """
 
     def __init__(
-        self,
-        characters: Sequence[Instances],
-        layout: PosePaletteLayout,
-        fps: float | None = None,
+        self, characters: Sequence[Instances], layout: PosePaletteLayout, fps: float | None = None
     ) -> None:
         self._fps = fps
         self._tables = TakeTables([instances.takes for instances in characters])
