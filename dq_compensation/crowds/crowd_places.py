@@ -17,9 +17,7 @@ from ..session.changes import Changes
 from ..session.memory import memories, memory_of
 from .crowd_layout import Spline, layout_points, layout_refusal, layout_splines
 
-NO_LAYOUT = "{crowd} has no object to stand on. Choose one, or the layout Grid."
 DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
-NO_SIZE = "{crowd} has a scale of zero on at least one axis. Give it a size again."
 
 Worlds = tuple[Matrix, Matrix] | None
 """The world matrices of a crowd and of the object that its figures stand on."""
@@ -70,13 +68,15 @@ def wanted_places(
         return settings.count, None
     obj = settings.layout_object
     if obj is None:
-        raise UserError(NO_LAYOUT.format(crowd=crowd.name))
+        raise UserError(f"{crowd.name} has no object to stand on. Choose one, or the layout Grid.")
     if not obj.users_collection:
         raise UserError(DELETED.format(obj=obj.name))
     assert worlds is not None
     world, world_below = (np.array(matrix, np.float64) for matrix in worlds)
     if not is_invertible(world):
-        raise UserError(NO_SIZE.format(crowd=crowd.name))
+        raise UserError(
+            f"{crowd.name} has a scale of zero on at least one axis. Give it a size again."
+        )
     to_crowd = np.linalg.inv(world) @ world_below
     if reason := layout_refusal(obj, settings.layout, depsgraph):
         raise UserError(reason)

@@ -69,11 +69,7 @@ class DQC_OT_compare(Refusing, Operator):
 
 
 def show_plain(objects: list[Object]) -> dict[str, ChosenMethod]:
-    """Deform objects as their Armature modifiers would.
-
-    Returns:
-        the methods that they had, by the names of the objects.
-    """
+    """Deform objects as their Armature modifiers would; returns their methods by their names."""
     methods = {}
     for obj in objects:
         settings = settings_of(obj)

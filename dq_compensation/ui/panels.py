@@ -81,26 +81,17 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         column.use_property_decorate = True
         column.prop(settings, "factor", slider=True)
         column.use_property_decorate = False
-    if acts("curve"):
-        column.prop(settings, "curve")
-    if acts("limb_axis"):
-        column.prop(settings, "limb_axis")
-    if acts("use_mesh_joints"):
-        column.prop(settings, "use_mesh_joints")
-        if counts := joint_counts(obj):
-            found = _joints_found(counts, by_mesh=settings.use_mesh_joints)
-            draw_sentence(column, context, found, "INFO")
+    for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
+        column.prop(settings, name)
+    if acts("use_mesh_joints") and (counts := joint_counts(obj)):
+        of_mesh = f", {counts[1]} from the mesh" if settings.use_mesh_joints else ""
+        found = f"Joints found: {counts[0]} from the hierarchy{of_mesh}."
+        draw_sentence(column, context, found, "INFO")
     if acts("use_ball_joints"):
         column.prop(settings, "use_ball_joints")
-    if acts("vertex_group"):
-        column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
-    if acts("blend_group"):
-        column.prop_search(settings, "blend_group", obj, "vertex_groups", text="Blend Group")
-
-
-def _joints_found(counts: tuple[int, int], *, by_mesh: bool) -> str:
-    of_mesh = f", {counts[1]} from the mesh" if by_mesh else ""
-    return f"Joints found: {counts[0]} from the hierarchy{of_mesh}."
+    for name, text in (("vertex_group", "Vertex Group"), ("blend_group", "Blend Group")):
+        if acts(name):
+            column.prop_search(settings, name, obj, "vertex_groups", text=text)
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:
@@ -113,10 +104,9 @@ def _status(layout: UILayout, context: Context, obj: Object) -> None:
         return
     if reason := enabling.problem_of(obj):
         draw_sentence(layout, context, reason, "ERROR")
-        layout.operator("dqc.refresh", icon="FILE_REFRESH")
-        return
-    for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
-        draw_sentence(layout, context, note, "INFO")
+    else:
+        for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
+            draw_sentence(layout, context, note, "INFO")
     layout.operator("dqc.refresh", icon="FILE_REFRESH")
 
 

@@ -22,10 +22,9 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.crowds import crowd_roles
-from dq_compensation.crowds.crowd_failures import failure_of
 from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
 from dq_compensation.crowds.display import crowd_display, crowd_mesh, crowd_sight, crowd_stage
-from dq_compensation.crowds.display.crowd_display import Crowds
+from dq_compensation.crowds.display.crowd_display import Crowds, failure_of
 from dq_compensation.crowds.display.crowd_stage import FigureMesh
 from dq_compensation.examples import authoring
 from dq_compensation.scene.binding.bind import bind

@@ -41,11 +41,7 @@ class Entry:
 
 @dataclass(eq=False)
 class CastGroup:
-    """The figures that one skeleton of one character moves.
-
-    Attributes:
-        bindings: of its meshes, by the session_uid of the object.
-    """
+    """The figures that one skeleton of a character moves; `bindings` by the uid of the object."""
 
     key: GroupKey
     bindings: dict[int, Binding]
@@ -57,14 +53,9 @@ class CastGroup:
         return next(iter(self.bindings.values()))
 
     @property
-    def first(self) -> int:
-        """The number of its first instance."""
-        return self.entries[0].instances.start
-
-    @property
-    def count(self) -> int:
-        """The number of its instances."""
-        return self.entries[-1].instances.stop - self.first
+    def numbers(self) -> slice:
+        """Those of its instances."""
+        return slice(self.entries[0].instances.start, self.entries[-1].instances.stop)
 
     @cached_property
     def takes(self) -> tuple[Take, ...]:
@@ -74,11 +65,7 @@ class CastGroup:
         return tuple(dict.fromkeys(take for take in every if take is not None))
 
     def instances(self, fps: float) -> Instances:
-        """When its figures play what.
-
-        Args:
-            fps: of the scene.
-        """
+        """When its figures play what, at the frame rate of the scene."""
         numbers = {take: number for number, take in enumerate(self.takes)}
         rows = [_rows(entry, numbers, fps) for entry in self.entries]
         return Instances(self.takes, np.concatenate(rows))

@@ -23,7 +23,7 @@ UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True}
 """The values of new characters in place of the default of objects, which older files count on."""
 
 
-def _preferences() -> Any:
+def preferences() -> Any:
     """The preferences; None where the add-on runs without being enabled in Blender's."""
     addon = bpy.context.preferences.addons.get(ADDON_ID)
     return None if addon is None else addon.preferences
@@ -31,7 +31,7 @@ def _preferences() -> Any:
 
 def settings_of_new_characters() -> dict[str, Any]:
     """The settings that the user has chosen for new characters, by their names."""
-    chosen = _preferences()
+    chosen = preferences()
     if chosen is None:
         return UNLIKE_OLD_CHARACTERS
     return {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
@@ -39,16 +39,16 @@ def settings_of_new_characters() -> dict[str, Any]:
 
 def overlay_colours() -> ColourMap:
     """The colours of the overlay and its legend."""
-    return getattr(_preferences(), "overlay_colours", "VIRIDIS")
+    return getattr(preferences(), "overlay_colours", "VIRIDIS")
 
 
 def check_follows_edits() -> bool:
     """Whether a character is checked again when something was edited."""
-    return getattr(_preferences(), "use_check_again", True)
+    return getattr(preferences(), "use_check_again", True)
 
 
 def crowd_limits() -> tuple[int, int]:
     """The most figures of a crowd that are drawn, and the most bytes on the GPU for them."""
-    chosen = _preferences()
+    chosen = preferences()
     megabytes = getattr(chosen, "max_crowd_memory", MAX_CROWD_MEGABYTES)
     return getattr(chosen, "max_figures", MAX_FIGURES), megabytes * 1_000_000

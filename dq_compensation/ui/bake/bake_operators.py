@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 import bpy
 from bpy.props import IntProperty
@@ -150,16 +150,8 @@ def draw_outcome(operator: Operator, layout: bpy.types.UILayout, more: str = "")
     draw_in_dialog(layout, text, "INFO")
 
 
-class _Report(Protocol):
-    """The report that a bake returns."""
-
-    def sentence(self) -> str:
-        """For the status line and the panel."""
-        ...
-
-
-def report_sentences(steps: Generator[Progress, None, Sequence[_Report]]) -> Steps:
-    """Run a bake, and return its reports as sentences."""
+def report_sentences(steps: Generator[Progress, None, Sequence[Any]]) -> Steps:
+    """Run a bake whose reports have a `sentence` each, and return these."""
     reports = yield from steps
     return [report.sentence() for report in reports]
 

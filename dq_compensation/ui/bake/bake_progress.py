@@ -69,7 +69,12 @@ class RunsInSteps(Operator):
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
         if bpy.app.background or not self._interactive or context.window is None:
-            return self._run_through(steps)
+            try:
+                while True:
+                    next(steps)
+            except StopIteration as end:
+                self.report({"INFO"}, " ".join(end.value))
+            return {"FINISHED"}
         global _started
         self._steps = steps
         self._worked_until = _started = time.monotonic()
@@ -103,14 +108,6 @@ class RunsInSteps(Operator):
     def cancel(self, context: Context) -> None:
         """Blender ends the operator, as when its window is closed."""
         self._end(context)
-
-    def _run_through(self, steps: Steps) -> OperatorResult:
-        try:
-            while True:
-                next(steps)
-        except StopIteration as end:
-            self.report({"INFO"}, " ".join(end.value))
-        return {"FINISHED"}
 
     def _advance(self, context: Context) -> list[str] | None:
         """Work for a short time; returns the sentences to report after the last step."""

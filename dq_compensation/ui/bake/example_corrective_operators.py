@@ -30,7 +30,7 @@ from .bake_operators import (
     selected_characters,
 )
 from .bake_progress import RunsInSteps
-from .joint_choice import names_in
+from .joint_operators import names_in
 
 DRIVERS = (
     (

@@ -19,9 +19,6 @@ from ..reporting import OperatorResult, Refusing, reports_errors
 from ..sentences import draw_in_dialog
 from .crowd_operators import REFUSAL_MODE, REFUSAL_NO_CROWD, linked_crowd_refusal
 
-REFUSAL_NO_ROLE = "{crowd} has no role. Add one"
-REFUSAL_NOT_BAKED = "{crowd} is not baked"
-
 
 def active_crowd(context: Context) -> Object | None:
     """The crowd that is active, or whose bake is; None without one."""
@@ -63,7 +60,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
 
     @classmethod
     def crowd_refusal(cls, crowd: Object) -> str | None:
-        return None if roles_of(crowd) else REFUSAL_NO_ROLE.format(crowd=crowd.name)
+        return None if roles_of(crowd) else f"{crowd.name} has no role. Add one"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         crowd = active_crowd(context)
@@ -96,11 +93,8 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         assert crowd is not None
         source = self._source or read_crowd(crowd, context.evaluated_depsgraph_get())
         size = source.memory(source.poses_at_most(options.tolerance), options)
-        if (
-            size > MUCH_MEMORY
-            and not options_from(self, MemoryOptions).much_memory
-            and source.refusal(options) is None
-        ):
+        allowed = options_from(self, MemoryOptions).much_memory
+        if size > MUCH_MEMORY and not allowed and source.refusal(options) is None:
             raise UserError(
                 f"The posed meshes of {crowd.name} need about {sized(size)} of memory. Choose a "
                 "larger tolerance, or turn on Allow over 1 GB of Memory."
@@ -116,7 +110,7 @@ class DQC_OT_crowd_bake_remove(_OfCrowd):
 
     @classmethod
     def crowd_refusal(cls, crowd: Object) -> str | None:
-        return None if baked_crowd(crowd) else REFUSAL_NOT_BAKED.format(crowd=crowd.name)
+        return None if baked_crowd(crowd) else f"{crowd.name} is not baked"
 
     def execute(self, context: Context) -> OperatorResult:
         crowd = active_crowd(context)

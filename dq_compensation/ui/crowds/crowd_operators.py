@@ -22,10 +22,8 @@ from ...wording import counted, listed
 from ..reporting import OperatorResult, Refusing, reports_errors
 
 REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
-REFUSAL_NO_TAKE = "{armatures} has no take. Press Cache Take in the panel Playback first"
 REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
 REFUSAL_NO_CROWD = "Select a crowd"
-LEFT_OUT = "{armatures} has no take and is left out."
 
 
 def characters(context: Context) -> dict[Object, list[Object]]:
@@ -67,7 +65,8 @@ class DQC_OT_crowd_add(Refusing, Operator):
         if not enabled:
             return REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in found]))
         if not any(map(takes_of, enabled)):
-            return REFUSAL_NO_TAKE.format(armatures=listed([rig.name for rig in enabled]))
+            names = listed([rig.name for rig in enabled])
+            return f"{names} has no take. Press Cache Take in the panel Playback first"
         return None
 
     @reports_errors
@@ -87,7 +86,7 @@ class DQC_OT_crowd_add(Refusing, Operator):
         text += f"{counted(len(settings.roles), 'role')}."
         left_out = [rig.name for rig in found if not takes_of(rig)]
         if left_out:
-            text += f" {LEFT_OUT.format(armatures=listed(left_out))}"
+            text += f" {listed(left_out)} has no take and is left out."
         self.report({"WARNING" if left_out else "INFO"}, text)
         return {"FINISHED"}
 
@@ -114,11 +113,7 @@ def _new_empty(context: Context) -> Object:
 
 
 class _ChangesRoles(Refusing, Operator):
-    """The base of the operators that change the roles of the active crowd.
-
-    Attributes:
-        needs_role: there must be an active one.
-    """
+    """The base of what changes the active crowd's roles; with `needs_role` one must be active."""
 
     needs_role = True
 

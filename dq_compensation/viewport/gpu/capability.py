@@ -29,12 +29,8 @@ def crowd_refusal() -> str | None:
 def _refusal(without_compute: str) -> str | None:
     if bpy.app.background:
         return NO_WINDOW
-    if gpu.platform.backend_type_get() == "NONE" or not _has_compute():
+    # Gone from the versions that cannot run without compute shaders.
+    has_compute = getattr(gpu.capabilities, "compute_shader_support_get", lambda: True)
+    if gpu.platform.backend_type_get() == "NONE" or not has_compute():
         return without_compute
     return None
-
-
-def _has_compute() -> bool:
-    # Gone from the versions that cannot run without compute shaders.
-    ask = getattr(gpu.capabilities, "compute_shader_support_get", None)
-    return ask is None or bool(ask())

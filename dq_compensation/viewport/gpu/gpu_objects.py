@@ -27,11 +27,9 @@ _gpu: Any = gpu
 def new_texture(
     size: tuple[int, int], texture_format: str, pixels: NDArray[np.float32] | None = None
 ) -> GPUTexture:
-    """A 2D texture, of an array or without content.
+    """A 2D texture of a width and height, of an array or without content.
 
     Args:
-        size: width and height.
-        texture_format: of Blender's names.
         pixels: float32, contiguous, width x height x channels numbers.
     """
     if pixels is None:
@@ -55,11 +53,7 @@ def update_uniform_buffer(block: GPUUniformBuf, texels: NDArray[np.float32]) -> 
 
 
 def set_matrix(shader: GPUShader, name: str, matrix: NDArray[np.floating]) -> None:
-    """Set a mat4 of a bound shader.
-
-    Args:
-        matrix: shape (4, 4), an array or a mathutils Matrix.
-    """
+    """Set a mat4 of a bound shader: shape (4, 4), an array or a mathutils Matrix."""
     untyped: Any = shader
     columns = np.asarray(matrix, np.float32).T
     untyped.uniform_float(name, np.ascontiguousarray(columns).ravel())

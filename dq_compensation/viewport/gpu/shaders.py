@@ -89,11 +89,7 @@ def pass_shader(
 def chain_bones_shader(
     layout: PosePaletteLayout, scaled: bool, given: bool = False, listed: bool = False
 ) -> GPUShader:
-    """The pass that writes the palettes.
-
-    Args:
-        given: the matrices of the poses are, so that nothing has to be chained.
-    """
+    """The pass that writes the palettes; `given`: of matrices, so that nothing is chained."""
     bindings = Bindings(
         samplers=("instances", "bones", "matrices" if given else "locals"),
         images=(("palettes", "RGBA32F"),),

@@ -14,6 +14,7 @@ from .influence_packing import WEIGHT_SUM, floats_from_bits
 from .textures import texture_from_array
 
 _Weights = NDArray[np.floating] | None
+_Uploaded = tuple[Compensation | None, _Weights, _Weights, _Weights]
 
 
 class VertexTextures:
@@ -33,7 +34,7 @@ class VertexTextures:
         self.blend: GPUTexture | None = None
         self.mask: GPUTexture | None = None
         # What the textures hold: a compensation, its painted weights, blend weights and the mask.
-        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (None,) * 4
+        self._uploaded: _Uploaded = (None, None, None, None)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,12 +29,10 @@ WIRE_DEPTH_BIAS = 2e-5
 
 @dataclass(frozen=True)
 class StudioLight:
-    """One lamp of the studio. Colours are linear.
+    """One lamp of the studio. Colours are (r, g, b), linear.
 
     Attributes:
         direction: unit, towards the lamp, in view space.
-        diffuse: (r, g, b).
-        specular: (r, g, b).
         wrap: 0 is hard, 1 reaches around the object; Blender calls it Smooth.
     """
 
@@ -50,8 +48,7 @@ class SurfaceMaterial:
 
     Attributes:
         colour: (r, g, b, a), linear; a is what blending uses (X-ray).
-        metallic: 0 to 1.
-        roughness: 0 to 1.
+        metallic, roughness: 0 to 1.
         flat: shade every triangle by its own normal.
     """
 

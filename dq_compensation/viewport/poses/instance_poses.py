@@ -45,12 +45,6 @@ class InstancePoses:
         self._make_palettes(scaled)
         self.locals: GPUTexture | None = None
 
-    def bind(self, shader: GPUShader, group: InstanceGroup, first: int) -> None:
-        """Give the palettes of a group, from its instance `first` on, to a bound shader."""
-        shader.uniform_sampler("palettes", self.palettes)
-        start = group.first_row + first * group.row_count
-        set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
-
     def _make_palettes(self, scaled: bool) -> None:
         """For bones that may have a scale, or that have none."""
         self.scaled = scaled
@@ -96,7 +90,10 @@ class PosedGroup:
 
     def bind(self, shader: GPUShader) -> None:
         """Give them to a bound shader."""
-        self.poses.bind(shader, self.group, self.first)
+        shader.uniform_sampler("palettes", self.poses.palettes)
+        rows = self.group.row_count
+        start = self.group.first_row + self.first * rows
+        set_ints(shader, {"instance_first_row": start, "instance_rows": rows})
         if self.chosen is not None:
             self.chosen.bind(shader)
 
@@ -148,14 +145,7 @@ class Playback(InstancePoses):
         self._frame = None
 
     def play(self, frame: float) -> bool:
-        """Pose all instances.
-
-        Args:
-            frame: of the scene, with its fraction.
-
-        Returns:
-            whether the frame is another one than before.
-        """
+        """Pose all instances at a frame; returns whether it is another one than before."""
         if frame == self._frame or not self._instance_count:
             return False
         self._frame = frame
@@ -163,12 +153,7 @@ class Playback(InstancePoses):
         return True
 
     def pose(self, frame: float, chosen: InstanceList | None = None) -> None:
-        """Pose instances.
-
-        Args:
-            frame: of the scene, with its fraction.
-            chosen: those to pose; by default all.
-        """
+        """Pose instances, by default all, at a frame of the scene with its fraction."""
         try:
             self.interpolate(frame, chosen)
             self.chain(chosen)
@@ -215,12 +200,7 @@ class Playback(InstancePoses):
 
 
 class GivenPoses(InstancePoses):
-    """The poses of instances of one character as matrices, uploaded together.
-
-    Args:
-        count: of the instances.
-        layout: what the meshes read of a pose.
-    """
+    """The poses of `count` instances of one character as matrices, uploaded together."""
 
     def __init__(self, skeleton: Skeleton, count: int, layout: PosePaletteLayout) -> None:
         size = skeleton.row_count
@@ -233,11 +213,7 @@ class GivenPoses(InstancePoses):
         self._bones = texture_from_array(bones.reshape(-1, 4), 4)
 
     def upload(self, matrices: NDArray[np.floating]) -> None:
-        """Take the poses of all instances.
-
-        Args:
-            matrices: shape (rows, 3 or 4, 4), D of the rows of all instances.
-        """
+        """Take the poses of all instances: D of all their rows, shape (rows, 3 or 4, 4)."""
         given = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
         # Without scales skinning takes two thirds of the time. A look at many poses takes too long.
         scaled = self._instance_count > 1 or bool(is_scaled(matrices[:, :3, :3]).any())

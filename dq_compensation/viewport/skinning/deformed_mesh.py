@@ -15,7 +15,6 @@ import numpy as np
 from gpu.types import GPUTexture
 from numpy.typing import NDArray
 
-from ...core.compensation import Compensation
 from ...core.deform import Deformation, Method
 from ...core.skeleton import Skeleton
 from ..gpu import shaders
@@ -174,8 +173,10 @@ class DeformedMesh:
         traits = KERNELS[kernel]
         limbs = None
         if kernel in {"MEASURED", "PUBLISHED"}:
-            assert deformation.compensation is not None
-            limbs = self._limbs_of(deformation.compensation, posed.group)
+            compensation, limbs, rows = deformation.compensation, self._limbs, posed.group.row_count
+            assert compensation is not None
+            if limbs is None or limbs.compensation is not compensation:
+                limbs = self._limbs = PosedLimbs(compensation, self.skeleton, self.count, rows)
             limbs.pose(posed)
         if "centres" in traits.samplers:
             self._find_centres(posed)
@@ -213,13 +214,6 @@ class DeformedMesh:
             textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
         count, written = posed.count(self.count), ("positions", self.positions)
         run_pass(shader, textures, written, mesh.vertex_count, count, **constants)
-
-    def _limbs_of(self, compensation: Compensation, group: InstanceGroup) -> PosedLimbs:
-        limbs = self._limbs
-        if limbs is None or limbs.compensation is not compensation:
-            rows = group.row_count
-            limbs = self._limbs = PosedLimbs(compensation, self.skeleton, self.count, rows)
-        return limbs
 
     def _find_centres(self, posed: PosedGroup) -> None:
         mesh = self.mesh

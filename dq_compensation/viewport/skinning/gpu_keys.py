@@ -168,11 +168,7 @@ class MovingKeys:
 
 
 def _example_rows(examples: ExamplePoses) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """The texels of `examples` in `key_values.glsl`.
-
-    Returns:
-        shape (t, 4), and the place of each bone's, shape (E,).
-    """
+    """Texels of `examples` in `key_values.glsl`, shape (t, 4); each bone's place in them, (E,)."""
     rows: list[NDArray[np.floating]] = []
     places, place = np.zeros(len(examples.bones), np.intp), 0
     most = examples.solution.shape[2]

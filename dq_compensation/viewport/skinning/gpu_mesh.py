@@ -73,11 +73,11 @@ class GpuMesh:
         self.topology = topology
         self.sets = sets
         self.moved_by = influences
-        packed = pack_influences(influences)
+        texels, starts = pack_influences(influences)
         self.rest = texture_from_array(
-            np.column_stack((rest, packed.starts)).astype(np.float32), 4, padding=-1.0
+            np.column_stack((rest, starts)).astype(np.float32), 4, padding=-1.0
         )
-        self.influences = texture_from_array(packed.texels, 4)
+        self.influences = texture_from_array(texels, 4)
         self._shape_offsets = shape_offsets
         self._key_offsets: WeakValueDictionary[tuple[int, ...], KeyOffsets] = WeakValueDictionary()
 
@@ -162,11 +162,7 @@ class GpuMesh:
 
 
 def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
-    """Upload the static data of a binding.
-
-    Args:
-        influences: `Deformation.skinning` of what it will be deformed by.
-    """
+    """Upload the static data of a binding, for deformations with these influences as `skinning`."""
     keys = binding.shape_keys
     return GpuMesh(
         binding.rest,

@@ -33,11 +33,7 @@ class TakeTiming:
 
 @dataclass(frozen=True)
 class Playing:
-    """The takes that one instance plays.
-
-    Attributes:
-        second: fades in from the frame `fade_start` of the scene on, within `fade_frames` frames.
-    """
+    """The takes that an instance plays; the second fades in from the scene's frame `fade_start`."""
 
     first: TakeTiming
     second: TakeTiming | None = None
@@ -45,18 +41,10 @@ class Playing:
     fade_frames: float = 0.0
 
     @property
-    def timings(self) -> tuple[TakeTiming, ...]:
-        """The timings of one take or two."""
-        return (self.first,) if self.second is None else (self.first, self.second)
-
-    @property
     def takes(self) -> tuple[Take, ...]:
         """The takes, one or two."""
-        return tuple(timing.take for timing in self.timings)
-
-    def value_mesh(self, mesh_name: str) -> str:
-        """The mesh of the takes whose shape keys a mesh follows: a copy those of its original."""
-        return value_mesh(self.takes, mesh_name)
+        first = self.first.take
+        return (first,) if self.second is None else (first, self.second.take)
 
 
 def value_mesh(takes: Sequence[Take], mesh_name: str) -> str:
