@@ -37,9 +37,10 @@ class VertexTextures:
         self._uploaded: _Uploaded = (None, None, None, None)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Which of `blend` and `mask` there are."""
-        return tuple(name for name in ("blend", "mask") if getattr(self, name) is not None)
+    def optional(self) -> dict[str, GPUTexture]:
+        """Those of `blend` and `mask` that there are."""
+        both = {"blend": self.blend, "mask": self.mask}
+        return {name: texture for name, texture in both.items() if texture is not None}
 
     def update(self, deformation: Deformation) -> None:
         """Bring them up to date."""

@@ -180,15 +180,10 @@ class DeformedMesh:
             limbs.pose(posed)
         if "centres" in traits.samplers:
             self._find_centres(posed)
-        swung = swings_of(deformation) is not None
         moving = None if self.keys is None else self.keys.moving
-        options = {"shape_keys": moving is not None, "swings": swung}
-        names = (*of_vertices.names, *(name for name, there in options.items() if there))
-        scaled = poses.scaled or of_vertices.blend is not None
-        shader = shaders.skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
-        shader.bind()
-        posed.bind(shader)
-        textures = {
+        textures = of_vertices.optional
+        names = tuple(textures)
+        textures |= {
             "rest": mesh.rest if self.keys is None else self.keys.rest,
             "influences": mesh.influences,
             "object_space": self._object_space,
@@ -207,11 +202,16 @@ class DeformedMesh:
             textures |= {"joint_of_vertex": mesh.joint_of_vertex, "centres": self._centres}
             constants["set_count"] = mesh.set_count
         if moving is not None:
+            names = (*names, "shape_keys")
             textures |= moving.textures
             constants |= moving.constants
-        textures |= {name: getattr(of_vertices, name) for name in of_vertices.names}
-        if swung:
+        if swings_of(deformation) is not None:
+            names = (*names, "swings")
             textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
+        scaled = poses.scaled or of_vertices.blend is not None
+        shader = shaders.skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
+        shader.bind()
+        posed.bind(shader)
         count, written = posed.count(self.count), ("positions", self.positions)
         run_pass(shader, textures, written, mesh.vertex_count, count, **constants)
 
