@@ -12,10 +12,6 @@ from numpy.typing import NDArray
 from ..errors import UserError
 from ..scene.settings.crowd_settings import TYPES, Layout
 
-WRONG_TYPE = {
-    "POINTS": "{obj} is not a mesh or a point cloud. Choose one as the layout's object.",
-    "CURVE": "{obj} is not a curve. Choose one as the layout's object.",
-}
 DISABLED = (
     "{obj} is disabled in viewports or excluded, so Blender does not evaluate it. Enable it; the "
     "eye in the Outliner may hide it."
@@ -30,7 +26,8 @@ def layout_refusal(
 ) -> str | None:
     """Why figures cannot stand on an object in any case, or None; cheap."""
     if obj.type not in TYPES[layout]:
-        return WRONG_TYPE[layout].format(obj=obj.name)
+        wanted = "a curve" if layout == "CURVE" else "a mesh or a point cloud"
+        return f"{obj.name} is not {wanted}. Choose one as the layout's object."
     if obj.hide_viewport or not _is_in_enabled_collection(obj, depsgraph.view_layer):
         return DISABLED.format(obj=obj.name)
     return None

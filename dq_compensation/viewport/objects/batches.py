@@ -30,8 +30,6 @@ from .members import Key, Member, Places, member_of
 # How many batches of an object are kept: viewports may show different ones.
 _KEPT = 3
 
-KEEPS_LAST_POSE = "{obj} keeps its last good pose. {error}."
-
 Failed = Callable[[bpy.types.Object, Exception], None]
 """Leaves an object alone after an error."""
 
@@ -222,7 +220,7 @@ def _is_skinned(batch: Batch, arrangement: Arrangement, failed: Failed) -> bool:
         batch.reported = arrangement.problems
         for member in batch.members:
             error = batch.reported.get(member.binding.armature_uid)
-            problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
+            problem = error and f"{member.obj.name} keeps its last good pose. {error}."
             status_of(member.original).pose_problem = problem
     return True
 
