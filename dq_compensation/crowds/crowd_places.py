@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import bpy
 import numpy as np
 from mathutils import Matrix
@@ -23,11 +21,8 @@ Worlds = tuple[Matrix, Matrix] | None
 """The world matrices of a crowd and of the object that its figures stand on."""
 
 
-@dataclass
-class _Read:
+class _Read(dict[str, list[Spline]]):
     """The points or splines that were read of an object, by the layout, object space."""
-
-    by_layout: dict[str, list[Spline]] = field(default_factory=dict)
 
 
 def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Worlds:
@@ -48,7 +43,7 @@ def layout_signature(
     if settings.layout == "GRID" or obj is None:
         return ()
     refusal = layout_refusal(obj, settings.layout, depsgraph)
-    read = settings.layout in memory_of(obj, _Read).by_layout
+    read = settings.layout in memory_of(obj, _Read)
     return obj.session_uid, obj.name, bool(obj.users_collection), refusal, read
 
 
@@ -93,7 +88,7 @@ def wanted_places(
 def _splines(
     obj: bpy.types.Object, settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
 ) -> list[Spline]:
-    read, layout = memory_of(obj, _Read).by_layout, settings.layout
+    read, layout = memory_of(obj, _Read), settings.layout
     if layout not in read:
         points = layout == "POINTS"
         read[layout] = (

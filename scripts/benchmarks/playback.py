@@ -123,7 +123,7 @@ def pass_times(binding: Binding, take: Take, count: int, wait: Wait) -> dict[str
     found: dict[str, float] = {}
     for method in METHODS if count <= ARMATURES else ("COMPENSATED",):
         deformation = deformation_of(binding, method)
-        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation), take.fps)
         crowd = DeformedMesh(mesh, binding.skeleton, count)
         found |= method_times(method, deformation, playback, crowd, wait)
     return found

@@ -35,7 +35,7 @@ def _bytes(human: Any, deformation: Deformation, count: int) -> int:
     """Of so many instances, and their poses."""
     take = make_take(human.skeleton, 1, scale=0.1)
     instances = [Playing(TakeTiming(take, phase=float(number))) for number in range(count)]
-    playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+    playback = Playback([Instances.of(instances)], wanted_layout(deformation), 24.0)
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
     crowd = DeformedMesh(mesh, human.skeleton, count)
     playback.play(1.0)

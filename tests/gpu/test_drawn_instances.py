@@ -57,7 +57,7 @@ def test_instances_look_like_single_objects(humans: dict[str, Any], slots: int) 
     mesh = GpuMesh(human.rest, human.influences, topology=surface)
     takes = [make_take(human.skeleton, seed, 0.3) for seed in (1, 2)]
     instances, linear = instances_of(*takes)[:3], Deformation("LINEAR", human.influences)
-    playback = Playback([Instances.of(instances)], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear), 24.0)
     playback.play(11.5)
     crowd = DeformedMesh(mesh, human.skeleton, 3)
     crowd.deform(linear, playback, playback.groups[0])

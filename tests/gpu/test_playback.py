@@ -139,7 +139,7 @@ def test_positions_of_all_instances_equal_core(
     poses = [Pose.from_matrices(pose_at(each, frame), skeleton) for each in instances]
     assert poses[0].any_scaled == bool(scale)
     for name, deformation in deformations(human, rest).items():
-        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation), 24.0)
         assert playback.play(frame)
         assert not playback.play(frame)
         crowd = DeformedMesh(mesh, skeleton, len(instances))
@@ -168,7 +168,9 @@ def test_several_characters_play_in_the_same_two_dispatches(
     of_first = instances_of(*(make_take(first.skeleton, seed, 0.3) for seed in (3, 4)))
     of_second = [Playing(TakeTiming(make_take(second.skeleton, 5, 0.1)))] * 2
     linear = Deformation("LINEAR", first.influences)
-    playback = Playback([Instances.of(of_first), Instances.of(of_second)], wanted_layout(linear))
+    playback = Playback(
+        [Instances.of(of_first), Instances.of(of_second)], wanted_layout(linear), 24.0
+    )
     playback.play(9.25)
     assert dispatches == [9, 9]
     for human, deformation, group, start, count in (
@@ -203,7 +205,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
         shape_offsets=offsets,
     )
     for deformation in deformations(human, rest).values():
-        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation), 24.0)
         crowd = DeformedMesh(mesh, human.skeleton, len(instances))
 
         def frame(number: float, to: Any = (deformation, playback, crowd)) -> None:
@@ -229,7 +231,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
 def test_only_the_instances_of_a_list_are_posed_and_skinned(humans: dict[str, Any]) -> None:
     human, linear = humans["cmu_mb"], Deformation("LINEAR", humans["cmu_mb"].influences)
     instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
-    playback = Playback([Instances.of(instances)] * 2, wanted_layout(linear))
+    playback = Playback([Instances.of(instances)] * 2, wanted_layout(linear), 24.0)
     mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
     # The second group's instances from the third on.
     first = len(instances) + 2
@@ -254,7 +256,7 @@ def test_other_timings_of_the_same_takes_replace_one_texture(
 ) -> None:
     human, linear = humans["cmu_mb"], Deformation("LINEAR", humans["cmu_mb"].influences)
     instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
-    playback = Playback([Instances.of(instances)], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear), 24.0)
     crowd = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton, len(instances))
     textures = {name: value for name, value in vars(playback).items() if name != "_instances"}
     # The order of the takes stays that of the first instance.
@@ -312,7 +314,7 @@ def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
     takes = [make_take(skeleton, seed, 0.9, values=values) for seed in (7, 8)]
     instances = instances_of(*takes)
     linear, frame = Deformation("LINEAR", human.influences), 12.3
-    playback = Playback([Instances.of(instances)], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear), 24.0)
     group = playback.groups[0]
     playback.play(frame)
     mesh = GpuMesh(human.rest, human.influences, shape_offsets=offsets)
@@ -382,7 +384,7 @@ def test_takes_that_cannot_be_faded_are_refused(humans: dict[str, Any]) -> None:
     first = make_take(skeleton, 0)
     flat = replace(first, parents=np.full_like(first.parents, -1))
     with pytest.raises(ValueError, match="chain their bones differently"):
-        Playback([Instances.of([Playing(TakeTiming(first), TakeTiming(flat))])], LAYOUT)
+        Playback([Instances.of([Playing(TakeTiming(first), TakeTiming(flat))])], LAYOUT, 24.0)
     other = make_take(humans["game_engine"].skeleton, 0)
     with pytest.raises(ValueError, match="do not have the same bones"):
         TakeTables([[first, other]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from bpy.types import Context, Event, Object, Operator
 
 from ...bake.key_options import MemoryOptions
@@ -45,6 +47,11 @@ class _OfCrowd(Refusing, Operator):
         """Why it cannot be done with a crowd, or None; cheap."""
         raise NotImplementedError
 
+    @staticmethod
+    def crowd(context: Context) -> Object:
+        """The crowd: there is one where nothing was refused."""
+        return cast("Object", active_crowd(context))
+
 
 @offers(CrowdBakeOptions, MemoryOptions)
 class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
@@ -63,10 +70,8 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         return None if roles_of(crowd) else f"{crowd.name} has no role. Add one"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        crowd = active_crowd(context)
-        assert crowd is not None
         try:
-            self._source = read_crowd(crowd, context.evaluated_depsgraph_get())
+            self._source = read_crowd(self.crowd(context), context.evaluated_depsgraph_get())
         except UserError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -89,8 +94,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        crowd, options = active_crowd(context), options_from(self, CrowdBakeOptions)
-        assert crowd is not None
+        crowd, options = self.crowd(context), options_from(self, CrowdBakeOptions)
         source = self._source or read_crowd(crowd, context.evaluated_depsgraph_get())
         size = source.memory(source.poses_at_most(options.tolerance), options)
         allowed = options_from(self, MemoryOptions).much_memory
@@ -113,10 +117,8 @@ class DQC_OT_crowd_bake_remove(_OfCrowd):
         return None if baked_crowd(crowd) else f"{crowd.name} is not baked"
 
     def execute(self, context: Context) -> OperatorResult:
-        crowd = active_crowd(context)
-        assert crowd is not None
-        baked = baked_crowd(crowd)
-        assert baked is not None
+        crowd = self.crowd(context)
+        baked = cast("Object", baked_crowd(crowd))
         name, was_active = baked.name, context.active_object == baked
         remove_baked(baked)
         forget_bakes()

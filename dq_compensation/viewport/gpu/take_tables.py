@@ -111,14 +111,14 @@ class TakeTables:
         self,
         groups: Sequence[InstanceGroup],
         characters: Sequence[Instances],
-        fps: float | None = None,
+        fps: float,
     ) -> NDArray[np.float32]:
         """The texels of all instances, as `instance_rows.glsl` says.
 
         Args:
             groups: of `groups`.
             characters: the instances of each, whose takes are those of the tables.
-            fps: the frame rate of the scene; None: that of each take.
+            fps: the frame rate of the scene.
 
         Returns:
             shape (5 I, 4).
@@ -133,7 +133,7 @@ class TakeTables:
         return np.concatenate((np.zeros((0, 4), np.float32), *rows))
 
     def _rows_of(
-        self, group: InstanceGroup, instances: Instances, fps: float | None
+        self, group: InstanceGroup, instances: Instances, fps: float
     ) -> NDArray[np.float32]:
         rows, takes = instances.rows, instances.takes
         if not instances.count:
@@ -162,7 +162,7 @@ class TakeTables:
         group: InstanceGroup,
         takes: tuple[Take, ...],
         timings: NDArray[np.void],
-        fps: float | None,
+        fps: float,
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """The texels 1 and 2, or 3 and 4, of instances: shapes (I, 4) and (I, 2)."""
         of_takes = np.array(
@@ -171,7 +171,7 @@ class TakeTables:
                     self._first_track[take, group.value_names],
                     take.length,
                     _BY_DUAL_QUATERNIONS if take.interpolation == "DUAL_QUATERNION" else 0,
-                    1.0 if fps is None else take.fps / fps,
+                    take.fps / fps,
                 )
                 for take in takes
             ],

@@ -104,14 +104,14 @@ class Playback(InstancePoses):
     Args:
         characters: the instances of each character.
         layout: what the meshes read of a pose; see `kernels.wanted_layout`.
-        fps: the frame rate of the scene; None: that of each take.
+        fps: the frame rate of the scene.
 
     Raises:
         ValueError: of `TakeTables`.
     """
 
     def __init__(
-        self, characters: Sequence[Instances], layout: PosePaletteLayout, fps: float | None = None
+        self, characters: Sequence[Instances], layout: PosePaletteLayout, fps: float
     ) -> None:
         self._fps = fps
         self._tables = TakeTables([instances.takes for instances in characters])
