@@ -26,7 +26,7 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.rigging import rig_of
 from ..scene.scene_frames import frame_kept
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
-from ..viewport.objects.one_object import deformed_object
+from ..viewport.objects.batch import deformed_object
 from .arguments_of_scripts import mesh_object, require_choice, require_number
 from .steps_of_scripts import OnProgress
 

@@ -31,6 +31,7 @@ _KINDS: dict[str, tuple[str, int, type[np.generic]]] = {
     "INT": ("value", 1, np.int32),
     "FLOAT": ("value", 1, np.float32),
     "FLOAT_VECTOR": ("vector", 3, np.float32),
+    "QUATERNION": ("value", 4, np.float32),
     "FLOAT4X4": ("value", 16, np.float32),
 }
 
@@ -128,10 +129,18 @@ def read_points(mesh: bpy.types.Mesh, name: str) -> NDArray[Any]:
 
 
 def write_points(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> None:
-    """An attribute of all points: integers or numbers (n,), vectors (n, 3) or matrices (n, 16)."""
+    """An attribute of all points.
+
+    Args:
+        values: integers or numbers (n,), vectors (n, 3), quaternions (n, 4) or matrices (n, 16).
+    """
     width = values.shape[1] if values.ndim > 1 else 1
     integer = np.issubdtype(values.dtype, np.integer)
-    kind = "INT" if integer else {1: "FLOAT", 3: "FLOAT_VECTOR", 16: "FLOAT4X4"}[width]
+    kind = (
+        "INT"
+        if integer
+        else {1: "FLOAT", 3: "FLOAT_VECTOR", 4: "QUATERNION", 16: "FLOAT4X4"}[width]
+    )
     field, _, dtype = _KINDS[kind]
     attributes: Any = mesh.attributes
     attribute = attributes.get(name)

@@ -88,7 +88,7 @@ class TreeBuilder(TreeNodes):
         start, end = (Vector(self, outputs[name]) for name in ("Position 1", "Position 2"))
         return start.distance(end)
 
-    def equal(self, one: Scalar, other: Scalar) -> Scalar:
+    def equal(self, one: Scalar, other: Scalar | int) -> Scalar:
         """Whether two integers are equal; for `choose`."""
         node = self.node("FunctionNodeCompare", data_type="INT", operation="EQUAL")
         sides = [socket for socket in node.inputs if socket.enabled]
