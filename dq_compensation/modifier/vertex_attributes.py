@@ -141,12 +141,6 @@ def _write(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> bool:
     return True
 
 
-def count_sets(influences: Influences) -> int:
-    """How many distinct sets of bones move vertices."""
-    bones, weights = influences.in_blending_order()
-    return len(_distinct_rows(np.where(weights > 0.0, bones, bones[:, :1]))[0])
-
-
 def _of_influences(
     influences: Influences, row_of_bone: NDArray[np.integer], slots: int
 ) -> dict[str, NDArray[Any]]:
