@@ -7,8 +7,17 @@ from typing import Any
 
 import bpy
 
-from .node_sockets import Number, Operand, Socket, TreeNodes
-from .node_values import DATA_TYPES, ITEM_TYPES, Geometry, Matrix, Scalar, Vector
+from .node_values import (
+    DATA_TYPES,
+    ITEM_TYPES,
+    Geometry,
+    Matrix,
+    Number,
+    Scalar,
+    Socket,
+    TreeNodes,
+    Vector,
+)
 
 
 def new_tree(name: str) -> Any:
@@ -26,12 +35,12 @@ class TreeBuilder(TreeNodes):
 
     def vector(self, x: Scalar | Number, y: Scalar | Number, z: Scalar | Number) -> Vector:
         """Three numbers as a vector."""
-        return Vector(self, self.node("ShaderNodeCombineXYZ", x, y, z).outputs[0])
+        return self.value(Vector, "ShaderNodeCombineXYZ", x, y, z)
 
     def matrix(self, columns: Sequence[Sequence[Scalar | Number]]) -> Matrix:
         """Sixteen numbers, column by column, as a matrix."""
         entries = [entry for column in columns for entry in column]
-        return Matrix(self, self.node("FunctionNodeCombineMatrix", *entries).outputs[0])
+        return self.value(Matrix, "FunctionNodeCombineMatrix", *entries)
 
     def diagonal(self, entries: Sequence[Scalar | Number]) -> Matrix:
         """A diagonal matrix of four numbers."""
@@ -54,9 +63,8 @@ class TreeBuilder(TreeNodes):
         data_type = DATA_TYPES[kind]
         key = (name, data_type)
         if key not in self._attributes:
-            node = self.node("GeometryNodeInputNamedAttribute", data_type=data_type)
-            self.connect(node.inputs["Name"], name)
-            self._attributes[key] = kind(self, node.outputs["Attribute"])
+            node = "GeometryNodeInputNamedAttribute"
+            self._attributes[key] = self.value(kind, node, name, data_type=data_type)
         return self._attributes[key]
 
     def found_attribute(
@@ -66,21 +74,17 @@ class TreeBuilder(TreeNodes):
         found = self.attribute(name, kind)
         return found, Scalar(self, found.socket.node.outputs["Exists"])
 
-    def rotated(self, vector: Operand, rotation: Socket) -> Vector:
-        """A vector rotated by a rotation."""
-        return Vector(self, self.node("FunctionNodeRotateVector", vector, rotation).outputs[0])
-
     def zero(self) -> Vector:
         """The origin."""
         return self.vector(0.0, 0.0, 0.0)
 
     def constant(self, number: int) -> Scalar:
         """An integer that is the same everywhere."""
-        return Scalar(self, self.node("FunctionNodeInputInt", integer=number).outputs[0])
+        return self.value(Scalar, "FunctionNodeInputInt", integer=number)
 
     def points(self, count: Scalar, position: Vector | None = None) -> Geometry:
         """A cloud of that many points, all at the origin or each at a position."""
-        return Geometry(self, self.node("GeometryNodePoints", count, position).outputs[0])
+        return self.value(Geometry, "GeometryNodePoints", count, position)
 
     def edge_length(self) -> Scalar:
         """The length of the edge."""
@@ -106,14 +110,14 @@ class TreeBuilder(TreeNodes):
 
     def _input(self, node: str, kind: type[Scalar | Vector]) -> Any:
         if node not in self._inputs:
-            self._inputs[node] = kind(self, self.node(node).outputs[0])
+            self._inputs[node] = self.value(kind, node)
         return self._inputs[node]
 
     def choose(self, condition: Scalar, false: Any, true: Any) -> Any:
         """One of two values or geometries, by a number above 0.5 or a boolean."""
         sample = next(side for side in (true, false) if isinstance(side, Socket))
         kinds: dict[type[Socket], str] = {**ITEM_TYPES, Geometry: "GEOMETRY"}
-        node = self.node("GeometryNodeSwitch", input_type=kinds[type(sample)])
-        for name, operand in (("Switch", condition), ("False", false), ("True", true)):
-            self.connect(node.inputs[name], operand)
-        return type(sample)(self, node.outputs["Output"])
+        named = {"Switch": condition, "False": false, "True": true}
+        return self.value(
+            type(sample), "GeometryNodeSwitch", named=named, input_type=kinds[type(sample)]
+        )

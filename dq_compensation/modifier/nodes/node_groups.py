@@ -12,8 +12,7 @@ from typing import Any
 import bpy
 
 from .node_builder import TreeBuilder, new_tree
-from .node_sockets import Socket
-from .node_values import Cloud, Geometry, Integer, Matrix, Rotation, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Rotation, Scalar, Socket, Vector
 
 _SOCKETS: dict[type[Socket], str] = {
     Scalar: "NodeSocketFloat",

@@ -73,8 +73,7 @@ from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
 from .measured_nodes import back_to_limb, onto_chords
 from .node_builder import TreeBuilder
 from .node_groups import grouped
-from .node_sockets import Socket
-from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Socket, Vector
 from .own_trees import in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets
 from .tree_inputs import inputs_of
