@@ -17,7 +17,7 @@ from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.rigging import armature_modifier, mixed_modifiers
 from ..scene.settings.object_settings import DQCompensationNativeState, Settings, settings_of
 from ..wording import listed
-from .modifier_stack import our_modifier, our_modifiers
+from .modifier_stack import our_modifier
 from .tree_kind import Base
 
 
@@ -39,17 +39,12 @@ def base_for(
     # The offset depends on the position that is not masked; but our own tree does not do all that
     # the Armature modifier does.
     does_more = deformation.segments is not None or armature.use_bone_envelopes
-    return "ARMATURE" if does_more or mixed_modifiers_of(obj) else "OWN"
-
-
-def mixed_modifiers_of(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    """The Armature modifiers that mix their result with that of the first one."""
-    return mixed_modifiers(obj, [ours.name for ours in our_modifiers(obj)])
+    return "ARMATURE" if does_more or mixed_modifiers(obj) else "OWN"
 
 
 def mixing_refusal(obj: bpy.types.Object) -> str | None:
     """Why only the node modifier gives the deformation of an object, or None; cheap."""
-    armature, names = armature_modifier(obj), listed([m.name for m in mixed_modifiers_of(obj)])
+    armature, names = armature_modifier(obj), listed([m.name for m in mixed_modifiers(obj)])
     if armature is None or not names:
         return None
     return (
@@ -67,7 +62,7 @@ def mask_of(
     everywhere when it has none. Without a group nothing is inverted otherwise.
     """
     if base == "ARMATURE" and not armature.vertex_group:
-        for other in mixed_modifiers_of(obj):
+        for other in mixed_modifiers(obj):
             if other.object not in {None, armature.object}:
                 return other.vertex_group, not (other.vertex_group and other.invert_vertex_group)
     group = armature.vertex_group

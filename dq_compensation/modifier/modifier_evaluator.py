@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.rigging import armature_modifier
+from ..scene.blender.rigging import armature_modifier, mixed_modifiers
 from ..scene.blender.temporary_copy import temporary_copy
 from ..scene.settings.object_settings import Settings
-from .armature_base import mixed_modifiers_of, put_back
+from .armature_base import put_back
 from .installation import install, uninstall
 from .modifier_stack import our_modifier
 
@@ -65,7 +65,7 @@ def _misfit(obj: bpy.types.Object, binding: Binding, count: int) -> str:
 def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:
     """The copied node modifiers, and all modifiers after the base."""
     armature = armature_modifier(copy)
-    modifiers, mixed = list(copy.modifiers), mixed_modifiers_of(copy)
+    modifiers, mixed = list(copy.modifiers), mixed_modifiers(copy)
     after = modifiers[modifiers.index(cast("bpy.types.Modifier", armature)) + 1 :]
     after = [each for each in after if each not in mixed]
     ours = our_modifier(copy)

@@ -18,6 +18,7 @@ from ..core.swing_joints import SwingJoints
 from ..core.vectors import transformed_points
 from ..scene.binding.binding import Binding
 from ..scene.binding.stored_examples import Examples
+from ..scene.blender.attributes import write_attribute
 from ..scene.blender.mesh import mesh_of
 from . import attribute_names as stored
 from .example_tables import example_bones, example_tables
@@ -115,30 +116,10 @@ def _activate(mesh: bpy.types.Mesh, name: str | None) -> None:
 
 
 def _write(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> bool:
-    """A point attribute; shorter arrays are tables and fill its first elements.
-
-    Returns:
-        whether it was another one before. What is equal is not written, so that nobody takes it
-        for an edit.
-    """
-    integer = np.issubdtype(values.dtype, np.integer)
-    kind = "INT" if integer else "FLOAT_VECTOR" if values.ndim == 2 else "FLOAT"
-    attributes: Any = mesh.attributes
-    attribute = attributes.get(name)
-    if attribute is not None and (attribute.data_type != kind or attribute.domain != "POINT"):
-        attributes.remove(attribute)
-        attribute = None
-    full = np.zeros((len(mesh.vertices), *values.shape[1:]), np.int32 if integer else np.float32)
+    """A point attribute; shorter arrays are tables and fill its first elements."""
+    full = np.zeros((len(mesh.vertices), *values.shape[1:]), values.dtype)
     full[: len(values)] = values
-    field = "vector" if values.ndim == 2 else "value"
-    if attribute is not None:
-        before = np.empty_like(full)
-        attribute.data.foreach_get(field, before.reshape(-1))
-        if np.array_equal(before, full):
-            return False
-    attribute = attribute or attributes.new(name, kind, "POINT")
-    attribute.data.foreach_set(field, full.reshape(-1))
-    return True
+    return write_attribute(mesh, name, full)
 
 
 def _of_influences(

@@ -33,12 +33,6 @@ from .tree_kind import TREE_VERSION, Base
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
 STATE_PROPERTY = "dq_compensation_made_for"
-# Of the object, in files of earlier versions.
-_FORMER_PROPERTIES = (
-    "dq_compensation_modifier_state",
-    "dq_compensation_modifier_place",
-    "dq_compensation_measure",
-)
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
@@ -84,9 +78,8 @@ def _attributes_for(
 
 def forget(obj: bpy.types.Object) -> None:
     """Remove the record of an object."""
-    for name in (STATE_PROPERTY, *_FORMER_PROPERTIES):
-        if name in obj:
-            del obj[name]
+    if STATE_PROPERTY in obj:
+        del obj[STATE_PROPERTY]
 
 
 def forget_content(mesh: bpy.types.Mesh) -> None:

@@ -10,23 +10,14 @@ from collections.abc import Sequence
 
 from ...core.limb_straightness import CURVED, STRAIGHT
 from ...core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from ..attribute_names import (
-    BONE,
-    BONE_MATRIX,
-    PALETTE_END,
-    PALETTE_LENGTH,
-    PALETTE_PARTNER,
-    PALETTE_REST,
-    PREFIX,
-    REST_LENGTH,
-)
+from .. import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector, rotation_to
 
 # Edges that differ by less, in lengths of the skeleton, differ by rounding: half of the limit for
 # squares.
 _STRETCHED = 0.5 * NOT_ORTHONORMAL
-_RIGID = f"{PREFIX}rigid"
+_RIGID = f"{stored.PREFIX}rigid"
 
 
 def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
@@ -38,18 +29,9 @@ def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scal
         palette: as its Armature modifier leaves it.
         length: of the skeleton, as `palette_state`.
     """
-    rest: Scalar = build.attribute(REST_LENGTH, Scalar)
+    rest: Scalar = build.attribute(stored.REST_LENGTH, Scalar)
     off = (build.edge_length() - rest).absolute()
     return palette.total_on_edges(off > length * _STRETCHED) > 0.5
-
-
-def with_places(build: TreeBuilder, palette: Geometry) -> Cloud:
-    """A palette with its positions as `place`.
-
-    Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
-    Index*; this one it copies once, where another node reads the palette, too.
-    """
-    return palette.capture({"place": build.position()})
 
 
 def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
@@ -65,7 +47,9 @@ def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scal
         mirrored, so that its turn means nothing; else 0.
     """
     first = build.index() * 4.0
-    places = with_places(build, palette)
+    # Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
+    # Index*; this one it copies once, where another node reads the palette, too.
+    places = palette.capture({"place": build.position()})
     origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
     x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
     return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
@@ -81,7 +65,10 @@ def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
     """
     return Cloud(
         palette,
-        {"matrix": build.attribute(BONE_MATRIX, Matrix), "packed": build.attribute(BONE, Matrix)},
+        {
+            "matrix": build.attribute(stored.BONE_MATRIX, Matrix),
+            "packed": build.attribute(stored.BONE, Matrix),
+        },
     )
 
 
@@ -116,13 +103,13 @@ def bone_matrices(
     first = row * 4.0
     corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
     if bendy:
-        length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
+        length = palette.sample(build.attribute(stored.PALETTE_LENGTH, Scalar), row)
     shrink = 1.0 / length
     x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
     origin = corners[0]
     if bendy:
         turn = build.matrix_of_columns(x, y, z, None)
-        at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+        at_rest: Matrix = palette.sample(build.attribute(stored.PALETTE_REST, Matrix), row)
         origin = origin - turn.transform_direction(at_rest.transform_point(build.zero()))
     matrix = build.matrix_of_columns(x, y, z, origin)
     return points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
@@ -142,10 +129,8 @@ def with_rigid_parts(
         last: the last row of the bones.
     """
     matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
-    assert isinstance(matrix, Matrix)
-    assert isinstance(scaled, Scalar)
     row = build.index().minimum(last)
-    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+    at_rest: Matrix = palette.sample(build.attribute(stored.PALETTE_REST, Matrix), row)
     # Scales are rare, and their nodes many: Switches leave them out.
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
     made_rigid = bones.geometry.store(_RIGID, orthogonal)
@@ -162,22 +147,19 @@ def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cl
         bones: `bone_matrices`.
     """
     row = build.index()
-    partner: Scalar = palette.sample(build.attribute(PALETTE_PARTNER, Integer), row)
+    partner: Scalar = palette.sample(build.attribute(stored.PALETTE_PARTNER, Integer), row)
     other = row + partner
-    end = build.attribute(PALETTE_END, Vector)
+    end = build.attribute(stored.PALETTE_END, Vector)
     here: Vector = palette.sample(end, row)
     matrix = bones.fields["matrix"]
-    assert isinstance(matrix, Matrix)
     posed = bones.geometry.capture({"end": matrix.transform_point(here)})
     posed_here = posed.fields["end"]
-    assert isinstance(posed_here, Vector)
     # From one end to the other, at either of them; it is the direction up to its sign.
     chord = (palette.sample(end, other) - here).normalized()
     posed_chord = (posed.at("end", other) - posed_here).normalized()
     cosine = matrix.transform_direction(chord).normalized().dot(posed_chord)
     known = posed.geometry.capture({"cosine": cosine})
     cosine = known.fields["cosine"]
-    assert isinstance(cosine, Scalar)
     lesser = cosine.minimum(known.at("cosine", other))
     share = ((lesser - CURVED) * (1.0 / (STRAIGHT - CURVED))).maximum(0.0).minimum(1.0)
     smooth = share * share * (3.0 - share * 2.0)
@@ -193,9 +175,6 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
         bones: `bone_matrices`.
     """
     matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
-    assert isinstance(matrix, Matrix)
-    assert isinstance(rigid, Matrix)
-    assert isinstance(scaled, Scalar)
     real = rigid.rotation().quaternion()
     half = matrix.transform_point(build.zero()) * 0.5
     dual = half * real.w + half.cross(real.axis)
@@ -209,7 +188,7 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
             unused,
         )
     )
-    return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
+    return bones.geometry.store(stored.BONE, packed).store(stored.BONE_MATRIX, matrix)
 
 
 def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:

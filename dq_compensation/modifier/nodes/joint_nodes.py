@@ -33,8 +33,6 @@ def joint_set_cloud(
     # Of a first capture, so that the slots share it.
     cloud = build.points(set_count).capture({"centre": centre, "reference": reference})
     centre, reference = cloud.fields["centre"], cloud.fields["reference"]
-    assert isinstance(centre, Vector)
-    assert isinstance(reference, Scalar)
 
     free = reference < 0.0
     packed = [bones.at("packed", bone).entries() for bone in rows]

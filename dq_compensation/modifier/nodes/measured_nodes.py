@@ -100,8 +100,6 @@ def with_limbs(
     place = build.choose(_is_ray(index), posed_head, posed_ray)
     known = bones.geometry.capture({"place": place, "gap": gap})
     place, gap = known.fields["place"], known.fields["gap"]
-    assert isinstance(place, Vector)
-    assert isinstance(gap, Scalar)
     apart = known.geometry.greatest(gap) > length * _NO_GAP
     matters = build.constant(1) if bendy else any_scaled.maximum(apart)
     state = build.vector(length, matters, 0.0)

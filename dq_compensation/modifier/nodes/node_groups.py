@@ -73,10 +73,8 @@ def _mapped(value: Any, change: Callable[[Socket], Socket]) -> Any:
     if isinstance(value, Socket):
         return change(value)
     if isinstance(value, Cloud):
-        geometry = change(value.geometry)
-        assert isinstance(geometry, Geometry)
-        fields: dict[str, Any] = {name: change(field) for name, field in value.fields.items()}
-        return Cloud(geometry, fields)
+        geometry: Any = change(value.geometry)
+        return Cloud(geometry, {name: change(field) for name, field in value.fields.items()})
     if isinstance(value, tuple | list):
         return type(value)(_mapped(each, change) for each in value)
     return value

@@ -54,17 +54,7 @@ from typing import Any
 
 import bpy
 
-from ..attribute_names import (
-    AMOUNT,
-    ARRIVING,
-    MISFIT,
-    OF_PALETTE,
-    PAIR,
-    POSED_PAIR,
-    PREFIX,
-    SWING_AMOUNT,
-    numbered,
-)
+from .. import attribute_names as stored
 from ..tree_kind import TreeKind
 from . import own_trees
 from .bone_nodes import palette_state, posed_bones
@@ -126,7 +116,7 @@ def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector
             found |= _attributes_read(node.node_tree)
         elif node.bl_idname == "GeometryNodeInputNamedAttribute":
             name = node.inputs["Name"].default_value
-            if name.startswith(PREFIX) and name not in OF_PALETTE | {ARRIVING}:
+            if name.startswith(stored.PREFIX) and name not in stored.OF_PALETTE | {stored.ARRIVING}:
                 found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
     return found
 
@@ -179,7 +169,7 @@ class _Assembly:
         sampled = self.kind.sampled
         expected = self._copy_attributes().point_count() if sampled else inputs["Vertices"]
         count = self.arriving.point_count()
-        misfit = self.arriving.store(MISFIT, count - expected)
+        misfit = self.arriving.store(stored.MISFIT, count - expected)
         shown = build.choose(build.equal(count, expected), misfit, deformed)
         if not self.kind.switched:
             return shown
@@ -247,13 +237,13 @@ class _Assembly:
             moved = build.choose(together, self.in_armature_space, build.position())
             rest = None
             if self.kind.reads_shape:
-                arriving, is_kept = build.found_attribute(ARRIVING, Vector)
+                arriving, is_kept = build.found_attribute(stored.ARRIVING, Vector)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
             offset = back_to_limb(build, self.palette, self.limb_states, strength, rest, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
             return self._swung(self.mesh.moved_by(offset))
-        pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
+        pair = to_object.transform_direction(build.attribute(stored.POSED_PAIR, Vector))
         return self.mesh.moved_by(self._pair_offset(pair, strength))
 
     def _linear(self) -> Geometry:
@@ -272,7 +262,7 @@ class _Assembly:
         """The offsets of the compensation after skinning, in armature space."""
         build, strength = self.b, self._strength()
         if not self.kind.measured:
-            offset = self._pair_offset(build.attribute(POSED_PAIR, Vector), strength)
+            offset = self._pair_offset(build.attribute(stored.POSED_PAIR, Vector), strength)
             return lambda _start, moved: moved + offset
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
@@ -301,7 +291,7 @@ class _Assembly:
         moved = build.choose(together, self.in_armature_space, build.position())
         offset = self._onto_chords(self._masked_strength(), moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
-        strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
+        strongest: Scalar = build.attribute(stored.numbered(stored.SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
 
     def _strength(self) -> Scalar:
@@ -318,8 +308,8 @@ class _Assembly:
 
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""
-        amount: Scalar = self.b.attribute(AMOUNT, Scalar)
-        of_pair = self.palette.sample(offset, self.b.attribute(PAIR, Integer))
+        amount: Scalar = self.b.attribute(stored.AMOUNT, Scalar)
+        of_pair = self.palette.sample(offset, self.b.attribute(stored.PAIR, Integer))
         return of_pair * (amount * strength)
 
     def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:

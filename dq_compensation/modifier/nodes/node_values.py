@@ -266,7 +266,7 @@ class Geometry(Socket):
         for name, field in fields.items():
             node.capture_items.new(ITEM_TYPES[type(field)], name)
             self.builder.connect(node.inputs[name], field)
-        captured: dict[str, Field] = {
+        captured = {
             name: type(field)(self.builder, node.outputs[name]) for name, field in fields.items()
         }
         return Cloud(Geometry(self.builder, node.outputs["Geometry"]), captured)
@@ -329,12 +329,11 @@ class Cloud:
     """Points with captured fields, to be sampled by the index of a point."""
 
     geometry: Geometry
-    fields: dict[str, Field]
+    fields: dict[str, Any]
 
     def at(self, name: str, index: Scalar) -> Any:
         """The field of that name at an index per element; equal requests are one node."""
-        field: Any = self.fields[name]
-        return self.geometry.sample(field, index)
+        return self.geometry.sample(self.fields[name], index)
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,12 +63,8 @@ def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]
     Args:
         known: the digests that need not be computed again.
     """
-    if tree not in known:
-        known[tree] = _computed_digest(tree, known)
-    return known[tree]
-
-
-def _computed_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
+    if tree in known:
+        return known[tree]
     nodes: list[Any] = list(tree.nodes)
     found: list[object] = []
     for node in nodes:
@@ -81,7 +77,8 @@ def _computed_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, s
     for link in links:
         ends = (link.from_node.name, link.from_socket.identifier)
         found.append((*ends, link.to_node.name, link.to_socket.identifier, link.is_muted))
-    return digest(found)
+    known[tree] = digest(found)
+    return known[tree]
 
 
 def _constant(socket: Any) -> object:

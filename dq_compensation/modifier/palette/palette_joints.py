@@ -13,15 +13,15 @@ do: its edges are between the two points of the limb.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scene.blender.attributes import write_attribute
 from ...scene.blender.mesh import mesh_of
-from ..attribute_names import JOINT_ROWS, PALETTE_GROUP, PALETTE_LENGTH, REST_LENGTH
-from ..palette_tables import read_counts, read_points, table_rows, write_points
+from .. import attribute_names as stored
+from ..palette_tables import read_counts, read_points, table_rows
 
 # Between the four points of a bone.
 _BONE_EDGES = np.array(list(combinations(range(4), 2)))
@@ -29,7 +29,7 @@ _BONE_EDGES = np.array(list(combinations(range(4), 2)))
 
 def swing_rows(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
     """Which rows of JOINT_ROWS are of swings: the last vector is that of no limb. Shape (k,)."""
-    return ~table_rows(mesh, JOINT_ROWS)[:, 12:15].any(axis=1)
+    return ~table_rows(mesh, stored.JOINT_ROWS)[:, 12:15].any(axis=1)
 
 
 def write_joints(palette: bpy.types.Object) -> None:
@@ -38,31 +38,22 @@ def write_joints(palette: bpy.types.Object) -> None:
     bones, joints, _ = read_counts(mesh).tolist()
     if len(mesh.edges) == len(_BONE_EDGES) * bones + joints:
         return
-    rows = table_rows(mesh, JOINT_ROWS).reshape(-1, 4, 4)
-    length = read_points(mesh, PALETTE_LENGTH)[0]
+    rows = table_rows(mesh, stored.JOINT_ROWS).reshape(-1, 4, 4)
+    length = read_points(mesh, stored.PALETTE_LENGTH)[0]
     of_joints = np.repeat(rows[:, :1, :3], 4, axis=1)
     of_joints[:, 3] += length * rows[:, 1, :3]
-    moving = read_points(mesh, PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
+    moving = read_points(mesh, stored.PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
     numbers = 4 * bones + np.arange(4 * joints).reshape(-1, 4)
     points = read_points(mesh, "position")
     points[numbers] = of_joints
-    write_points(mesh, "position", points)
+    write_attribute(mesh, "position", points)
     for group in np.unique(moving[moving >= 0]).tolist():
         palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
     ends = np.where(swing_rows(mesh)[:, None], numbers[:, 2:], numbers[:, :2])
     edges = np.concatenate((of_bones.reshape(-1, 2), ends))
-    _write_edges(mesh, edges, points)
-
-
-def _write_edges(
-    mesh: bpy.types.Mesh, edges: NDArray[np.integer], points: NDArray[np.float32]
-) -> None:
-    """Edges (e, 2) between points, and their lengths at rest; a mesh has no more of them so far."""
     mesh.edges.add(len(edges) - len(mesh.edges))
     mesh.edges.foreach_set("vertices", np.ascontiguousarray(edges, np.int32).reshape(-1))
     lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
-    attributes: Any = mesh.attributes
-    attribute = attributes.get(REST_LENGTH) or attributes.new(REST_LENGTH, "FLOAT", "EDGE")
-    attribute.data.foreach_set("value", lengths.astype(np.float32))
+    write_attribute(mesh, stored.REST_LENGTH, lengths, "EDGE")
     mesh.update()

@@ -71,12 +71,8 @@ def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
 
 def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:
     """The armature object that poses a palette; None for other objects and when it is deleted."""
-    if not is_palette(palette):
-        return None
-    for modifier in palette.modifiers:
-        if modifier.type == "ARMATURE":
-            return cast("bpy.types.ArmatureModifier", modifier).object
-    return None
+    modifier = _armature_modifier(palette) if is_palette(palette) else None
+    return modifier.object if modifier is not None else None
 
 
 def own_palettes() -> list[bpy.types.Object]:
@@ -96,7 +92,7 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
         and modifier is not None
         and not _differing(modifier, _MODIFIER | {"object": armature})
         and not _differing(palette, _PLACE | {"parent": armature})
-        and _tied_matrices(palette)
+        and palette.matrix_parent_inverse == palette.matrix_basis == Matrix.Identity(4)
     )
 
 
@@ -150,7 +146,8 @@ def ensure_palette(
     palette, skeleton = find_palette(armature), binding.skeleton
     known: list[BoneGroup] = []
     if palette is None:
-        palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
+        name = f"DQ Compensation palette: {armature.name}"
+        palette = bpy.data.objects.new(name, bpy.data.meshes.new(name))
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
     else:
@@ -319,16 +316,7 @@ def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
         setattr(modifier, name, value)
 
 
-def _tied_matrices(palette: bpy.types.Object) -> bool:
-    identity = Matrix.Identity(4)
-    return palette.matrix_parent_inverse == identity and palette.matrix_basis == identity
-
-
 def _differing(owner: object, wanted: dict[str, object]) -> bool:
     """Whether a setting of a palette or its modifier has another value than it needs."""
     found = ((getattr(owner, name), value) for name, value in wanted.items())
     return any((tuple(v) if isinstance(w, tuple) else v) != w for v, w in found)
-
-
-def _name(armature: bpy.types.Object) -> str:
-    return f"DQ Compensation palette: {armature.name}"

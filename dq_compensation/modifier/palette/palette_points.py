@@ -25,17 +25,9 @@ from numpy.typing import NDArray
 
 from ...core.skeleton import Skeleton
 from ...scene.blender.armature import armature_of, deforming_bones
+from ...scene.blender.attributes import write_attribute
 from ...scene.blender.mesh import mesh_of
-from ..attribute_names import (
-    JOINT_ROWS,
-    PAIR_ROWS,
-    PALETTE_END,
-    PALETTE_GROUP,
-    PALETTE_LENGTH,
-    PALETTE_PARTNER,
-    PALETTE_REST,
-    REST_LENGTH,
-)
+from .. import attribute_names as stored
 from ..palette_tables import (
     Rows,
     point_count,
@@ -43,7 +35,6 @@ from ..palette_tables import (
     read_points,
     table_rows,
     write_counts,
-    write_points,
     write_table,
 )
 from .palette_joints import write_joints
@@ -95,7 +86,7 @@ def palette_rows(palette: bpy.types.Object) -> dict[str, BoneRows]:
     groups = bone_groups(palette)
     found: dict[BoneGroup, list[int]] = {}
     mesh = mesh_of(palette)
-    of_rows = read_points(mesh, PALETTE_GROUP)[: int(read_counts(mesh)[0])]
+    of_rows = read_points(mesh, stored.PALETTE_GROUP)[: int(read_counts(mesh)[0])]
     for row, group in enumerate(of_rows.tolist()):
         if 0 <= group < len(groups):
             found.setdefault(groups[group], []).append(row)
@@ -122,7 +113,7 @@ def write_bones(
 ) -> None:
     """Give a palette the points of these groups, in this order; tables stay as they are."""
     mesh = mesh_of(palette)
-    tables = {name: table_rows(mesh, name) for name in (JOINT_ROWS, PAIR_ROWS)}
+    tables = {name: table_rows(mesh, name) for name in (stored.JOINT_ROWS, stored.PAIR_ROWS)}
     for hook in _hooks(palette):
         palette.modifiers.remove(hook)
     palette.vertex_groups.clear()
@@ -147,14 +138,14 @@ def write_bones(
 
 # The type and the domain of each attribute of a palette.
 _ATTRIBUTES = {
-    PALETTE_REST: ("FLOAT4X4", "POINT"),
-    PALETTE_LENGTH: ("FLOAT", "POINT"),
-    PALETTE_GROUP: ("INT", "POINT"),
-    PALETTE_END: ("FLOAT_VECTOR", "POINT"),
-    PALETTE_PARTNER: ("INT", "POINT"),
-    JOINT_ROWS: ("FLOAT4X4", "POINT"),
-    PAIR_ROWS: ("FLOAT4X4", "POINT"),
-    REST_LENGTH: ("FLOAT", "EDGE"),
+    stored.PALETTE_REST: ("FLOAT4X4", "POINT"),
+    stored.PALETTE_LENGTH: ("FLOAT", "POINT"),
+    stored.PALETTE_GROUP: ("INT", "POINT"),
+    stored.PALETTE_END: ("FLOAT_VECTOR", "POINT"),
+    stored.PALETTE_PARTNER: ("INT", "POINT"),
+    stored.JOINT_ROWS: ("FLOAT4X4", "POINT"),
+    stored.PAIR_ROWS: ("FLOAT4X4", "POINT"),
+    stored.REST_LENGTH: ("FLOAT", "EDGE"),
 }
 
 
@@ -230,18 +221,18 @@ def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str,
     points = np.zeros((total, 3))
     places = at_rest[:, None, :3, 3] + lengths[:, None, None] * corners
     points[: 4 * count] = places.reshape(-1, 3)
-    write_points(mesh, "position", points)
+    write_attribute(mesh, "position", points)
     for name, values in (
-        (PALETTE_REST, at_rest.transpose(0, 2, 1).reshape(-1, 16)),
-        (PALETTE_LENGTH, lengths),
-        (PALETTE_GROUP, groups),
-        (PALETTE_END, np.array([row.end for row in rows])),
-        (PALETTE_PARTNER, np.array([row.partner for row in rows])),
+        (stored.PALETTE_REST, at_rest.transpose(0, 2, 1).reshape(-1, 16)),
+        (stored.PALETTE_LENGTH, lengths),
+        (stored.PALETTE_GROUP, groups),
+        (stored.PALETTE_END, np.array([row.end for row in rows])),
+        (stored.PALETTE_PARTNER, np.array([row.partner for row in rows])),
     ):
         # Points without a row repeat the first one, which does not move.
         padded = np.repeat(values[:1], total, axis=0)
         padded[:count] = values
-        write_points(mesh, name, padded)
+        write_attribute(mesh, name, padded)
     write_counts(mesh, counts)
     for name, table in tables.items():
         write_table(mesh, name, table)

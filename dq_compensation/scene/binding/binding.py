@@ -29,7 +29,7 @@ from ..blender.bendy_segments import with_segments
 from ..blender.bone_names import bone_side
 from ..blender.mesh import VertexGroupWeights
 from ..settings.object_settings import JOINT_SETTINGS, Settings
-from .content import Digests, content_of
+from .content import Digests, digest
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples
 
@@ -136,7 +136,11 @@ class Binding:
             shapes = keys.own_offsets[rows]
         masks = () if self.mask is None else (self.partly_masked,)
         weights = (ours.bones, ours.weights, ours.blending_order, *masks)
-        return content_of(self.rest, weights, shapes)
+        return {
+            "vertices": digest(self.rest),
+            "weights": digest(*weights),
+            "example shapes": digest(shapes),
+        }
 
     @property
     def shape_varies(self) -> bool:

@@ -24,7 +24,7 @@ from ..blender.mesh import mesh_of
 from ..blender.own_objects import is_palette
 from ..blender.rigging import find_rig
 from ..blender.rna_properties import properties_of
-from .content import Digests, bones_digest, digest
+from .content import Digests, digest, digest_of_bones
 from .shape_key_offsets import shape_key_signature
 
 # What is only shown, and what Blender works out itself.
@@ -68,7 +68,7 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
     meshes = {mesh_of(obj).name: mesh_of(obj) for obj in objects}
     keys = [key for _, mesh in sorted(meshes.items()) if (key := mesh.shape_keys) is not None]
     return {
-        "bones": digest(bones_digest(armature), *_inherited(armature)),
+        "bones": digest(digest_of_bones(armature), *_inherited(armature)),
         "action": digest(*_actions(played_actions(armature))),
         "Pose Position": digest(armature_of(armature).pose_position),
         "NLA strips": digest(*_strips(armature)),

@@ -1,10 +1,10 @@
-"""Bulk reading of mesh attributes and collections into NumPy arrays."""
+"""Bulk reading of mesh attributes and collections into NumPy arrays, and writing of attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import bpy
 import numpy as np
@@ -12,34 +12,19 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class AttributeType(Enum):
-    """A Blender attribute type: its name, the property that holds it, dtype and width."""
+    """A Blender attribute type: the property of an element that holds it, dtype and width."""
 
     VECTOR = ("FLOAT_VECTOR", "vector", np.float32, 3)
     FLOAT = ("FLOAT", "value", np.float32, 1)
     FLOAT_PAIR = ("FLOAT2", "vector", np.float32, 2)
+    MATRIX = ("FLOAT4X4", "value", np.float32, 16)
     INTEGER = ("INT", "value", np.int32, 1)
     INTEGER_PAIR = ("INT32_2D", "value", np.int32, 2)
     BOOLEAN = ("BOOLEAN", "value", np.bool_, 1)
 
-    @property
-    def blender_name(self) -> str:
-        """The value of `Attribute.data_type`."""
-        return self.value[0]
-
-    @property
-    def property_name(self) -> str:
-        """The property of an element that holds its value."""
-        return self.value[1]
-
-    @property
-    def dtype(self) -> DTypeLike:
-        """The NumPy type that is read without conversion."""
-        return self.value[2]
-
-    @property
-    def width(self) -> int:
-        """The number of values of an element."""
-        return self.value[3]
+    def __init__(self, blender_name: str, field: str, dtype: DTypeLike, width: int) -> None:
+        self.blender_name, self.property_name = blender_name, field
+        self.dtype, self.width = dtype, width
 
 
 class BulkReadable(Protocol):
@@ -70,6 +55,42 @@ def read_attribute(
     if len(items) == count:
         items.foreach_get(kind.property_name, values.reshape(-1))
     return values
+
+
+def write_attribute(
+    mesh: bpy.types.Mesh,
+    name: str,
+    values: NDArray[Any],
+    domain: Literal["POINT", "EDGE"] = "POINT",
+) -> bool:
+    """Write a mesh attribute; one of this name and another type is replaced.
+
+    Args:
+        values: integers or numbers (n,), vectors (n, 3) or matrices (n, 16), column by column.
+
+    Returns:
+        whether it was another one before. What is equal is not written, so that nobody takes it
+        for an edit.
+    """
+    kinds = {1: AttributeType.FLOAT, 3: AttributeType.VECTOR, 16: AttributeType.MATRIX}
+    kind = kinds[values.shape[1] if values.ndim > 1 else 1]
+    if np.issubdtype(values.dtype, np.integer):
+        kind = AttributeType.INTEGER
+    wanted = np.ascontiguousarray(values, kind.dtype)
+    attributes: Any = mesh.attributes
+    attribute = attributes.get(name)
+    known = None if attribute is None else (attribute.data_type, attribute.domain)
+    if attribute is not None and known != (kind.blender_name, domain):
+        attributes.remove(attribute)
+        attribute = None
+    if attribute is not None:
+        before = np.empty_like(wanted)
+        attribute.data.foreach_get(kind.property_name, before.reshape(-1))
+        if np.array_equal(before, wanted):
+            return False
+    attribute = attribute or attributes.new(name, kind.blender_name, domain)
+    attribute.data.foreach_set(kind.property_name, wanted.reshape(-1))
+    return True
 
 
 def read_property(

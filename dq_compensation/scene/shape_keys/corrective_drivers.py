@@ -13,6 +13,7 @@ keys that have other drivers beside those of their values.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Sequence
 from typing import Any
@@ -210,18 +211,9 @@ def _angle_expression(joint: AxisJoint) -> str:
 
 def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
     """Give a driver an expression of the bone's swing w, x, z and twist y, angles in radians."""
-    names = [name for name in "wxyz" if _has_name(expression, name)]
+    names = sorted(set(re.findall(r"\b[wxyz]\b", expression)))
     rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
     curve.driver.expression = expression
-
-
-def _has_name(expression: str, name: str) -> bool:
-    """Whether a one-letter name is in an expression, and not as a part of a word."""
-    padded = f" {expression} "
-    return any(
-        letter == name and not padded[place - 1].isalpha() and not padded[place + 1].isalpha()
-        for place, letter in enumerate(padded)
-    )
 
 
 def _draw(curve: Any, shape: SmoothCurve) -> None:
