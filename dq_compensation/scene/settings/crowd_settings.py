@@ -11,16 +11,7 @@ from typing import Any, Literal
 import bpy
 from bpy.types import PropertyGroup
 
-from .declaration import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-    property_group,
-)
+from .declaration import property_group, props
 from .events import CROWD_CHANGED, ROLE_CHANGED, calls
 from .example_settings import Items
 
@@ -62,17 +53,17 @@ def _can_be_stood_on(crowd: DQCompensationCrowd, obj: bpy.types.Object) -> bool:
 class DQCompensationCrowdRole(PropertyGroup):
     """A character of the figures and the takes that they play."""
 
-    character: bpy.types.Object | None = PointerProperty(
+    character: bpy.types.Object | None = props.PointerProperty(
         name="Character",
         description="The armature of the character. A figure is all enabled meshes that it deforms",
         type=bpy.types.Object,
         poll=_is_armature,
         **_OF_ROLES,
     )
-    take: str = StringProperty(
+    take: str = props.StringProperty(
         name="Take", description="The take that the figures play", **_OF_ROLES
     )
-    share: float = FloatProperty(
+    share: float = props.FloatProperty(
         name="Share",
         description="How many of the figures, compared with the shares of the other roles",
         default=1.0,
@@ -81,13 +72,13 @@ class DQCompensationCrowdRole(PropertyGroup):
         precision=2,
         **_OF_ROLES,
     )
-    then: str = StringProperty(
+    then: str = props.StringProperty(
         name="Then",
         description="The take that follows when the first one ends, and loops. Empty: the first "
         "one loops",
         **_OF_ROLES,
     )
-    fade_frames: float = FloatProperty(
+    fade_frames: float = props.FloatProperty(
         name="Fade",
         description="How many frames before its end the first take begins to blend into the next "
         "one",
@@ -103,10 +94,10 @@ class DQCompensationCrowdRole(PropertyGroup):
 class DQCompensationCrowd(PropertyGroup):
     """The crowd that an Empty stands for."""
 
-    is_crowd: bool = BoolProperty(
+    is_crowd: bool = props.BoolProperty(
         description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
     )
-    count: int = IntProperty(
+    count: int = props.IntProperty(
         name="Figures",
         description="How many figures there are. With the layout Points: how many at most",
         default=32,
@@ -115,31 +106,31 @@ class DQCompensationCrowd(PropertyGroup):
         soft_max=1_000,
         **_OF_CROWDS,
     )
-    seed: int = IntProperty(
+    seed: int = props.IntProperty(
         name="Seed",
         description="Another number gives each figure another role, phase, speed, size and turn",
         min=0,
         **_OF_CROWDS,
     )
-    roles: Items[DQCompensationCrowdRole] = CollectionProperty(
+    roles: Items[DQCompensationCrowdRole] = props.CollectionProperty(
         type=DQCompensationCrowdRole, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
-    active_role: int = IntProperty(
+    active_role: int = props.IntProperty(
         name="Active Role",
         description="The role that is chosen in the list",
         override={"LIBRARY_OVERRIDABLE"},
     )
-    layout: Layout = EnumProperty(
+    layout: Layout = props.EnumProperty(
         name="Layout", description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
     )
-    layout_object: bpy.types.Object | None = PointerProperty(
+    layout_object: bpy.types.Object | None = props.PointerProperty(
         name="Object",
         description="The object that the figures stand on",
         type=bpy.types.Object,
         poll=_can_be_stood_on,
         **_OF_CROWDS,
     )
-    spacing: float = FloatProperty(
+    spacing: float = props.FloatProperty(
         name="Spacing",
         description="The distance from figure to figure",
         default=1.5,
@@ -147,14 +138,14 @@ class DQCompensationCrowd(PropertyGroup):
         subtype="DISTANCE",
         **_OF_CROWDS,
     )
-    columns: int = IntProperty(
+    columns: int = props.IntProperty(
         name="Columns",
         description="How many figures stand in a row. 0: as many as make the grid square",
         min=0,
         soft_max=100,
         **_OF_CROWDS,
     )
-    place_spread: float = FloatProperty(
+    place_spread: float = props.FloatProperty(
         name="Disorder",
         description="How far figures stand from the grid: with 1, by half of the spacing at most",
         min=0.0,
@@ -162,7 +153,7 @@ class DQCompensationCrowd(PropertyGroup):
         subtype="FACTOR",
         **_OF_CROWDS,
     )
-    phase_spread: float = FloatProperty(
+    phase_spread: float = props.FloatProperty(
         name="Phase Spread",
         description="How much the figures differ in time. 0: all move alike. 1: they are spread "
         "over the whole take",
@@ -172,7 +163,7 @@ class DQCompensationCrowd(PropertyGroup):
         subtype="FACTOR",
         **_OF_CROWDS,
     )
-    speed: float = FloatProperty(
+    speed: float = props.FloatProperty(
         name="Speed",
         description="1 is the speed of the takes",
         default=1.0,
@@ -180,7 +171,7 @@ class DQCompensationCrowd(PropertyGroup):
         soft_max=4.0,
         **_OF_CROWDS,
     )
-    speed_spread: float = FloatProperty(
+    speed_spread: float = props.FloatProperty(
         name="Speed Spread",
         description="With 0.1, figures are up to 10 percent slower or faster",
         min=0.0,
@@ -188,7 +179,7 @@ class DQCompensationCrowd(PropertyGroup):
         subtype="FACTOR",
         **_OF_CROWDS,
     )
-    scale: float = FloatProperty(
+    scale: float = props.FloatProperty(
         name="Scale",
         description="1 is the size of the character",
         default=1.0,
@@ -196,7 +187,7 @@ class DQCompensationCrowd(PropertyGroup):
         soft_max=4.0,
         **_OF_CROWDS,
     )
-    scale_spread: float = FloatProperty(
+    scale_spread: float = props.FloatProperty(
         name="Scale Spread",
         description="With 0.1, figures are up to 10 percent smaller or larger",
         min=0.0,
@@ -204,7 +195,7 @@ class DQCompensationCrowd(PropertyGroup):
         subtype="FACTOR",
         **_OF_CROWDS,
     )
-    turn: float = FloatProperty(
+    turn: float = props.FloatProperty(
         name="Turn",
         description="How far figures are turned about the Z axis of the crowd",
         subtype="ANGLE",
@@ -212,7 +203,7 @@ class DQCompensationCrowd(PropertyGroup):
         soft_max=pi,
         **_OF_CROWDS,
     )
-    turn_spread: float = FloatProperty(
+    turn_spread: float = props.FloatProperty(
         name="Turn Spread",
         description="How far figures are turned away from that at most, to either side",
         min=0.0,
@@ -220,20 +211,20 @@ class DQCompensationCrowd(PropertyGroup):
         subtype="ANGLE",
         **_OF_CROWDS,
     )
-    start_frame: int = IntProperty(
+    start_frame: int = props.IntProperty(
         name="Start Frame",
         description="The frame of the scene in which the takes begin, each figure at its phase",
         default=1,
         **_OF_CROWDS,
     )
-    far_distance: float = FloatProperty(
+    far_distance: float = props.FloatProperty(
         name="Far From",
         description="Figures farther than this from the view are far. 0: no figure is far",
         min=0.0,
         subtype="DISTANCE",
         **_OF_CROWDS,
     )
-    far_figures: FarFigures = EnumProperty(
+    far_figures: FarFigures = props.EnumProperty(
         name="Far Figures",
         description="What is simplified for figures that are far",
         items=FAR_FIGURES,

@@ -1,4 +1,4 @@
-"""Settings are declared once: ``factor: float = FloatProperty(...)``, with Blender's properties.
+"""Settings are declared once: ``loop: bool = props.BoolProperty(...)``, with Blender's properties.
 
 From such declarations come the property groups in the file (`property_group`), the frozen values
 that are passed on (`frozen_values`), and the bounds, choices and help of scripts, of the command
@@ -10,19 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
-from bpy import props
+import bpy
 
 _Class = TypeVar("_Class", bound=type)
 
 # To type checkers the value of the setting, which has the type that stands before it.
-BoolProperty: Any = props.BoolProperty
-CollectionProperty: Any = props.CollectionProperty
-EnumProperty: Any = props.EnumProperty
-FloatProperty: Any = props.FloatProperty
-FloatVectorProperty: Any = props.FloatVectorProperty
-IntProperty: Any = props.IntProperty
-PointerProperty: Any = props.PointerProperty
-StringProperty: Any = props.StringProperty
+props: Any = bpy.props
 
 
 @dataclass_transform(kw_only_default=True)
