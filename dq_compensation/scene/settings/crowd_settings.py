@@ -54,17 +54,13 @@ class DQCompensationCrowdRole(PropertyGroup):
     """A character of the figures and the takes that they play."""
 
     character: bpy.types.Object | None = props.PointerProperty(
-        name="Character",
         description="The armature of the character. A figure is all enabled meshes that it deforms",
         type=bpy.types.Object,
         poll=_is_armature,
         **_OF_ROLES,
     )
-    take: str = props.StringProperty(
-        name="Take", description="The take that the figures play", **_OF_ROLES
-    )
+    take: str = props.StringProperty(description="The take that the figures play", **_OF_ROLES)
     share: float = props.FloatProperty(
-        name="Share",
         description="How many of the figures, compared with the shares of the other roles",
         default=1.0,
         min=0.0,
@@ -73,7 +69,6 @@ class DQCompensationCrowdRole(PropertyGroup):
         **_OF_ROLES,
     )
     then: str = props.StringProperty(
-        name="Then",
         description="The take that follows when the first one ends, and loops. Empty: the first "
         "one loops",
         **_OF_ROLES,
@@ -107,7 +102,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     seed: int = props.IntProperty(
-        name="Seed",
         description="Another number gives each figure another role, phase, speed, size and turn",
         min=0,
         **_OF_CROWDS,
@@ -116,12 +110,11 @@ class DQCompensationCrowd(PropertyGroup):
         type=DQCompensationCrowdRole, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
     active_role: int = props.IntProperty(
-        name="Active Role",
         description="The role that is chosen in the list",
         override={"LIBRARY_OVERRIDABLE"},
     )
     layout: Layout = props.EnumProperty(
-        name="Layout", description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
+        description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
     )
     layout_object: bpy.types.Object | None = props.PointerProperty(
         name="Object",
@@ -131,7 +124,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     spacing: float = props.FloatProperty(
-        name="Spacing",
         description="The distance from figure to figure",
         default=1.5,
         min=0.0,
@@ -139,7 +131,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     columns: int = props.IntProperty(
-        name="Columns",
         description="How many figures stand in a row. 0: as many as make the grid square",
         min=0,
         soft_max=100,
@@ -154,7 +145,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     phase_spread: float = props.FloatProperty(
-        name="Phase Spread",
         description="How much the figures differ in time. 0: all move alike. 1: they are spread "
         "over the whole take",
         default=1.0,
@@ -164,7 +154,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     speed: float = props.FloatProperty(
-        name="Speed",
         description="1 is the speed of the takes",
         default=1.0,
         min=0.01,
@@ -172,7 +161,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     speed_spread: float = props.FloatProperty(
-        name="Speed Spread",
         description="With 0.1, figures are up to 10 percent slower or faster",
         min=0.0,
         max=0.9,
@@ -180,7 +168,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     scale: float = props.FloatProperty(
-        name="Scale",
         description="1 is the size of the character",
         default=1.0,
         min=0.001,
@@ -188,7 +175,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     scale_spread: float = props.FloatProperty(
-        name="Scale Spread",
         description="With 0.1, figures are up to 10 percent smaller or larger",
         min=0.0,
         max=0.9,
@@ -196,7 +182,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     turn: float = props.FloatProperty(
-        name="Turn",
         description="How far figures are turned about the Z axis of the crowd",
         subtype="ANGLE",
         soft_min=-pi,
@@ -204,7 +189,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     turn_spread: float = props.FloatProperty(
-        name="Turn Spread",
         description="How far figures are turned away from that at most, to either side",
         min=0.0,
         max=pi,
@@ -212,7 +196,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     start_frame: int = props.IntProperty(
-        name="Start Frame",
         description="The frame of the scene in which the takes begin, each figure at its phase",
         default=1,
         **_OF_CROWDS,
@@ -225,7 +208,6 @@ class DQCompensationCrowd(PropertyGroup):
         **_OF_CROWDS,
     )
     far_figures: FarFigures = props.EnumProperty(
-        name="Far Figures",
         description="What is simplified for figures that are far",
         items=FAR_FIGURES,
         default="HALF_RATE",

@@ -53,11 +53,8 @@ class Items(Protocol[_Item_co]):
 class DQCompensationExamplePose(PropertyGroup):
     """A shape that the artist wants in a pose of one bone."""
 
-    name: str = props.StringProperty(
-        name="Name", description="The name of the example pose", update=_changed
-    )
+    name: str = props.StringProperty(description="The name of the example pose", update=_changed)
     bone: str = props.StringProperty(
-        name="Bone",
         description="The bone of the pose",
         update=calls(EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED),
     )
@@ -78,7 +75,6 @@ class DQCompensationExamplePose(PropertyGroup):
         description="The bone's rotation relative to its parent, along the same axes: w, x, y, z",
     )
     factor: float = props.FloatProperty(
-        name="Factor",
         description="How much of this example acts",
         default=1.0,
         min=0.0,
@@ -112,7 +108,6 @@ class DQCompensationExampleBone(PropertyGroup):
         update=_changed,
     )
     support: str = props.StringProperty(
-        name="Support",
         description="The vertex group with the vertices that the examples of this bone may move. "
         "Empty: the weights of the bones give the vertices",
         update=_changed,

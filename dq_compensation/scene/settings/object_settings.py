@@ -136,14 +136,12 @@ class JointSettings(Declaration):
     """The settings that the compensation at joints is measured by."""
 
     curve: Curve = props.EnumProperty(
-        name="Curve",
         description="The formula of the compensation",
         items=CURVES,
         default="MEASURED",
         **_ACTING,
     )
     limb_axis: LimbAxis = props.EnumProperty(
-        name="Limb Axis",
         description="The axis of the bones that points along the limb. If a joint of an imported "
         "rig bulges more instead of less, try the axes in turn",
         items=LIMB_AXES,
@@ -170,7 +168,6 @@ class MethodSettings(JointSettings):
     """The settings that change the deformation by a method; `Settings.acts` says where."""
 
     factor: float = props.FloatProperty(
-        name="Factor",
         description="How much of the compensation acts: 0 gives the method Dual Quaternion, 1 all "
         "of it",
         default=1.0,
@@ -180,13 +177,11 @@ class MethodSettings(JointSettings):
         **_ACTING,
     )
     vertex_group: str = props.StringProperty(
-        name="Vertex Group",
         description="How much of the compensation each vertex gets. Empty: all of it",
         default="",
         **_ACTING,
     )
     blend_group: str = props.StringProperty(
-        name="Blend Group",
         description="How much of the chosen method each vertex gets: 0 is the plain Armature "
         "modifier, 1 the method. Empty: all of it",
         default="",
@@ -198,14 +193,12 @@ class CharacterChoices(MethodSettings):
     """The settings that scripts and the command line know, and that objects give to others."""
 
     display: Display = props.EnumProperty(
-        name="Display",
         description="How the deformed character is shown",
         items=DISPLAYS,
         default="MODIFIER",
         **_ACTING,
     )
     method: ChosenMethod = props.EnumProperty(
-        name="Method",
         description="How the bones move the surface",
         items=METHODS,
         default="COMPENSATED",
@@ -291,7 +284,6 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
 
     is_enabled: bool = props.BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     enabled: bool = props.BoolProperty(
-        name="Enabled",
         description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
         get=lambda self: self.is_enabled,
     )
@@ -302,7 +294,6 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         type=DQCompensationExampleBone
     )
     active_example: int = props.IntProperty(
-        name="Active Example",
         description="The example pose that is chosen in the list",
         options={"SKIP_SAVE"},
     )
@@ -315,7 +306,6 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         **_ACTING,
     )
     overlay: Overlay = props.EnumProperty(
-        name="Overlay",
         description="The distance that the colours show, in Object Mode and Pose Mode",
         items=OVERLAYS,
         default="NONE",
@@ -337,7 +327,6 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
     active_take: int = props.IntProperty(
-        name="Active Take",
         description="The take that is chosen in the list",
         override={"LIBRARY_OVERRIDABLE"},
     )

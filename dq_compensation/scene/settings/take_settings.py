@@ -41,7 +41,7 @@ class DQCompensationTake(PropertyGroup):
     """The cached motion of an armature over a range of frames."""
 
     name: str = props.StringProperty(
-        name="Name", description="The name of the take", update=calls(TAKE_RENAMED, SHOWN_CHANGED)
+        description="The name of the take", update=calls(TAKE_RENAMED, SHOWN_CHANGED)
     )
     former_name: str = props.StringProperty(description="The name that playback knows it by")
     stored: bpy.types.Mesh | None = props.PointerProperty(
@@ -70,18 +70,14 @@ class DQCompensationPlayback(PropertyGroup):
         description="Play the take in the GPU display, in the place of the pose of the armature",
         **_PLAYED,
     )
-    take: str = props.StringProperty(name="Take", description="The take that plays", **_PLAYED)
+    take: str = props.StringProperty(description="The take that plays", **_PLAYED)
     loop: bool = props.BoolProperty(
-        name="Loop",
         description="Begin again after the last frame, which counts as the first one",
         default=True,
         **_PLAYED,
     )
-    phase: float = props.FloatProperty(
-        name="Phase", description="How many frames the take is ahead", **_PLAYED
-    )
+    phase: float = props.FloatProperty(description="How many frames the take is ahead", **_PLAYED)
     speed: float = props.FloatProperty(
-        name="Speed",
         description="1 is the speed of the take; negative values play it backwards",
         default=1.0,
         soft_min=-4.0,
@@ -89,15 +85,13 @@ class DQCompensationPlayback(PropertyGroup):
         **_PLAYED,
     )
     second_take: str = props.StringProperty(
-        name="Second Take", description="The take that follows. Empty: none", **_PLAYED
+        description="The take that follows. Empty: none", **_PLAYED
     )
     fade_start: float = props.FloatProperty(
-        name="Fade Start",
         description="The frame of the scene in which the change to the second take begins",
         **_PLAYED,
     )
     fade_frames: float = props.FloatProperty(
-        name="Fade Frames",
         description="How many frames the change to the second take lasts",
         default=10.0,
         min=0.0,
