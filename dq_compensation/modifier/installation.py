@@ -26,7 +26,7 @@ from .nodes.own_trees import TREE_PROPERTY, remove_tree
 from .palette.palette_object import compute_what_is_read, ensure_palette, reads_bones
 from .tree_kind import Base, ExampleCounts, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, skinning_bones, write_attributes
-from .written_record import are_measured_alike, forget, forget_content, remember
+from .written_record import CONTENT_PROPERTY, are_measured_alike, forget, remember
 
 MODIFIER_NAME = "DQ Compensation"
 
@@ -191,7 +191,7 @@ def remove_unused() -> None:
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
             remove_attributes(mesh)
-            forget_content(mesh)
+            mesh.pop(CONTENT_PROPERTY, None)
     for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:
         if not tree.users and tree.library is None:
             remove_tree(tree)

@@ -78,14 +78,7 @@ def _attributes_for(
 
 def forget(obj: bpy.types.Object) -> None:
     """Remove the record of an object."""
-    if STATE_PROPERTY in obj:
-        del obj[STATE_PROPERTY]
-
-
-def forget_content(mesh: bpy.types.Mesh) -> None:
-    """Remove the record of a mesh."""
-    if CONTENT_PROPERTY in mesh:
-        del mesh[CONTENT_PROPERTY]
+    obj.pop(STATE_PROPERTY, None)
 
 
 def changed_parts(

@@ -1,7 +1,9 @@
 """Nodes that compute every bone's transform in this frame from the points of the palette object.
 
 They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on a
-cloud with one point per row. See `core.pose.Pose`, which they equal.
+cloud with one point per row. See `core.pose.Pose`, which they equal. `palette` is as its Armature
+and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row of the bones, and
+`length` is how far the points of axes are from the origin, the length of the skeleton.
 """
 
 from __future__ import annotations
@@ -24,10 +26,6 @@ def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scal
     """Whether any edge of `palette_joints` has another length than at rest.
 
     Bones that are mirrored, no more, are not seen.
-
-    Args:
-        palette: as its Armature modifier leaves it.
-        length: of the skeleton, as `palette_state`.
     """
     rest: Scalar = build.attribute(stored.REST_LENGTH, Scalar)
     off = (build.edge_length() - rest).absolute()
@@ -37,14 +35,9 @@ def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scal
 def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
     """The rotations of bones that are not scaled, bendy or mirrored.
 
-    Args:
-        palette: as its Armature modifier leaves it.
-        rows: how many the bones have.
-        length: how far the points of axes are from the origin.
-
     Returns:
-        a point for each row with the fields `turn`, and `scaled`: 1 where a bone is scaled or
-        mirrored, so that its turn means nothing; else 0.
+        a point for each of the rows with the fields `turn`, and `scaled`: 1 where a bone is scaled
+        or mirrored, so that its turn means nothing; else 0.
     """
     first = build.index() * 4.0
     # Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
@@ -90,11 +83,7 @@ def bone_matrices(
     """The matrices of the bones, one on each point; on points beyond, the last one again.
 
     Args:
-        palette: as its Armature and Hook modifiers leave it.
-        last: the last row of the bones.
-        length: how far the points of axes are from the origin; bendy bones have lengths and
-            origins of their own.
-        bendy: whether there are bendy bones.
+        bendy: whether there are bendy bones, which have lengths and origins of their own.
 
     Returns:
         the points with the fields `matrix` (D) and `scaled` (1 or 0).
@@ -123,10 +112,7 @@ def with_rigid_parts(
     Where a bone is not scaled, it is the matrix, with its translation.
 
     Args:
-        palette: as its Armature and Hook modifiers leave it.
-        bones: `bone_matrices`.
         any_scaled: whether any of them is scaled.
-        last: the last row of the bones.
     """
     matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
     row = build.index().minimum(last)
@@ -140,12 +126,7 @@ def with_rigid_parts(
 
 
 def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
-    """Bones with the field `straight`: `core.limb_straightness`; 1 where not bendy.
-
-    Args:
-        palette: as its Armature modifier leaves it.
-        bones: `bone_matrices`.
-    """
+    """Bones with the field `straight`: `core.limb_straightness`; 1 where not bendy."""
     row = build.index()
     partner: Scalar = palette.sample(build.attribute(stored.PALETTE_PARTNER, Integer), row)
     other = row + partner
@@ -169,11 +150,7 @@ def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cl
 
 
 def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
-    """Points with the attributes of bones for `posed_bones`.
-
-    Args:
-        bones: `bone_matrices`.
-    """
+    """Points with the attributes of bones for `posed_bones`."""
     matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
     real = rigid.rotation().quaternion()
     half = matrix.transform_point(build.zero()) * 0.5

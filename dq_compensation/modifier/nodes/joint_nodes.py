@@ -45,12 +45,12 @@ def joint_set_cloud(
         build.matrix([(packed[slot][0][3], 0.0, 0.0, 0.0) for slot in chunk]) for chunk in chunks
     ]
     places = [build.matrix([(*posed[slot], 0.0) for slot in chunk]) for chunk in chunks]
-    signs = aligned(build, reals, aligning)
-    per_bone = signs.doubtful * free
+    signs, doubtful = aligned(build, reals, aligning)
+    per_bone = doubtful * free
     for bone in packed:
         per_bone = per_bone.maximum(bone[2][3])
     fields: dict[str, Field] = {"needs_per_bone": per_bone}
-    for number, signed in enumerate(signs.signed):
+    for number, signed in enumerate(signs):
         implied = last_slot_implied(build, number == 0)
         fields[numbered("real", number)] = reals[number] @ (signed @ implied)
         fields[numbered("scalars", number)] = tops[number] @ (signed @ implied)

@@ -20,7 +20,7 @@ def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length
     """The positions of `with_limbs` where no bone is scaled, bendy or away from its joint.
 
     Args:
-        palette: with the points of `palette_joints`, as its Armature modifier leaves it.
+        palette: with the points of `write_joints`, as its Armature modifier leaves it.
         bone_rows: how many rows the bones have.
         length: of the skeleton, as `bone_nodes.palette_state`.
     """
@@ -89,7 +89,8 @@ def with_limbs(
         bendy: whether there are bendy bones.
     """
     index = build.index()
-    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), _row_of(index))
+    row_number = (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
+    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), row_number)
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
     (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
@@ -111,11 +112,6 @@ def with_limbs(
     straight = bones.at("straight", limb) if bendy else 1.0
     states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
     return build.choose(matters, posed, states)
-
-
-def _row_of(index: Scalar) -> Scalar:
-    """The row of a point of the evaluated palette in the table of joints."""
-    return (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:

@@ -64,9 +64,8 @@ from .measured_nodes import back_to_limb, onto_chords
 from .node_builder import TreeBuilder
 from .node_groups import grouped
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Socket, Vector
-from .own_trees import in_one_group, new_modifier_tree
+from .own_trees import TreeInput, in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets
-from .tree_inputs import inputs_of
 from .vertex_nodes import (
     Vertices,
     blended_by_bones,
@@ -84,6 +83,44 @@ BASE_PROPERTY = "dq_compensation_base"
 READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
 
 
+# Each costs 2 microseconds per mesh and frame: a tree has those that it reads.
+_INPUTS = (
+    TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+    TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
+    TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
+    TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
+    TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
+    TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
+    TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
+    TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
+    TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
+)
+
+
+def _inputs_of(kind: TreeKind) -> list[TreeInput]:
+    """The inputs that a tree of that kind reads.
+
+    By its palette every object knows bones again that were renamed.
+    """
+    compensated = kind.method == "COMPENSATED"
+    read = {
+        "Palette": True,
+        "Factor": compensated,
+        "Vertex Group": kind.painted,
+        "Mask": kind.masked,
+        "Invert Mask": kind.masked,
+        "Vertices": not kind.sampled and not kind.lets_pass,
+        "Sets": kind.base == "OWN",
+        "Blend Group": kind.blended,
+        "In Viewport": kind.switched,
+        "In Renders": kind.switched,
+        "Attributes": kind.sampled,
+    }
+    return [each for each in _INPUTS if read[each.name]]
+
+
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """The tree of that kind, built when there is none."""
     return own_trees.ensure_tree(kind.key, partial(build_tree, kind))
@@ -96,11 +133,11 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
         _Assembly(TreeBuilder(inner), kind).build()
 
     if kind.lets_pass:
-        tree = new_modifier_tree(kind.tree_name, inputs_of(kind))
+        tree = new_modifier_tree(kind.tree_name, _inputs_of(kind))
         build = TreeBuilder(tree)
         build.node("NodeGroupOutput", Socket(build, build.node("NodeGroupInput").outputs[0]))
     else:
-        tree = in_one_group(kind.tree_name, inputs_of(kind), add_nodes)
+        tree = in_one_group(kind.tree_name, _inputs_of(kind), add_nodes)
     tree[BASE_PROPERTY] = kind.base
     if kind.reads_shape:
         tree[READS_SHAPE_PROPERTY] = True
@@ -135,12 +172,7 @@ class _Assembly:
         self.kind = kind
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
-        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in inputs_of(kind)}
-
-    @cached_property
-    def vertices(self) -> Vertices:
-        """The vertices of the mesh that is skinned."""
-        return Vertices(self.b, self.mesh, self.kind.slots)
+        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in _inputs_of(kind)}
 
     @cached_property
     def bones(self) -> Cloud:
@@ -231,7 +263,7 @@ class _Assembly:
         Leaving out vertices without a joint saved nothing.
         """
         build, to_object = self.b, self.to_object
-        strength = self._masked_strength()
+        strength = self._strength(masked=True)
         if self.kind.measured:
             together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
@@ -250,12 +282,12 @@ class _Assembly:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
 
     def _dual_quaternion(self) -> Geometry:
-        return self._by_sets_or_bones(self.bones, lambda _start, moved: moved)
+        return self._by_sets_or_bones(lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
         if self.kind.base == "ARMATURE":
             return self._add_offset()
-        deformed = self._by_sets_or_bones(self.bones, self._compensation())
+        deformed = self._by_sets_or_bones(self._compensation())
         return deformed if self._swings_within else self._swung(deformed)
 
     def _compensation(self) -> Finish:
@@ -267,8 +299,8 @@ class _Assembly:
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
             rest = start if self.kind.shaped else None
-            told = self.limb_states
-            moved = moved + back_to_limb(build, self.palette, told, strength, rest, moved)
+            states = self.limb_states
+            moved = moved + back_to_limb(build, self.palette, states, strength, rest, moved)
             if not self._swings_within:
                 return moved
             return moved + self._onto_chords(strength, moved)
@@ -289,22 +321,21 @@ class _Assembly:
             return deformed
         build, together = self.b, self._placed_together
         moved = build.choose(together, self.in_armature_space, build.position())
-        offset = self._onto_chords(self._masked_strength(), moved)
+        offset = self._onto_chords(self._strength(masked=True), moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
         strongest: Scalar = build.attribute(stored.numbered(stored.SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
 
-    def _strength(self) -> Scalar:
-        """Factor and painted weight of the vertex."""
-        factor = self.inputs["Factor"]
-        if not self.kind.painted:
-            return factor
-        return factor * self._group("Vertex Group")
+    def _strength(self, *, masked: bool = False) -> Scalar:
+        """Factor and painted weight of the vertex.
 
-    def _masked_strength(self) -> Scalar:
-        """The same, less where the Armature modifier acts less."""
-        strength = self._strength()
-        return strength * self._mask_weight() if self.kind.masked else strength
+        Args:
+            masked: less where the Armature modifier acts less.
+        """
+        strength = self.inputs["Factor"]
+        if self.kind.painted:
+            strength = strength * self._group("Vertex Group")
+        return strength * self._mask_weight() if masked and self.kind.masked else strength
 
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""
@@ -312,8 +343,9 @@ class _Assembly:
         of_pair = self.palette.sample(offset, self.b.attribute(stored.PAIR, Integer))
         return of_pair * (amount * strength)
 
-    def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
+    def _by_sets_or_bones(self, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
+        bones = self.bones
         by_bone = self._finished(
             self._deformation("by bones", blended_by_bones, bones),
             then,
@@ -322,7 +354,7 @@ class _Assembly:
         if self.kind.scattered:
             return self._set_position(by_bone)
         part = partial(dual_quaternion_sets, with_matrices=self.kind.blended)
-        sets = self._sets(part, bones)
+        sets = self._sets(part)
         by_set = self._finished(
             self._deformation("by sets", blended_by_sets, sets),
             then,
@@ -347,24 +379,16 @@ class _Assembly:
         return between
 
     def _spherical_joint(self) -> Geometry:
-        bones = self.bones
-        sets = self._sets(joint_set_cloud, bones)
+        sets = self._sets(joint_set_cloud)
         return self._two_ways(
             sets,
             self._deformation("by sets", turned_by_sets, sets),
-            self._deformation("by bones", turned_by_bones, sets, bones),
+            self._deformation("by bones", turned_by_bones, sets, self.bones),
         )
 
-    def _sets(self, part: Callable[..., Cloud], bones: Cloud) -> Cloud:
-        return grouped(
-            self.b,
-            "DQ Compensation sets",
-            part,
-            self.mesh,
-            bones,
-            self.inputs["Sets"],
-            self.kind.slots,
-        )
+    def _sets(self, part: Callable[..., Cloud]) -> Cloud:
+        of_sets = (self.mesh, self.bones, self.inputs["Sets"], self.kind.slots)
+        return grouped(self.b, "DQ Compensation sets", part, *of_sets)
 
     def _deformation(self, name: str, part: Callable[..., Vector], *clouds: Cloud) -> Motion:
         """A part of `vertex_nodes` as a function of the start position, in a group."""
@@ -383,7 +407,7 @@ class _Assembly:
         by_set, by_bone = (
             self._masked(self.to_object.transform_point(way(start))) for way in (quick, per_bone)
         )
-        needs_per_bone = sets.at("needs_per_bone", self.vertices.set) > 0.5
+        needs_per_bone = sets.at("needs_per_bone", self.b.attribute(stored.SET, Integer)) > 0.5
         mixed = self.mesh.set_position(by_set, 1.0 - needs_per_bone).set_position(
             by_bone, needs_per_bone
         )
