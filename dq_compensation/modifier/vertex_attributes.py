@@ -224,7 +224,7 @@ def _of_swings(
     _, starts, ends = bone_rows.T
     children, parents = swings.children, swings.parents
     table = np.zeros((len(children), 2, 4, 4))
-    # Without a limb of the parent: `palette_joints.swing_rows`.
+    # Without a limb of the parent: `palette_points.swing_rows`.
     table[:, :, 0, :3], table[:, :, 1, :3] = swings.heads[:, None], swings.axes[:, None]
     for row, limb in enumerate((ends[parents], starts[children])):
         rows = (starts[children], ends[parents], limb, starts[parents])

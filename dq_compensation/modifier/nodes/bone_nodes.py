@@ -23,7 +23,7 @@ _RIGID = f"{stored.PREFIX}rigid"
 
 
 def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
-    """Whether any edge of `palette_joints` has another length than at rest.
+    """Whether any edge of `palette_points` has another length than at rest.
 
     Bones that are mirrored, no more, are not seen.
     """

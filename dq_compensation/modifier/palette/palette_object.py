@@ -30,9 +30,16 @@ from ..attribute_names import PALETTE_LENGTH
 from ..modifier_inputs import get_input, set_input
 from ..nodes.own_trees import ensure_tree, is_unedited
 from ..palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
-from .palette_joints import swing_rows, write_joints
 from .palette_nodes import PaletteKind, build_palette_tree
-from .palette_points import BoneGroup, bone_groups, groups_for, has_all_attributes, write_bones
+from .palette_points import (
+    BoneGroup,
+    bone_groups,
+    groups_for,
+    has_all_attributes,
+    swing_rows,
+    write_bones,
+    write_joints,
+)
 
 # Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
 # the digest of what its mesh had when all were written; of its mesh the edition of its tables.

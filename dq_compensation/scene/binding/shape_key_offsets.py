@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import bpy
@@ -97,16 +97,6 @@ class ShapeKeys:
                 extra.append((points - basis) * mask)
         offsets = np.concatenate([rows, np.stack(extra)]) if extra else rows
         return cls(basis, basis, offsets, tuple(names), basis_key, pinned_row, obj.name)
-
-    def through(
-        self, basis: NDArray[np.float32], follow: Follow, *, same_vertices: bool
-    ) -> ShapeKeys:
-        """The same keys behind modifiers.
-
-        Args:
-            basis: shape (k, 3), behind them.
-        """
-        return replace(self, basis=basis, follow=follow, same_vertices=same_vertices)
 
     @property
     def row_count(self) -> int:

@@ -42,8 +42,7 @@ class Preferences(Protocol):
 def _chosen() -> Preferences | None:
     """The preferences; None where the add-on runs without being enabled in Blender's."""
     addon = bpy.context.preferences.addons.get(ADDON_ID)
-    found = None if addon is None else addon.preferences
-    return None if found is None else cast("Preferences", found)
+    return None if addon is None else cast("Preferences | None", addon.preferences)
 
 
 def settings_of_new_characters() -> dict[str, Any]:

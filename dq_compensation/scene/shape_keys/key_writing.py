@@ -89,7 +89,10 @@ def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
     if key is None:
         return
     names = list(names)
-    _remove_drivers(key, names)
+    drivers = key.animation_data.drivers if key.animation_data is not None else None
+    owners = tuple(f'key_blocks["{bpy.utils.escape_identifier(name)}"].' for name in names)
+    for curve in [each for each in drivers or () if each.data_path.startswith(owners)]:
+        drivers.remove(curve)
     active = obj.active_shape_key.name if obj.active_shape_key is not None else ""
     for name in names:
         block = key.key_blocks.get(name)
@@ -97,16 +100,6 @@ def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
             obj.shape_key_remove(block)
     place = key.key_blocks.find(active)
     obj.active_shape_key_index = max(place, 0)
-
-
-def _remove_drivers(key: bpy.types.Key, names: list[str]) -> None:
-    """Remove all drivers of shape keys."""
-    if key.animation_data is None:
-        return
-    drivers = key.animation_data.drivers
-    owners = tuple(f'key_blocks["{bpy.utils.escape_identifier(name)}"].' for name in names)
-    for curve in [each for each in drivers if each.data_path.startswith(owners)]:
-        drivers.remove(curve)
 
 
 def clear_keys(obj: bpy.types.Object) -> None:
