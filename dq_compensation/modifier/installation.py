@@ -121,16 +121,21 @@ def _write(
         the palette, None where the tree reads no pose, and no bone is named; the attribute object,
         None where the mesh itself has the attributes; how many sets of bones there are.
     """
-    rig, alone = rig_of(obj), not _other_users(obj)
+    rig, others = rig_of(obj), _other_users(obj)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     # Bones that are named are known again after a renaming.
     named = named_bones(obj) & set(binding.skeleton.names)
     if base == "ARMATURE" and deformation.compensation is None:
-        if alone:
+        if not others:
             remove_attributes(mesh_of(obj))
         return ensure_palette(rig, binding, named) if named else None, None, 1
     hidden = None
-    if binding.followed or _differs_from_others(obj, settings, base):
+    # Objects that share the mesh may need other attributes in it.
+    differs = any(
+        _bound_to(other) != _bound_to(obj) or not are_measured_alike(obj, settings, base, other)
+        for other in others
+    )
+    if binding.followed or differs:
         hidden = ensure_attribute_object(obj, binding.vertex_count)
     skins = base == "OWN"
     palette = ensure_palette(
@@ -146,7 +151,7 @@ def _write(
         examples,
         palette,
         slots_for(binding.influences.width) if skins else 0,
-        remove_others=hidden is not None or alone,
+        remove_others=hidden is not None or not others,
     )
     compute_what_is_read(palette, bones=skins or reads_bones(palette))
     return palette, hidden, sets
@@ -223,14 +228,6 @@ def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
         and get_input(modifier, "Palette") is not None
         and attribute_object_of(modifier) is None
     ]
-
-
-def _differs_from_others(obj: bpy.types.Object, settings: Settings, base: Base) -> bool:
-    """Whether objects that share the mesh of an object need other attributes in it."""
-    return any(
-        _bound_to(other) != _bound_to(obj) or not are_measured_alike(obj, settings, base, other)
-        for other in _other_users(obj)
-    )
 
 
 def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:

@@ -47,19 +47,15 @@ def evaluate_by_modifier(
             depsgraph = bpy.context.evaluated_depsgraph_get()
             mesh = mesh_of(copy.evaluated_get(depsgraph))
             if len(mesh.vertices) != binding.vertex_count:
-                raise BindingError(_misfit(obj, binding, len(mesh.vertices)))
+                if binding.followed and binding.shape_keys is not None:
+                    raise BindingError(binding.shape_keys.other_count(len(mesh.vertices)))
+                raise BindingError(f"The mesh of {obj.name} has changed. Press Refresh.")
             positions = np.empty(3 * len(mesh.vertices), np.float32)
             position: Any = mesh.attributes["position"]
             position.data.foreach_get("vector", positions)
         finally:
             uninstall(copy)
     return positions.reshape(-1, 3)
-
-
-def _misfit(obj: bpy.types.Object, binding: Binding, count: int) -> str:
-    if binding.followed and binding.shape_keys is not None:
-        return binding.shape_keys.other_count(count)
-    return f"The mesh of {obj.name} has changed. Press Refresh."
 
 
 def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:

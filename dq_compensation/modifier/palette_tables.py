@@ -33,19 +33,15 @@ Rows = NDArray[np.float32]
 def table_rows(mesh: bpy.types.Mesh, name: str) -> Rows:
     """The rows of a table, shape (k, 16)."""
     count = int(read_counts(mesh)[_PLACES[name]])
-    return read_points(mesh, name)[:count].reshape(-1, 16)
+    return read_attribute(mesh, name, AttributeType.MATRIX, len(mesh.vertices))[:count]
 
 
 def rows_in_table(
     mesh: bpy.types.Mesh, name: str, wanted: NDArray[np.floating]
 ) -> NDArray[np.int32]:
-    """Where rows are in a table of a palette's mesh; those that it does not have are appended.
+    """The numbers of rows (k, 16) in a table of a palette's mesh, shape (k,).
 
-    Args:
-        wanted: shape (k, 16).
-
-    Returns:
-        shape (k,), the numbers of the rows.
+    Those that it does not have are appended.
     """
     known = table_rows(mesh, name)
     wanted = np.ascontiguousarray(wanted, np.float32) + np.float32(0.0)  # without -0

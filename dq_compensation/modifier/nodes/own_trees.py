@@ -36,14 +36,6 @@ class TreeInput:
     description: str
 
 
-def find_tree(key: str) -> bpy.types.NodeTree | None:
-    """The tree with that key in this file that nobody has edited; None without one."""
-    for tree in bpy.data.node_groups:
-        if tree.library is None and is_unedited(tree, key):
-            return tree
-    return None
-
-
 def is_unedited(tree: bpy.types.NodeTree, key: str) -> bool:
     """Whether a tree has that key, and nobody is known to have edited it."""
     return tree.get(TREE_PROPERTY) == key and tree.get(NODES_PROPERTY) != EDITED
@@ -87,8 +79,9 @@ def _constant(socket: Any) -> object:
 
 
 def ensure_tree(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
-    """The tree with that key, built when there is none."""
-    tree = find_tree(key)
+    """The tree with that key in this file that nobody has edited, built when there is none."""
+    trees = (tree for tree in bpy.data.node_groups if tree.library is None)
+    tree = next((tree for tree in trees if is_unedited(tree, key)), None)
     if tree is None:
         tree = new_with_key(key, build)
         remember_new(tree)

@@ -47,18 +47,16 @@ class Vertices:
         return self.build.attribute(STRONGEST, Integer)
 
 
-def rotated_and_moved(real: Quaternion, dual: Vector, dual_w: Scalar, position: Vector) -> Vector:
-    """A point transformed by a dual quaternion that is not normalised (Kavan et al. 2008)."""
+def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector:
+    """DUAL_QUATERNION where bones are not scaled and signs do not depend on the weights.
+
+    A point is transformed by a dual quaternion that is not normalised (Kavan et al. 2008).
+    """
+    w, dual_w, _ = vertices.weighted(sets, "scalars").components()
+    real, dual = Quaternion(w, vertices.weighted(sets, "real")), vertices.weighted(sets, "dual")
     inner = real.axis.cross(position) + position * real.w + dual
     outer = real.axis.cross(inner) + dual * real.w - real.axis * dual_w
     return position + outer * (2.0 / real.dot(real))
-
-
-def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector:
-    """DUAL_QUATERNION where bones are not scaled and signs do not depend on the weights."""
-    w, dual_w, _ = vertices.weighted(sets, "scalars").components()
-    real = Quaternion(w, vertices.weighted(sets, "real"))
-    return rotated_and_moved(real, vertices.weighted(sets, "dual"), dual_w, position)
 
 
 def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vector:

@@ -41,7 +41,8 @@ _NEAR = 1e-3
 class Binding:
     """The static side of one deformed object. It holds arrays and names, no Blender references.
 
-    `topology`, `sets`, compensations and examples are computed when they are first asked for.
+    `topology`, `sets`, compensations and examples are computed when they are first asked for. The
+    argument `object_to_armature` is the current A^-1 O, shape (4, 4); by default that at binding.
 
     Attributes:
         object_uid: session_uid of the mesh object.
@@ -165,14 +166,10 @@ class Binding:
         return joint_sets(self.influences, self.skeleton)
 
     def painted(self, vertex_group: str) -> NDArray[np.float32]:
-        """The weights of a group that says where compensation or blending act.
+        """The weights of a group that says where compensation or blending act, as painted.
 
-        Args:
-            vertex_group: the name of a vertex group; empty, or a name that the object does not
-                have, means 1 everywhere, as Blender's modifiers take it.
-
-        Returns:
-            shape (n,), float32, as painted; the same array each time, not to be written to.
+        Shape (n,), float32; the same array each time, not to be written to. 1 everywhere where the
+        object has no group of that name, as Blender's modifiers take it.
         """
         if vertex_group not in self._painted:
             if vertex_group in self.group_names:
@@ -187,11 +184,7 @@ class Binding:
     ) -> Deformation:
         """How the settings deform the object: what every evaluator takes.
 
-        Args:
-            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
-
-        Returns:
-            its arrays are the same objects as long as they are true; compare them with `is`.
+        Its arrays are the same objects as long as they are true; compare them with `is`.
         """
 
         def painted(setting: Literal["vertex_group", "blend_group"]) -> NDArray[np.float32] | None:
@@ -224,11 +217,7 @@ class Binding:
         return bool((bendy[self.influences.bones] & (self.influences.weights > 0.0)).any())
 
     def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences:
-        """The influences of the rows of a pose; those of bones where no bendy bone moves a vertex.
-
-        Args:
-            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
-        """
+        """The influences of the rows of a pose; those of bones where no bendy one moves any."""
         if self.skeleton.bendy is None:
             return self.influences
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
@@ -259,9 +248,6 @@ class Binding:
 
         It is found on the basis shape: shape keys do not change it. The same object comes back
         while the object stays where it is to its armature.
-
-        Args:
-            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         if settings.curve != "MEASURED" and settings.use_ball_joints:
@@ -331,14 +317,11 @@ class Binding:
         return examples if examples.poses.pose_count else None
 
     def shape(self, values: NDArray[np.floating] | None) -> NDArray[np.float32]:
-        """The shape before skinning.
+        """The shape before skinning, (n, 3), float32, object space. Not to be written to.
 
         Args:
             values: shape (m,), how much of each row of the shape keys' offsets is on; None without
                 shape keys.
-
-        Returns:
-            shape (n, 3), float32, object space. Not to be written to.
         """
         if self.shape_keys is None or values is None:
             return self.rest

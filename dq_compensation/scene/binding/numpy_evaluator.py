@@ -25,14 +25,13 @@ def shape_key_values(
     pose: Pose,
     of_take: Mapping[int, float] | None = None,
 ) -> NDArray[np.float32] | None:
-    """The current value of each row of the shape keys' offsets, example poses included.
+    """The current value of each row of the shape keys' offsets, example poses included: shape (m,).
+
+    None for a mesh without shape keys.
 
     Args:
         obj: the mesh object, the evaluated one where drivers and animation should count.
         of_take: the values of the keys that follow a take, by key.
-
-    Returns:
-        shape (m,); None for a mesh without shape keys.
 
     Raises:
         BindingError: the number of keys is not the one at binding.
@@ -50,7 +49,7 @@ def shape_key_values(
 
 
 class PosedDeformer:
-    """Deforms any shape of an object in one pose, in float64.
+    """Deforms any shape of an object in one pose, in float64; all else is prepared once.
 
     Attributes:
         object_to_armature: shape (4, 4), A^-1 O.
@@ -63,11 +62,6 @@ class PosedDeformer:
         pose: Pose,
         object_to_armature: NDArray[np.float64],
     ) -> None:
-        """Prepare everything that does not depend on the shape.
-
-        Args:
-            object_to_armature: shape (4, 4), A^-1 O.
-        """
         self.pose, self.object_to_armature = pose, object_to_armature
         self._binding = binding
         self._deformation = binding.deformation(settings, object_to_armature)

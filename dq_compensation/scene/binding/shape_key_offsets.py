@@ -123,11 +123,10 @@ class ShapeKeys:
     def values(self, obj: bpy.types.Object) -> NDArray[np.float32]:
         """The current value of each row of `offsets`: values, mutes and the pinned key.
 
+        Shape (m,), float32; beyond 0..1 where the sliders are.
+
         Args:
             obj: the mesh object; the evaluated one where drivers and animation should count.
-
-        Returns:
-            shape (m,), float32; beyond 0..1 where the sliders are.
 
         Raises:
             BindingError: the number of keys is not the one at binding.
@@ -152,13 +151,10 @@ class ShapeKeys:
         return values
 
     def positions(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
-        """The shape with these values.
+        """The shape with these values, shape (k, 3), float32, object space.
 
         Args:
             values: shape (m,), from `values`.
-
-        Returns:
-            shape (k, 3), float32, object space.
 
         Raises:
             BindingError: behind modifiers it has another number of vertices than the basis.

@@ -75,10 +75,7 @@ def deforming_bones(armature: bpy.types.Object) -> frozenset[str]:
 
 
 def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.intp]:
-    """The index of each bone of the skeleton among the pose bones.
-
-    Returns:
-        shape (B,), indices into `armature.pose.bones`.
+    """The index of each bone of the skeleton in `armature.pose.bones`, shape (B,).
 
     Raises:
         BindingError: the pose has other bones than the skeleton.
@@ -87,9 +84,7 @@ def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.int
     names = pose.bones.keys() if pose is not None else []
     place = {name: index for index, name in enumerate(names)}
     if len(place) != skeleton.bone_count or any(name not in place for name in skeleton.names):
-        raise BindingError(
-            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
-        )
+        raise _changed(armature)
     return np.array([place[name] for name in skeleton.names], np.intp)
 
 
@@ -124,10 +119,7 @@ def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArra
 def matrices_of_poses(
     armatures: Sequence[bpy.types.Object], order: NDArray[np.intp]
 ) -> NDArray[np.float32]:
-    """`pose_matrices` of armatures with the same bones, by one bulk read each and no more.
-
-    Returns:
-        shape (I, B, 4, 4).
+    """`pose_matrices` of armatures with the same bones, shape (I, B, 4, 4), by one bulk read each.
 
     Raises:
         BindingError: the number of bones is not the one at binding.
@@ -147,9 +139,12 @@ def matrices_of_poses(
 def _require_count(armature: bpy.types.Object, bones: Sized, order: NDArray[np.intp]) -> None:
     """Raise where an armature has another number of bones than at binding."""
     if len(bones) != len(order):
-        raise BindingError(
-            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
-        )
+        raise _changed(armature)
+
+
+def _changed(armature: bpy.types.Object) -> BindingError:
+    message = f"The bones of {armature.name} have changed since it was bound. Press Refresh."
+    return BindingError(message)
 
 
 def world_matrix(obj: bpy.types.Object) -> Matrix:
@@ -191,14 +186,10 @@ def _is_placed_by_more(obj: bpy.types.Object) -> bool:
 
 
 def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDArray[np.float64]:
-    """A^-1 O, which takes points from the object's space to the armature's.
+    """A^-1 O, which takes points from the object's space to the armature's, shape (4, 4).
 
     Args:
-        obj: the mesh object, original or evaluated.
-        armature: the armature object, of the same kind.
-
-    Returns:
-        shape (4, 4).
+        obj: original or evaluated; so is the armature.
 
     Raises:
         BindingError: one of the two is scaled to nothing, so that it has no inverse.

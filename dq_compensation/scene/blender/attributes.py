@@ -38,13 +38,10 @@ class BulkReadable(Protocol):
 def read_attribute(
     mesh: bpy.types.Mesh, name: str, kind: AttributeType, count: int
 ) -> NDArray[Any]:
-    """A mesh attribute as an array; zeros where the mesh has none of this name, type and size.
+    """A mesh attribute, shape (count,) or (count, width); zeros without one of this type and size.
 
     Blender leaves out attributes that hold nothing but their default, so a missing one means
     zeros: no sharp edges, the first material.
-
-    Returns:
-        shape (count,) or (count, width).
     """
     shape = (count,) if kind.width == 1 else (count, kind.width)
     values = np.zeros(shape, kind.dtype)
@@ -96,15 +93,11 @@ def write_attribute(
 def read_property(
     items: BulkReadable, name: str, dtype: DTypeLike, shape: Sequence[int] = ()
 ) -> NDArray[Any]:
-    """One property of all items of a collection.
+    """One property of all m items of a collection, shape (m, *shape).
 
     Args:
-        items: a Blender collection of m items.
         dtype: float32, int32 or bool; Blender converts where its own type is another one.
         shape: the shape of one item's value; () for a single number.
-
-    Returns:
-        shape (m, *shape).
     """
     return read_properties(items, [(name, dtype, shape)])[0]
 

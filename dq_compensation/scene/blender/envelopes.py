@@ -28,13 +28,10 @@ def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> N
     """The weights of points in a bone's envelope, as Blender's `distfactor_to_bone` has them.
 
     1 within the radius, which goes from that of the head to that of the tail; it falls with the
-    square of the distance from there, to 0 at the envelope's distance.
+    square of the distance from there, to 0 at the envelope's distance. Shape (n,).
 
     Args:
         positions: shape (n, 3), armature space.
-
-    Returns:
-        shape (n,), 0 to 1.
     """
     head, tail = np.array(bone.head_local), np.array(bone.tail_local)
     reach = max(bone.head_radius, bone.tail_radius) + max(bone.envelope_distance, 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal
 
 import bpy
 
@@ -23,26 +23,10 @@ UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True}
 """The values of new characters in place of the default of objects, which older files count on."""
 
 
-class Preferences(Protocol):
-    """The user's settings for all files, beside `FOR_NEW_CHARACTERS`.
-
-    Attributes:
-        overlay_colours: of the overlay and its legend.
-        use_check_again: whether Setup Check follows edits.
-        max_figures: the most figures of a crowd that are drawn.
-        max_crowd_memory: the most memory of the graphics card for one crowd, MB.
-    """
-
-    overlay_colours: ColourMap
-    use_check_again: bool
-    max_figures: int
-    max_crowd_memory: int
-
-
-def _chosen() -> Preferences | None:
+def _chosen() -> Any:
     """The preferences; None where the add-on runs without being enabled in Blender's."""
     addon = bpy.context.preferences.addons.get(ADDON_ID)
-    return None if addon is None else cast("Preferences | None", addon.preferences)
+    return None if addon is None else addon.preferences
 
 
 def settings_of_new_characters() -> dict[str, Any]:

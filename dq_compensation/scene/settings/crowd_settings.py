@@ -90,7 +90,7 @@ class DQCompensationCrowd(PropertyGroup):
     """The crowd that an Empty stands for."""
 
     is_crowd: bool = props.BoolProperty(
-        description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
+        name="", description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
     )
     count: int = props.IntProperty(
         name="Figures",

@@ -2,8 +2,8 @@
 
 From such declarations come the property groups in the file (`property_group`), the frozen values
 that are passed on (`frozen_values`), and the bounds, choices and help of scripts, of the command
-line and of dialogs (`properties_of`). Where a property has no name, the words of its attribute are
-its name: `limb_axis` is Limb Axis.
+line and of dialogs (`properties_of`). Where one with a description has no name, the words of its
+attribute are its name: `limb_axis` is Limb Axis.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def property_group(cls: _Class) -> _Class:
     """Give Blender the properties that a class and those above it declare."""
     declared = properties_of(cls)
     for name, each in declared.items():
-        each.keywords.setdefault("name", name.replace("_", " ").title())
+        if "description" in each.keywords:
+            each.keywords.setdefault("name", name.replace("_", " ").title())
     for name in declared.keys() & vars(cls).keys():
         delattr(cls, name)
     cls.__annotations__ = declared
