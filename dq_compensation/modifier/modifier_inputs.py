@@ -22,11 +22,7 @@ def has_input(modifier: bpy.types.NodesModifier, name: str) -> bool:
 
 
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
-    """Write one input, if it has another value.
-
-    Raises:
-        KeyError: the tree has none of that name.
-    """
+    """Write one input, if it has another value; KeyError where the tree has none of that name."""
     identifier = _identifiers(modifier)[name]
     if _value(modifier, identifier) == value:
         return
@@ -51,11 +47,7 @@ def get_inputs(modifier: bpy.types.NodesModifier) -> dict[str, Any]:
 
 
 def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
-    """The path of one input from the object, for drivers and keyframes.
-
-    Raises:
-        KeyError: the tree has none of that name.
-    """
+    """The path of one input from the object, for drivers and keyframes; KeyError without one."""
     identifier = _identifiers(modifier)[name]
     owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
     if _has_typed_inputs(modifier):

@@ -176,11 +176,7 @@ def _of_measured(
     bone_rows: NDArray[np.integer],
     palette: bpy.types.Mesh,
 ) -> dict[str, NDArray[Any]]:
-    """The joint and limb that each vertex is measured against, in the palette's table.
-
-    Args:
-        bone_rows: of `rows_of_bones`.
-    """
+    """The joint and limb that each vertex is measured against, in the palette's table."""
     _, starts, ends = bone_rows.T
     limbs = measured.limbs
     two = np.zeros((binding.vertex_count, 2), np.int64)
@@ -216,8 +212,7 @@ def _of_swings(
 ) -> dict[str, NDArray[Any]]:
     """The joints that swing each vertex, in the palette's table, and how much.
 
-    Args:
-        left_out: shape (n,), vertices that are not to be swung; None: none.
+    Vertices that are `left_out`, shape (n,), are not swung.
     """
     if swings is None or not swings.acts:
         return {}

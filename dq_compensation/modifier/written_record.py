@@ -167,19 +167,14 @@ def _options(settings: Settings, words: dict[str, str]) -> list[str]:
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     """The joints that MEASURED acts at: from the hierarchy, and from the mesh.
 
-    Returns:
-        None where it is not used, or was measured by an earlier version.
+    None where it is not used, or was measured by an earlier version.
     """
     counts = _record(obj, STATE_PROPERTY).get("joints")
     return None if counts is None else (counts[0], counts[1])
 
 
 def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Digests:
-    """The digests of all that the modifier depends on but for what the mesh's record has.
-
-    Args:
-        structure: `structure_of` the object.
-    """
+    """The digests of all that the modifier depends on but for what the mesh's record has."""
     found = structure.copy()
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),

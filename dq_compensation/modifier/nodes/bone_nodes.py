@@ -80,13 +80,9 @@ def bone_matrices(
     *,
     bendy: bool,
 ) -> Cloud:
-    """The matrices of the bones, one on each point; on points beyond, the last one again.
+    """The points with the matrices of the bones, `matrix` (D) and `scaled` (1 or 0), one on each.
 
-    Args:
-        bendy: whether there are bendy bones, which have lengths and origins of their own.
-
-    Returns:
-        the points with the fields `matrix` (D) and `scaled` (1 or 0).
+    On points beyond it is the last one again. Bendy bones have lengths and origins of their own.
     """
     row = build.index().minimum(last)
     first = row * 4.0
@@ -110,9 +106,6 @@ def with_rigid_parts(
     """Bones with the field `rigid`, the rigid parts of their matrices: rotations.
 
     Where a bone is not scaled, it is the matrix, with its translation.
-
-    Args:
-        any_scaled: whether any of them is scaled.
     """
     matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
     row = build.index().minimum(last)

@@ -35,11 +35,7 @@ def with_examples(
 def example_alphas(
     build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
 ) -> Cloud:
-    """The weight of each example, `alpha` on a point for each pose.
-
-    Args:
-        mesh: with the tables of the examples.
-    """
+    """The weight of each example, `alpha` on a point for each pose; the mesh has their tables."""
     rows = build.points(build.constant(counts.table_rows))
     near = rows.capture({"near": _nearness(build, mesh, bones, counts)})
     column = partial(_column, build, mesh)

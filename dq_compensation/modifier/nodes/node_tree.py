@@ -17,33 +17,7 @@ takes bones turned by more than half a turn against each other) goes bone by bon
 geometry choose: what is not chosen is not computed. So does a switch for objects that stand where
 their armature stands, which saves two transformations.
 
-What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two cores; in ms:
-    add, scale, multiply or multiply-add of vectors or numbers   0.04
-    dot product, one output of Separate XYZ                      0.15
-    cross product                                                0.22
-    Rotate Vector                                                0.37
-    Sample Index, of a number, a vector or a matrix alike        0.30 to 0.36
-    Transform Point, even by one matrix for all                  0.65   (4.2: 1.6)
-    Project Point                                                0.83   (4.2: 2.9)
-- A *Sample Index* costs by the element, hardly by the byte: pack what belongs together into one
-  matrix. One fetch and one Transform Point add up three numbers of three bones; one fetch per
-  bone and number takes three times as long.
-- On few points time goes by the node, not by the point; in microseconds, on 200 points in the
-  processor's cache: a vector or a number 1.5, a matrix or a point transformed 2.5, a Sample Index
-  8, a Capture Attribute or Store Named Attribute 5, sixteen numbers taken apart and put together
-  23. What is a single number for all takes 0.3, a Switch of geometry 1. In a real frame, with all
-  other meshes in between, everything takes two to four times as long.
-- Blender lists all attributes and vertex groups of every geometry that comes out of a node of a
-  modifier's own tree: 8 microseconds each, with 163 groups. It does not in groups: all nodes are
-  in one (`own_trees.in_one_group`).
-- Each *Sample Index* copies the mesh that comes into a modifier or from an object, with its vertex
-  groups: 20 microseconds with 163 groups. A *Capture Attribute* saves that only where another node
-  reads the mesh, too: it copies it then, once. Meshes read the palette's cloud of points alone.
-- What is captured and not read is not computed: a test that leaves it unread measures nothing.
-- Each input of the modifier takes 3 microseconds, a driver 15.
-- A field is computed anew by every node that takes it to another geometry. *Capture Attribute*
-  with several items computes them together, once.
-- Node groups cost nothing to evaluate and make trees many times faster to build.
+What nodes cost is in `docs/architecture.md`.
 """
 
 from __future__ import annotations
@@ -213,8 +187,7 @@ class _Assembly:
     def _copy_attributes(self) -> Geometry:
         """Give the arriving mesh every attribute that the tree reads, before all other nodes.
 
-        Returns:
-            the points that they are copied from.
+        The points that they are copied from come back.
         """
         build, after = self.b, self.arriving.readers()
         read = build.node("GeometryNodeObjectInfo", self.inputs["Attributes"])
@@ -327,11 +300,7 @@ class _Assembly:
         return deformed.moved_by(offset, strongest > 0.0)
 
     def _strength(self, *, masked: bool = False) -> Scalar:
-        """Factor and painted weight of the vertex.
-
-        Args:
-            masked: less where the Armature modifier acts less.
-        """
+        """Factor and painted weight of the vertex, `masked` as the Armature modifier is."""
         strength = self.inputs["Factor"]
         if self.kind.painted:
             strength = strength * self._group("Vertex Group")

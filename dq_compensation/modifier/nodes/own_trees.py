@@ -52,8 +52,7 @@ def mark_edited(trees: Iterable[bpy.types.NodeTree]) -> None:
 def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
     """The digest of all nodes, their options, constants and links, groups included.
 
-    Args:
-        known: the digests that need not be computed again.
+    Digests that are `known` are not computed again.
     """
     if tree in known:
         return known[tree]

@@ -160,11 +160,7 @@ class _Assembly:
         return shown
 
     def _with_pairs(self, shown: Geometry, turned: Cloud) -> Geometry:
-        """Points with POSED_PAIR.
-
-        Args:
-            turned: the rotations of bones, `turn`; where they are bendy, how `straight` they are.
-        """
+        """Points with POSED_PAIR, from rotations of bones, and how `straight` bendy ones are."""
         part = pair_offset
         offset = grouped(self.b, "DQ Compensation pairs", part, self.palette, turned)
         return shown.store(POSED_PAIR, offset)

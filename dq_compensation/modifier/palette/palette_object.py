@@ -199,11 +199,7 @@ def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
 
 
 def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
-    """Let the node tree of a palette compute what meshes have asked for.
-
-    Args:
-        bones: whether a mesh reads the bones themselves.
-    """
+    """Let the node tree of a palette compute what meshes have asked for, `bones` themselves too."""
     nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
     assert nodes is not None
     bone_rows, joints, pairs = read_counts(mesh).tolist()

@@ -169,11 +169,7 @@ _Row = tuple[NDArray[np.float64], float, int, NDArray[np.float64], int]
 def _ends(
     bone: bpy.types.Bone, skeleton: Skeleton, index: int, length: float, group: int
 ) -> list[_Row]:
-    """The start and the end of a bendy bone, with points that lie beyond them.
-
-    Args:
-        length: of the points of other bones.
-    """
+    """The start and the end of a bendy bone, with points that lie beyond them."""
     rows: list[_Row] = []
     straight = bone.bbone_mapping_mode == "STRAIGHT"
     spread = length if straight else 0.25 * bone.length

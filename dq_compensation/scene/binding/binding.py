@@ -287,11 +287,7 @@ class Binding:
         return found
 
     def pose_matrices(self, armature: bpy.types.Object) -> NDArray[np.float64]:
-        """Shape (R, 4, 4): D_b of every bone, and of the segments of bendy bones.
-
-        Args:
-            armature: the evaluated armature object.
-        """
+        """D_b of every bone of an evaluated armature, and of segments of bendy bones: (R, 4, 4)."""
         matrices = pose_matrices(armature, self.pose_order)
         if is_in_edit_mode(armature):
             return matrices

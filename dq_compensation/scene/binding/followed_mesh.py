@@ -61,11 +61,7 @@ def followed_mesh(
 def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys | None:
     """The shape keys of an object behind the modifiers that are read; None without any.
 
-    Args:
-        holder: what `followed_mesh` gives.
-
-    Raises:
-        BindingError: the shape keys are absolute ones.
+    `followed_mesh` gives the holder. BindingError where they are absolute ones.
     """
     if mesh_of(obj).shape_keys is None:
         return None

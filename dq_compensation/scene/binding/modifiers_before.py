@@ -223,11 +223,7 @@ def _all_nodes(tree: bpy.types.NodeTree, seen: set[str]) -> Iterator[Any]:
 def _settings_of(
     modifier: bpy.types.Modifier, obj: bpy.types.Object, *, places: bool
 ) -> list[object]:
-    """The settings of a modifier, and what it uses.
-
-    Args:
-        places: where the objects are that it uses, too.
-    """
+    """The settings of a modifier, and what it uses, with the `places` of objects among that."""
     found: list[object] = []
     for _, value in properties_of(modifier, _NOT_SETTINGS):
         if not isinstance(value, bpy.types.ID):

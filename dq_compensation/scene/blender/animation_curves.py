@@ -149,11 +149,7 @@ def bone_channel(data_path: str) -> tuple[str, str] | None:
 
 
 def bone_curves(played: list[PlayedAction], channel: str | None = None) -> Iterator[BoneCurve]:
-    """The curves of bones in these actions.
-
-    Args:
-        channel: only this one.
-    """
+    """The curves of bones in these actions; of one channel alone, if it is named."""
     for action in played:
         for curve in action.curves:
             path = curve.data_path
@@ -165,11 +161,7 @@ def bone_curves(played: list[PlayedAction], channel: str | None = None) -> Itera
 
 
 def bone_drivers(armature: bpy.types.Object, channel: str | None = None) -> Iterator[BoneCurve]:
-    """The drivers of bones' channels.
-
-    Args:
-        channel: only this one.
-    """
+    """The drivers of bones' channels; of one channel alone, if it is named."""
     for curve in drivers(armature):
         place = bone_channel(curve.data_path)
         if place is not None and channel in {None, place[1]}:

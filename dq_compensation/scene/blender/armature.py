@@ -39,8 +39,7 @@ def is_helper_bone(bone: bpy.types.Bone) -> bool:
 def read_skeleton(armature: bpy.types.Object) -> Skeleton:
     """The bones at rest, parents before their children. Helper bones of bakes have no parent.
 
-    Args:
-        armature: an armature object. What Edit Mode has changed shows when it is left.
+    What Edit Mode has changed shows when it is left.
     """
     bones = armature_of(armature).bones
     names = bones.keys()
@@ -148,14 +147,11 @@ def _changed(armature: bpy.types.Object) -> BindingError:
 
 
 def world_matrix(obj: bpy.types.Object) -> Matrix:
-    """The world matrix of an object, right after its file was opened, too.
+    """The world matrix of an object, original or evaluated, right after its file was opened, too.
 
     Blender saves no world matrices. Those of objects that it does not evaluate, as in an excluded
     collection, stay the identity. This one then comes from location, rotation, scale and parents;
     constraints and parents other than objects are left out.
-
-    Args:
-        obj: original or evaluated.
     """
     found, parent = obj.matrix_world, obj.parent
     if found != _IDENTITY or (parent is not None and obj.parent_type not in _WHOLE_PARENTS):

@@ -38,16 +38,7 @@ def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> N
     low, high = np.minimum(head, tail) - reach, np.maximum(head, tail) + reach
     near = np.flatnonzero(((positions >= low) & (positions <= high)).all(axis=1))
     factors = np.zeros(len(positions))
-    factors[near] = _factors_within(bone, positions[near], head, tail)
-    return factors
-
-
-def _factors_within(
-    bone: bpy.types.Bone,
-    positions: NDArray[np.floating],
-    head: NDArray[np.float64],
-    tail: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    positions = positions[near]
     length = float(np.linalg.norm(tail - head))
     along = (positions - head) @ ((tail - head) / max(length, 1e-12))
     share = np.clip(along / max(length, 1e-12), 0.0, 1.0)
@@ -55,6 +46,8 @@ def _factors_within(
     radii = bone.head_radius + share * (bone.tail_radius - bone.head_radius)
     outside = np.linalg.norm(positions - nearest, axis=1) - radii
     if bone.envelope_distance <= 0.0:
-        return (outside < 0.0).astype(np.float64)
-    falling = 1.0 - np.square(np.maximum(outside, 0.0) / bone.envelope_distance)
-    return np.where(outside < bone.envelope_distance, np.maximum(falling, 0.0), 0.0)
+        factors[near] = outside < 0.0
+    else:
+        falling = 1.0 - np.square(np.maximum(outside, 0.0) / bone.envelope_distance)
+        factors[near] = np.where(outside < bone.envelope_distance, np.maximum(falling, 0.0), 0.0)
+    return factors

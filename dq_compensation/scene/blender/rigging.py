@@ -54,11 +54,7 @@ def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
 
 
 def rig_of(obj: bpy.types.Object) -> bpy.types.Object:
-    """The armature object of `armature_modifier`.
-
-    Raises:
-        BindingError: there is none (any more).
-    """
+    """The armature object of `armature_modifier`; BindingError where there is none (any more)."""
     rig = find_rig(obj)
     if rig is None:
         raise BindingError(f"{obj.name} has no Armature modifier with an armature.")

@@ -27,8 +27,7 @@ class Declaration:
 def properties_of(declaration: type) -> dict[str, Any]:
     """The properties that a class and those above it declare, by their names, its own first.
 
-    Returns:
-        each with its `function`, such as `bpy.props.BoolProperty`, and its `keywords`.
+    Each has its `function`, such as `bpy.props.BoolProperty`, and its `keywords`.
     """
     found: dict[str, Any] = {}
     for each in declaration.__mro__:
@@ -70,8 +69,7 @@ def frozen_values(cls: _Class) -> _Class:
 def same_property(declaration: type, name: str, **changes: Any) -> Any:
     """A declared property for an operator or the preferences: what it calls and allows is left out.
 
-    Args:
-        changes: keywords of the property that are other ones, such as `default`.
+    Keywords of it that are other ones, such as `default`, are `changes`.
     """
     described = properties_of(declaration)[name]
     left_out = {"update", "override", "options"}

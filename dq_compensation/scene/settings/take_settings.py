@@ -104,7 +104,7 @@ CLASSES = (DQCompensationTake, DQCompensationPlayback)
 
 def takes_of(armature: bpy.types.Object) -> list[DQCompensationTake]:
     """The takes of an armature object, in their order."""
-    return list(_settings_of(armature).takes)
+    return list(armature.dq_compensation.takes)  # type: ignore[attr-defined]
 
 
 def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | None:
@@ -114,11 +114,6 @@ def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | Non
 
 def active_take(armature: bpy.types.Object) -> DQCompensationTake | None:
     """The take that is chosen in the list; None without one."""
-    settings = _settings_of(armature)
+    settings: Any = armature.dq_compensation  # type: ignore[attr-defined]
     index = settings.active_take
     return settings.takes[index] if 0 <= index < len(settings.takes) else None
-
-
-def _settings_of(armature: Any) -> Any:
-    # `object_settings` imports this module.
-    return armature.dq_compensation

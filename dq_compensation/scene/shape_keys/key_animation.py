@@ -92,9 +92,6 @@ def share_action(obj: bpy.types.Object) -> tuple[float, float]:
     joins NLA tracks of one name: the armature and the keys each get a muted track, which plays
     nothing in Blender. Keys that have an action keep it.
 
-    Args:
-        obj: a mesh object with shape keys.
-
     Returns:
         the first and last frame of the armature's action; infinite where it has none to join.
     """
