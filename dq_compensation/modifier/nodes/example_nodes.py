@@ -6,7 +6,8 @@ of the offsets.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 from .. import attribute_names as stored
@@ -40,24 +41,18 @@ def example_alphas(
     near = rows.capture({"near": _nearness(build, mesh, bones, counts)})
     column = partial(_column, build, mesh)
     first = column(stored.EXAMPLE_FIRST, Integer)
-    alpha: Scalar | None = None
-    for number in range(counts.most + 1):
-        weight = column(stored.numbered(stored.EXAMPLE_WEIGHT, number), Scalar)
-        part = near.at("near", first + float(number)) * weight
-        alpha = part if alpha is None else alpha + part
-    assert alpha is not None
+    weights = [stored.numbered(stored.EXAMPLE_WEIGHT, n) for n in range(counts.most + 1)]
+    rows_near = [near.at("near", first + float(number)) for number in range(counts.most + 1)]
+    parts = [row * column(name, Scalar) for row, name in zip(rows_near, weights, strict=True)]
+    alpha = reduce(add, parts)
     poses = build.points(build.constant(counts.poses))
     clamped = poses.capture({"alpha": alpha.maximum(0.0).minimum(1.0)})
-    total: Scalar | None = None
-    for number in range(counts.most):
-        sibling = column(stored.numbered(stored.EXAMPLE_SIBLING, number), Integer)
-        exists = sibling > -0.5
-        part = clamped.at("alpha", sibling.maximum(0.0)) * exists
-        total = part if total is None else total + part
-    assert total is not None
-    own = clamped.fields["alpha"]
-    acting = own / total.maximum(1.0) * column(stored.EXAMPLE_FACTOR, Scalar)
-    return clamped.geometry.capture({"alpha": acting})
+    names = [stored.numbered(stored.EXAMPLE_SIBLING, number) for number in range(counts.most)]
+    siblings = [column(name, Integer) for name in names]
+    acting = [clamped.at("alpha", each.maximum(0.0)) * (each > -0.5) for each in siblings]
+    total = reduce(add, acting)
+    own = clamped.fields["alpha"] / total.maximum(1.0)
+    return clamped.geometry.capture({"alpha": own * column(stored.EXAMPLE_FACTOR, Scalar)})
 
 
 def _column(

@@ -5,6 +5,9 @@ Where limbs leave the body it goes along chords: `core.swing_joints`.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 from ...core.limb_joints import SHORTEST_RAY
 from ...core.swing_joints import SWUNG_BACK
 from .. import attribute_names as stored
@@ -138,15 +141,13 @@ def onto_chords(
         strength: painted weight and factor of the vertex.
         moved: the vertex after skinning and `back_to_limb`.
     """
-    offset: Vector | None = None
+    parts: list[Vector] = []
     for slot in range(slots):
         row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
         amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
         swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
-        part = swing.transform_point(moved) * amount
-        offset = part if offset is None else offset + part
-    assert offset is not None
-    return offset * strength
+        parts.append(swing.transform_point(moved) * amount)
+    return reduce(add, parts) * strength
 
 
 def back_to_limb(

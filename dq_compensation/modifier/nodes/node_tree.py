@@ -35,8 +35,7 @@ from .bone_nodes import palette_state, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
 from .measured_nodes import back_to_limb, onto_chords
-from .node_builder import TreeBuilder
-from .node_groups import grouped
+from .node_builder import TreeBuilder, grouped
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Socket, Vector
 from .own_trees import TreeInput, in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets

@@ -353,6 +353,9 @@ class Quaternion:
         """The product of the two as vectors of four numbers."""
         return self.w.times_plus(other.w, self.axis.dot(other.axis))
 
+    def __add__(self, other: Quaternion) -> Quaternion:
+        return Quaternion(self.w + other.w, self.axis + other.axis)
+
     def __mul__(self, factor: Scalar) -> Quaternion:
         return Quaternion(self.w * factor, self.axis * factor)
 

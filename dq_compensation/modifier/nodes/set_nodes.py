@@ -8,6 +8,7 @@ set times the vertex's weights: one *Sample Index* and one *Transform Point* for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from ...core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ...core.dual_quaternion import FACING_TOLERANCE
@@ -70,15 +71,12 @@ def aligned(
             signs = [faces_away(dot).times_plus(-2.0, 1.0) for dot in first]
             assert other == len(signed)
             signed.append(build.diagonal(signs))
-    least: Scalar | None = None
+    dots: list[Scalar] = []
     for one, other, products in pairs:
         entries = (signed[one] @ products @ signed[other]).entries()
         for column in range(4 if one == other else 3):
-            for row in range(column if one == other else 3):
-                dot = entries[column][row]
-                least = dot if least is None else least.minimum(dot)
-    assert least is not None
-    return signed, least < _SURELY_FACING
+            dots += entries[column][: column if one == other else 3]
+    return signed, reduce(Scalar.minimum, dots) < _SURELY_FACING
 
 
 def last_slot_implied(build: TreeBuilder, first: bool) -> Matrix:
@@ -121,9 +119,8 @@ def dual_quaternion_sets(
         build.matrix([(packed[slot][0][3], packed[slot][1][3], 0.0, 0.0) for slot in chunk])
         for chunk in chunks
     ]
-    signs, per_bone = aligned(build, reals)
-    for bone in packed:
-        per_bone = per_bone.maximum(bone[2][3])
+    signs, doubtful = aligned(build, reals)
+    per_bone = reduce(Scalar.maximum, [bone[2][3] for bone in packed], doubtful)
     fields: dict[str, Field] = {"needs_per_bone": per_bone}
     for number, signed in enumerate(signs):
         blending = signed @ last_slot_implied(build, number == 0)

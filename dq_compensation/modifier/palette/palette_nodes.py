@@ -29,8 +29,7 @@ from ..nodes.bone_nodes import (
     with_straightness,
 )
 from ..nodes.measured_nodes import rigid_limbs, with_limbs, with_swings
-from ..nodes.node_builder import TreeBuilder
-from ..nodes.node_groups import grouped
+from ..nodes.node_builder import TreeBuilder, grouped
 from ..nodes.node_values import Cloud, Geometry, Scalar, Vector
 from ..nodes.own_trees import TreeInput, in_one_group
 from ..nodes.set_nodes import pair_offset

@@ -75,18 +75,7 @@ class PosedDeformer:
         armature: bpy.types.Object,
         matrices: NDArray[np.floating] | None = None,
     ) -> PosedDeformer:
-        """The deformer of the current pose, or of another one.
-
-        Args:
-            obj: the evaluated mesh object.
-            armature: the evaluated armature object.
-            matrices: shape (B, 4, 4), D_b of the skeleton's bones; by default the current pose
-                of the armature.
-
-        Raises:
-            BindingError: the object no longer fits the binding, or has no size.
-            PoseError: a bone's matrix is not finite.
-        """
+        """The deformer of the current pose, or of another one; arguments as of `evaluate`."""
         matrices = binding.pose_matrices(armature) if matrices is None else matrices
         pose = Pose.from_matrices(matrices, binding.skeleton)
         return cls(binding, settings, pose, object_to_armature(obj, armature))

@@ -113,21 +113,10 @@ def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> li
 
 
 _SHAPE = attrgetter(
-    "bbone_mapping_mode",
-    "bbone_curveinx",
-    "bbone_curveinz",
-    "bbone_curveoutx",
-    "bbone_curveoutz",
-    "bbone_rollin",
-    "bbone_rollout",
-    "bbone_easein",
-    "bbone_easeout",
-    "bbone_handle_type_start",
-    "bbone_handle_type_end",
-    "bbone_handle_use_ease_start",
-    "bbone_handle_use_ease_end",
-    "use_endroll_as_inroll",
-    "use_scale_easing",
+    *("bbone_mapping_mode", "bbone_curveinx", "bbone_curveinz", "bbone_curveoutx"),
+    *("bbone_curveoutz", "bbone_rollin", "bbone_rollout", "bbone_easein", "bbone_easeout"),
+    *("bbone_handle_type_start", "bbone_handle_type_end", "bbone_handle_use_ease_start"),
+    *("bbone_handle_use_ease_end", "use_endroll_as_inroll", "use_scale_easing"),
 )
 
 

@@ -231,51 +231,34 @@ class DQCompensationNativeState(PropertyGroup):
     They live in the file, so that undo, duplicates and saved files carry them along.
     """
 
-    replaced_modifier: str = props.StringProperty(
-        description="The Armature modifier that ours works with"
-    )
-    replaced_uid: int = props.IntProperty(
-        description="Its number in the stack, which renaming does not change"
-    )
-    replaced_show_viewport: bool = props.BoolProperty(
-        description="Whether it was shown in the viewport"
-    )
-    replaced_show_render: bool = props.BoolProperty(description="Whether it was shown in renders")
-    replaced_preserve_volume: bool = props.BoolProperty(
-        description="Whether it had Preserve Volume"
-    )
-    base_left_on: bool = props.BoolProperty(
-        description="Whether it stays on, with Preserve Volume as the method needs it; else it is "
-        "hidden"
-    )
-    base_let_go: bool = props.BoolProperty(
-        description="Whether it has got Preserve Volume back, because our modifier is missing"
-    )
-    parted: bool = props.BoolProperty(
-        description="Whether our modifier was removed for an undo, and has to come back"
-    )
-    passing: bool = props.BoolProperty(
-        description="Whether the Armature modifier is shown because our modifier gets other "
-        "vertices"
-    )
-    passing_in_renders: bool = props.BoolProperty(
-        description="Whether it is shown in renders instead of ours, which get other vertices there"
-    )
-    had_animation: bool = props.BoolProperty(description="Whether the object had animation data")
-    hidden: bool = props.BoolProperty(description="Whether Blender's own surface is hidden now")
-    display_type: str = props.StringProperty(description="Display As, as the user has set it")
-    hidden_modifier: str = props.StringProperty(
-        description="The modifier that was hidden with it, if one was"
-    )
-    hidden_base: bool = props.BoolProperty(
-        description="Whether the Armature modifier was hidden, too"
-    )
-    hidden_from_camera: bool = props.BoolProperty(
-        description="Whether Ray Visibility of the camera was cleared"
-    )
-    hidden_for_copy: bool = props.BoolProperty(
-        description="Whether a posed copy stands in for the object"
-    )
+    # The Armature modifier that ours works with: its name, its number in the stack, which renaming
+    # does not change, and how it was shown and whether it had Preserve Volume.
+    replaced_modifier: str = props.StringProperty()
+    replaced_uid: int = props.IntProperty()
+    replaced_show_viewport: bool = props.BoolProperty()
+    replaced_show_render: bool = props.BoolProperty()
+    replaced_preserve_volume: bool = props.BoolProperty()
+    # Whether it stays on, with Preserve Volume as the method needs it; else it is hidden. Whether
+    # it has got Preserve Volume back, because our modifier is missing.
+    base_left_on: bool = props.BoolProperty()
+    base_let_go: bool = props.BoolProperty()
+    # Whether our modifier was removed for an undo, and has to come back.
+    parted: bool = props.BoolProperty()
+    # Whether the Armature modifier is shown because our modifier gets other vertices; in renders it
+    # is shown instead of ours.
+    passing: bool = props.BoolProperty()
+    passing_in_renders: bool = props.BoolProperty()
+    had_animation: bool = props.BoolProperty()
+    # Whether Blender's own surface is hidden now; Display As, as the user has set it; the modifier
+    # that was hidden with it, whether the Armature modifier was, too, and whether Ray Visibility of
+    # the camera was cleared.
+    hidden: bool = props.BoolProperty()
+    display_type: str = props.StringProperty()
+    hidden_modifier: str = props.StringProperty()
+    hidden_base: bool = props.BoolProperty()
+    hidden_from_camera: bool = props.BoolProperty()
+    # Whether a posed copy stands in for the object.
+    hidden_for_copy: bool = props.BoolProperty()
 
 
 @property_group
