@@ -51,7 +51,13 @@ _STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh
 def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
     """Remember the state that the modifier of an object has just been made for."""
     forget(obj)
-    mesh, attributes = attribute_mesh(obj), _attributes_for(obj, binding, settings)
+    mesh, modifier, attributes = attribute_mesh(obj), our_modifier(obj), dict[str, object]()
+    if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
+        attributes[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
+    if settings.compensates:
+        attributes[MEASURED] = _measuring_of(settings)
+        attributes["place"] = binding.object_to_armature.ravel().tolist()
+        attributes["extent"] = binding.extent
     written = _record(mesh, CONTENT_PROPERTY)
     content = written | binding.content | attributes
     if content != written:
@@ -60,20 +66,6 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
     if settings.compensates and settings.curve == "MEASURED":
         record["joints"] = binding.measured(settings).joint_counts
     obj[STATE_PROPERTY] = json.dumps(record)
-
-
-def _attributes_for(
-    obj: bpy.types.Object, binding: Binding, settings: Settings
-) -> dict[str, object]:
-    """The record of the attributes that the modifier of an object reads."""
-    modifier, found = our_modifier(obj), dict[str, object]()
-    if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
-        found[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
-    if settings.compensates:
-        found[MEASURED] = _measuring_of(settings)
-        found["place"] = binding.object_to_armature.ravel().tolist()
-        found["extent"] = binding.extent
-    return found
 
 
 def forget(obj: bpy.types.Object) -> None:
@@ -194,25 +186,20 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
     # An object that shares the mesh may have written them anew: another number of sets, perhaps.
     weights = _record(mesh, CONTENT_PROPERTY).get("weights")
+    # The base, and where it is shown: what is not deformed is not compensated.
+    base: tuple[object, ...] = ("OWN",)
+    if base_of(modifier) == "ARMATURE":
+        shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
+        base = ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
         ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
-        BASE: digest(*_base(obj, modifier, armature)),
+        BASE: digest(*base),
         VERSION: digest(TREE_VERSION),
     }
-
-
-def _base(
-    obj: bpy.types.Object, modifier: bpy.types.NodesModifier, armature: bpy.types.ArmatureModifier
-) -> tuple[object, ...]:
-    """The base, and where it is shown: what is not deformed is not compensated."""
-    if base_of(modifier) == "OWN":
-        return ("OWN",)
-    shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
-    return ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
 
 
 def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:

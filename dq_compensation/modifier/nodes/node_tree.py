@@ -275,7 +275,7 @@ class _Assembly:
             moved = moved + back_to_limb(build, self.palette, states, strength, rest, moved)
             if not self._swings_within:
                 return moved
-            return moved + self._onto_chords(strength, moved)
+            return moved + onto_chords(build, self.palette, self.kind.swung, strength, moved)
 
         return bring_back
 
@@ -284,16 +284,14 @@ class _Assembly:
         """Whether swings are computed with the rest: what comes out is blended or masked."""
         return bool(self.kind.swung) and (self.kind.masked or self.kind.blended)
 
-    def _onto_chords(self, strength: Scalar, moved: Vector) -> Vector:
-        return onto_chords(self.b, self.palette, self.kind.swung, strength, moved)
-
     def _swung(self, deformed: Geometry) -> Geometry:
         """Let the vertices that joints swing go on to their chords; only they are computed."""
         if not self.kind.swung:
             return deformed
         build, together = self.b, self._placed_together
         moved = build.choose(together, self.in_armature_space, build.position())
-        offset = self._onto_chords(self._strength(masked=True), moved)
+        strength = self._strength(masked=True)
+        offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
         strongest: Scalar = build.attribute(stored.numbered(stored.SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)

@@ -160,6 +160,5 @@ class _Assembly:
 
     def _with_pairs(self, shown: Geometry, turned: Cloud) -> Geometry:
         """Points with POSED_PAIR, from rotations of bones, and how `straight` bendy ones are."""
-        part = pair_offset
-        offset = grouped(self.b, "DQ Compensation pairs", part, self.palette, turned)
+        offset = grouped(self.b, "DQ Compensation pairs", pair_offset, self.palette, turned)
         return shown.store(POSED_PAIR, offset)

@@ -36,6 +36,8 @@ from .stored_examples import ExampleItem, Examples
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
 
+AnyCompensation = PublishedCompensation | MeasuredJoints
+
 
 @dataclass(frozen=True, eq=False)
 class Binding:
@@ -86,10 +88,9 @@ class Binding:
     reshaped: bool
     mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
-    _compensations: dict[
-        tuple[object, ...],
-        tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
-    ] = field(default_factory=dict, repr=False, init=False)
+    _compensations: dict[tuple[object, ...], tuple[NDArray[np.float64], AnyCompensation]] = field(
+        default_factory=dict, repr=False, init=False
+    )
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
     _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
@@ -243,7 +244,7 @@ class Binding:
 
     def compensation(
         self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
-    ) -> PublishedCompensation | MeasuredJoints:
+    ) -> AnyCompensation:
         """The compensation of COMPENSATED, without painted weights and factor.
 
         It is found on the basis shape: shape keys do not change it. The same object comes back

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import bpy
-from mathutils import Vector
 
 from ...core.helper_bones import GAUGE_SHARE
 from ..blender.armature import HELPER_PROPERTY, armature_of, is_helper_bone
@@ -78,7 +77,9 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
             bone = bones.new(helper.name)
             bone.tail = (0.0, _LENGTH * child.length, 0.0)
             bone.matrix = child.matrix
-            bone.translate(_head(helper, bones) - child.head)
+            axis = bones[helper.anchor or helper.child]
+            share = helper.along if helper.anchor else _BESIDE  # `core.helper_bones.helper_heads`
+            bone.translate(axis.head + share * (axis.tail - axis.head) - child.head)
             bone.parent = bones[helper.parent]
             bone.use_connect = False
     collection = _collection(armature)
@@ -111,12 +112,6 @@ def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
     collection = collections.get(COLLECTION)
     if collection is not None and not len(collection.bones):
         collections.remove(collection)
-
-
-def _head(helper: HelperBone, bones: bpy.types.ArmatureEditBones) -> Vector:
-    """Where a helper starts; see `core.helper_bones.helper_heads`."""
-    bone = bones[helper.anchor or helper.child]
-    return bone.head + (helper.along if helper.anchor else _BESIDE) * (bone.tail - bone.head)
 
 
 def gauge_of(armature: bpy.types.Object, helper: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import bpy
 from bpy.types import PropertyGroup
 
-from .declaration import property_group, props
+from .declaration import FACTOR, property_group, props
 from .events import CROWD_CHANGED, ROLE_CHANGED, calls
 from .example_settings import Items
 
@@ -139,18 +139,14 @@ class DQCompensationCrowd(PropertyGroup):
     place_spread: float = props.FloatProperty(
         name="Disorder",
         description="How far figures stand from the grid: with 1, by half of the spacing at most",
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         **_OF_CROWDS,
     )
     phase_spread: float = props.FloatProperty(
         description="How much the figures differ in time. 0: all move alike. 1: they are spread "
         "over the whole take",
         default=1.0,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         **_OF_CROWDS,
     )
     speed: float = props.FloatProperty(

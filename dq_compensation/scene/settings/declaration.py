@@ -17,6 +17,7 @@ _Class = TypeVar("_Class", bound=type)
 
 # To type checkers the value of the setting, which has the type that stands before it.
 props: Any = bpy.props
+FACTOR: dict[str, Any] = {"min": 0.0, "max": 1.0, "subtype": "FACTOR"}
 
 
 @dataclass_transform(kw_only_default=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from bpy.types import PropertyGroup
 
-from .declaration import property_group, props
+from .declaration import FACTOR, property_group, props
 from .events import EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED, calls
 
 SupportKind = Literal["JOINT", "PARENT"]
@@ -77,9 +77,7 @@ class DQCompensationExamplePose(PropertyGroup):
     factor: float = props.FloatProperty(
         description="How much of this example acts",
         default=1.0,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         # Written into the modifier's tables when it changes; it could not follow an animation.
         options=set(),
         update=_changed,

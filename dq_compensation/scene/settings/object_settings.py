@@ -17,7 +17,7 @@ from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import LimbAxis
 from .crowd_settings import CLASSES as CROWD_CLASSES
 from .crowd_settings import DQCompensationCrowd
-from .declaration import Declaration, frozen_values, properties_of, property_group, props
+from .declaration import FACTOR, Declaration, frozen_values, properties_of, property_group, props
 from .events import SETTING_CHANGED, SHOWN_CHANGED, calls
 from .example_settings import CLASSES as EXAMPLE_CLASSES
 from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
@@ -171,9 +171,7 @@ class MethodSettings(JointSettings):
         description="How much of the compensation acts: 0 gives the method Dual Quaternion, 1 all "
         "of it",
         default=1.0,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         **_ACTING,
     )
     vertex_group: str = props.StringProperty(
