@@ -7,7 +7,7 @@ from typing import cast
 import bpy
 
 from ..scene.settings.object_settings import settings_of
-from .modifier_inputs import has_input, input_data_path
+from .modifier_inputs import get_input, input_data_path
 
 _FACTOR_PATH = "dq_compensation.factor"
 
@@ -18,7 +18,7 @@ def drive_factor(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
     Where the add-on is not installed the object's property does not exist: the driver falls back
     to the factor that `keep_factor` has left.
     """
-    if not has_input(nodes, "Factor"):
+    if get_input(nodes, "Factor") is None:
         release_factor(obj)
         return
     if is_driven(obj, nodes):
@@ -86,6 +86,6 @@ def _is_ours(curve: bpy.types.FCurve) -> bool:
 def _driver_of(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bpy.types.FCurve | None:
     """The driver of the modifier's factor; None without one, or without a factor."""
     animation = obj.animation_data
-    if animation is None or not has_input(nodes, "Factor"):
+    if animation is None or get_input(nodes, "Factor") is None:
         return None
     return animation.drivers.find(input_data_path(nodes, "Factor"))

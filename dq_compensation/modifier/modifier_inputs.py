@@ -16,11 +16,6 @@ def _identifiers(modifier: bpy.types.NodesModifier) -> dict[str, str]:
     return found
 
 
-def has_input(modifier: bpy.types.NodesModifier, name: str) -> bool:
-    """Whether the tree of a modifier has an input of that name."""
-    return name in _identifiers(modifier)
-
-
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
     """Write one input, if it has another value; KeyError where the tree has none of that name."""
     identifier = _identifiers(modifier)[name]

@@ -70,10 +70,8 @@ def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
 
     Linked palettes and overrides of palettes do not count: their tables are in a linked mesh.
     """
-    for obj in bpy.data.objects:
-        if armature_of_palette(obj) == armature and mesh_of(obj).library is None:
-            return obj
-    return None
+    palettes = (obj for obj in bpy.data.objects if armature_of_palette(obj) == armature)
+    return next((each for each in palettes if mesh_of(each).library is None), None)
 
 
 def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:

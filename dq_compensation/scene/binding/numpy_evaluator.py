@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -19,11 +18,7 @@ from .binding import Binding
 
 
 def shape_key_values(
-    binding: Binding,
-    settings: Settings,
-    obj: bpy.types.Object,
-    pose: Pose,
-    of_take: Mapping[int, float] | None = None,
+    binding: Binding, settings: Settings, obj: bpy.types.Object, pose: Pose
 ) -> NDArray[np.float32] | None:
     """The current value of each row of the shape keys' offsets, example poses included: shape (m,).
 
@@ -31,7 +26,6 @@ def shape_key_values(
 
     Args:
         obj: the mesh object, the evaluated one where drivers and animation should count.
-        of_take: the values of the keys that follow a take, by key.
 
     Raises:
         BindingError: the number of keys is not the one at binding.
@@ -40,8 +34,6 @@ def shape_key_values(
     if keys is None:
         return None
     values = keys.values(obj)
-    for row, value in (of_take or {}).items():
-        values[row] = value
     examples = binding.acting_examples(settings)
     if examples is not None and not obj.show_only_shape_key:
         values[examples.rows] = examples.values(pose)

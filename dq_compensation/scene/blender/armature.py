@@ -175,10 +175,8 @@ def _is_placed_by_more(obj: bpy.types.Object) -> bool:
     """Whether a constraint, or a bone or vertex as parent, has a part in the place of an object."""
     if any(not each.mute for each in obj.constraints):
         return True
-    parent = obj.parent
-    if parent is None:
-        return False
-    return obj.parent_type not in _WHOLE_PARENTS or _is_placed_by_more(parent)
+    whole = obj.parent_type in _WHOLE_PARENTS
+    return obj.parent is not None and (not whole or _is_placed_by_more(obj.parent))
 
 
 def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDArray[np.float64]:
@@ -233,9 +231,8 @@ def place_rounding(obj: bpy.types.Object, armature: bpy.types.Object) -> float:
 
 def is_invertible(matrix: NDArray[np.float64]) -> bool:
     """Whether a (4, 4) world matrix is finite and flattens no direction."""
-    if not np.all(np.isfinite(matrix)):
-        return False
-    return bool(abs(np.linalg.det(matrix[:3, :3])) > _MIN_DETERMINANT)
+    finite = bool(np.all(np.isfinite(matrix)))
+    return finite and bool(abs(np.linalg.det(matrix[:3, :3])) > _MIN_DETERMINANT)
 
 
 def _parents_first(parents: list[int]) -> list[int]:

@@ -110,9 +110,7 @@ def group_refusal(
     bones = deforming_bones(armature)
     if not bones:
         return f"{armature.name} has no bones that deform. Turn on Deform in its bones."
-    if modifier.use_bone_envelopes:
-        return None
-    if any(group.name in bones for group in holder.vertex_groups):
+    if modifier.use_bone_envelopes or any(group.name in bones for group in holder.vertex_groups):
         return None
     return (
         f"No vertex group of {obj.name} has the name of a deforming bone of {armature.name}. "
