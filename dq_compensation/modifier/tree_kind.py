@@ -10,7 +10,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.stored_examples import Examples
 
 # Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 22
+TREE_VERSION = 23
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of

@@ -151,7 +151,6 @@ def grouped(build: TreeBuilder, name: str, part: Callable[..., Any], *arguments:
     """
     tree = new_tree(f".{name}")
     outer_inputs: list[Socket] = []
-    outer_outputs: list[type[Socket]] = []
     inner = TreeBuilder(tree)
     input_node = inner.node("NodeGroupInput")
 
@@ -165,23 +164,22 @@ def grouped(build: TreeBuilder, name: str, part: Callable[..., Any], *arguments:
     result = part(inner, *(_mapped(argument, take) for argument in arguments))
 
     output_node = inner.node("NodeGroupOutput")
-    given: list[tuple[Socket, bpy.types.NodeSocket]] = []
+    given: list[Socket] = []
 
     def give(socket: Socket) -> Socket:
         tree.interface.new_socket(
             f"{len(given)}", in_out="OUTPUT", socket_type=_SOCKETS[type(socket)]
         )
         inner.connect(output_node.inputs[len(given)], socket)
-        given.append((socket, output_node.inputs[len(given)]))
-        outer_outputs.append(type(socket))
+        given.append(socket)
         return socket
 
     _mapped(result, give)
     group = build.node("GeometryNodeGroup", node_tree=tree)
     for number, socket in enumerate(outer_inputs):
         build.connect(group.inputs[number], socket)
-    numbers = iter(range(len(given)))
-    return _mapped(result, lambda socket: type(socket)(build, group.outputs[next(numbers)]))
+    outputs = iter(group.outputs)
+    return _mapped(result, lambda socket: type(socket)(build, next(outputs)))
 
 
 def _mapped(value: Any, change: Callable[[Socket], Socket]) -> Any:
