@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import bpy
 
 from ..option_fields import Option, options_of
-from ..scene.settings.declaration import BoolProperty, EnumProperty, FloatProperty, properties_of
+from ..scene.settings.declaration import properties_of, props
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
 from ..wording import bounded
 from .exit_codes import UsageError
@@ -141,12 +141,12 @@ def _add_setting(parser: Any, name: str) -> None:
     described = properties_of(CharacterChoices)[name]
     words = described.keywords
     options: dict[str, Any] = {"metavar": "NAME"}
-    if described.function is BoolProperty:
+    if described.function is props.BoolProperty:
         options = {"action": argparse.BooleanOptionalAction}
-    elif described.function is EnumProperty:
+    elif described.function is props.EnumProperty:
         choices = [identifier for identifier, *_ in words["items"]]
         options = {"type": str.upper, "choices": choices}
-    elif described.function is FloatProperty:
+    elif described.function is props.FloatProperty:
         least, most = words["min"], words["max"]
         options = {"type": number_between(least, most), "metavar": f"{least:g}..{most:g}"}
     options |= {"default": argparse.SUPPRESS, "help": words["description"].replace("%", "%%")}

@@ -28,13 +28,12 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     native = settings.native
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
-    ours, acting, binding = our_modifier(obj), Settings.of(obj), status_of(obj).binding
+    acting, binding = Settings.of(obj), status_of(obj).binding
     lets_pass = native.passing or native.passing_in_renders
     found = notes(
         obj,
         replaced_modifier="" if lets_pass else native.replaced_modifier,
         base_left_on=native.base_left_on,
-        own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
         followed=bool(modifiers_read(obj)),
         straightened=acting.acting_method == "SPHERICAL_JOINT"

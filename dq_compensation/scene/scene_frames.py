@@ -12,11 +12,7 @@ from ..errors import UserError
 
 
 def frames_of_range(first: int, last: int, step: int) -> tuple[int, ...]:
-    """The frames of a range; the last one is always among them.
-
-    Raises:
-        UserError: the range is empty.
-    """
+    """The frames of a range; the last one is always among them. UserError where it is empty."""
     if last < first:
         raise UserError(f"The range ends with frame {last}, before it begins with frame {first}.")
     frames = list(range(first, last + 1, max(step, 1)))

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ...lifecycle.native_display import restore
 from ...modifier.attribute_names import PREFIX
 from ...modifier.modifier_stack import our_modifiers
-from ...modifier.palette_tables import write_points
 from ...scene.binding.followed_mesh import followed_mesh
 from ...scene.blender.armature import world_matrix
+from ...scene.blender.attributes import write_attribute
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import CROWD_BAKE_PROPERTY
 from ...scene.blender.rigging import armature_modifier, mixed_modifiers
@@ -103,9 +103,9 @@ def posed_objects(
         posed.name = f"{stem} {number:05d}"
         posed.data = cast("bpy.types.Mesh", mesh.copy())
         posed.data.name = posed.name
-        write_points(posed.data, "position", points @ unsheared.T)
+        write_attribute(posed.data, "position", points @ unsheared.T)
         if velocities:
-            write_points(posed.data, VELOCITY, velocities[number] @ unsheared.T)
+            write_attribute(posed.data, VELOCITY, velocities[number] @ unsheared.T)
         posed.data.update()
         collection.objects.link(posed)
     bpy.data.objects.remove(first)

@@ -12,8 +12,7 @@ from typing import Any, cast
 import bpy
 
 from ...modifier.nodes.node_builder import TreeBuilder, new_tree
-from ...modifier.nodes.node_sockets import Socket
-from ...modifier.nodes.node_values import Geometry, Integer, Scalar, Vector
+from ...modifier.nodes.node_values import Geometry, Integer, Scalar, Socket, Vector
 
 # Attributes of the points: what distinguishes figures,
 ROTATION, SCALE, ROLE = "rotation", "scale", "role"

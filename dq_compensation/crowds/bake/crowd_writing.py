@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...analysis.pose_choice import ChosenPoses
 from ...core.crowds import Figures
 from ...core.local_poses import LocalPoses
-from ...modifier.palette_tables import write_points
+from ...scene.blender.attributes import write_attribute
 from ...scene.blender.linked import link_beside
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY
@@ -137,7 +137,7 @@ def _write_table(
     rows = np.concatenate(tables)
     mesh = bpy.data.meshes.new(f"{name} Table")
     mesh.vertices.add(len(rows))
-    write_points(mesh, crowd_tree.POSE, rows)
+    write_attribute(mesh, crowd_tree.POSE, rows)
     table = bpy.data.objects.new(mesh.name, mesh)
     table[CROWD_BAKE_PROPERTY] = table[POSE_TABLE_PROPERTY] = True
     return table, np.cumsum([0, *map(len, tables[:-1])])
@@ -172,6 +172,6 @@ def _figures_mesh(
         (crowd_tree.FIRST_ROW, first_rows[numbers]),
         (crowd_tree.ROWS_PER_FRAME, np.array(rows)[numbers]),
     ):
-        write_points(mesh, attribute, values)
+        write_attribute(mesh, attribute, values)
     mesh.update()
     return mesh

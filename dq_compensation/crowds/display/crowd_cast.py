@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...core.crowds import Figures, Program
 from ...core.takes import Take
 from ...scene.binding.binding import Binding
-from ...scene.binding.twins import skeleton_digest
+from ...scene.binding.twins import twin_digest
 from ...viewport.takes.played_takes import INSTANCE, Instances
 from ...viewport.takes.playing import faded_takes, fitted_take
 from ..crowd_figures import CrowdState
@@ -127,7 +127,7 @@ def _by_skeleton(role: Role, bindings: Mapping[int, Binding]) -> dict[GroupKey, 
     for uid in role.mesh_uids:
         binding = bindings.get(uid)
         if binding is not None:
-            key = (role.armature_uid, skeleton_digest(binding.skeleton))
+            key = (role.armature_uid, twin_digest(binding.skeleton))
             found.setdefault(key, {})[uid] = binding
     return found
 

@@ -8,7 +8,7 @@ one datablock plays of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -82,8 +82,13 @@ def played_actions(owner: bpy.types.ID) -> list[PlayedAction]:
 
     Muted tracks and strips count, too: what is muted today is played tomorrow.
     """
+    return _each_once(_assigned(owner))
+
+
+def _each_once(actions: Iterable[PlayedAction]) -> list[PlayedAction]:
+    """Each slot of an action once, with the strips of all."""
     found: dict[tuple[int, int], PlayedAction] = {}
-    for played in _assigned(owner):
+    for played in actions:
         key = (played.action.session_uid, played.slot_handle)
         known = found.get(key)
         if known is None:
@@ -95,15 +100,14 @@ def played_actions(owner: bpy.types.ID) -> list[PlayedAction]:
 
 def constraint_actions(armature: bpy.types.Object) -> list[PlayedAction]:
     """The actions that Action constraints of an armature's bones play, each slot once."""
-    found: dict[tuple[int, int], PlayedAction] = {}
+    found: list[PlayedAction] = []
     for bone in armature.pose.bones if armature.pose is not None else ():
         for constraint in bone.constraints:
             action = getattr(constraint, "action", None)
             if constraint.type == "ACTION" and action is not None:
                 handle = int(getattr(constraint, "action_slot_handle", 0))
-                for played in _with_slot(action, handle, "CONSTRAINT", ()):
-                    found[action.session_uid, handle] = played
-    return list(found.values())
+                found += _with_slot(action, handle, "CONSTRAINT", ())
+    return _each_once(found)
 
 
 def all_actions(armature: bpy.types.Object) -> list[PlayedAction]:
@@ -111,14 +115,8 @@ def all_actions(armature: bpy.types.Object) -> list[PlayedAction]:
 
     What it plays, what its Action constraints play, and what is stored for it.
     """
-    found: dict[tuple[int, int], PlayedAction] = {}
-    for played in (
-        *played_actions(armature),
-        *constraint_actions(armature),
-        *stored_actions(armature),
-    ):
-        found.setdefault((played.action.session_uid, played.slot_handle), played)
-    return list(found.values())
+    played, of_constraints = played_actions(armature), constraint_actions(armature)
+    return _each_once((*played, *of_constraints, *stored_actions(armature)))
 
 
 def stored_actions(armature: bpy.types.Object) -> list[PlayedAction]:
@@ -152,11 +150,7 @@ def bone_channel(data_path: str) -> tuple[str, str] | None:
 
 
 def bone_curves(played: list[PlayedAction], channel: str | None = None) -> Iterator[BoneCurve]:
-    """The curves of bones in these actions.
-
-    Args:
-        channel: only this one.
-    """
+    """The curves of bones in these actions; of one channel alone, if it is named."""
     for action in played:
         for curve in action.curves:
             path = curve.data_path
@@ -168,11 +162,7 @@ def bone_curves(played: list[PlayedAction], channel: str | None = None) -> Itera
 
 
 def bone_drivers(armature: bpy.types.Object, channel: str | None = None) -> Iterator[BoneCurve]:
-    """The drivers of bones' channels.
-
-    Args:
-        channel: only this one.
-    """
+    """The drivers of bones' channels; of one channel alone, if it is named."""
     for curve in drivers(armature):
         place = bone_channel(curve.data_path)
         if place is not None and channel in {None, place[1]}:

@@ -14,21 +14,6 @@ from ..blender.linked import linked_refusal
 from ..blender.mesh import mesh_of
 from ..blender.rigging import rig_of
 
-ADVICE_LINKED_ACTION = "Make it local, or bake onto a copy without it."
-REFUSAL_DRIVEN = (
-    "The shape key {name} of {obj} has a driver, so it is not of an earlier bake. Choose other "
-    "key names, or turn off Replace Earlier Bake."
-)
-
-REFUSAL_NO_ACTION = (
-    "{armature} has no action of this file that the keys could join. For one glTF animation bake "
-    "its motion first (Object, Animation, Bake Action), then bake the frames again."
-)
-REFUSAL_SEPARATE = (
-    "The keys play their own action {action}. For one glTF animation export with the animation "
-    "mode Active Actions Merged."
-)
-
 
 def action_refusal(obj: bpy.types.Object) -> str | None:
     """Why the shape keys of an object cannot be animated, or None."""
@@ -36,7 +21,9 @@ def action_refusal(obj: bpy.types.Object) -> str | None:
     if animation is None or animation.action is None:
         return None
     named = f"The action {animation.action.name} of the shape keys of {obj.name}"
-    return linked_refusal(named, [animation.action], ADVICE_LINKED_ACTION)
+    return linked_refusal(
+        named, [animation.action], "Make it local, or bake onto a copy without it."
+    )
 
 
 def driven_refusal(obj: bpy.types.Object, names: Iterable[str]) -> str | None:
@@ -46,7 +33,10 @@ def driven_refusal(obj: bpy.types.Object, names: Iterable[str]) -> str | None:
         return None
     for name in names:
         if animation.drivers.find(value_path(name)) is not None:
-            return REFUSAL_DRIVEN.format(name=name, obj=obj.name)
+            return (
+                f"The shape key {name} of {obj.name} has a driver, so it is not of an earlier "
+                "bake. Choose other key names, or turn off Replace Earlier Bake."
+            )
     return None
 
 
@@ -95,9 +85,6 @@ def share_action(obj: bpy.types.Object) -> tuple[float, float]:
     joins NLA tracks of one name: the armature and the keys each get a muted track, which plays
     nothing in Blender. Keys that have an action keep it.
 
-    Args:
-        obj: a mesh object with shape keys.
-
     Returns:
         the first and last frame of the armature's action; infinite where it has none to join.
     """
@@ -123,10 +110,17 @@ def separate_action(obj: bpy.types.Object) -> str | None:
     armature, animation = rig_of(obj), _animation(obj)
     action = _action_to_join(armature)
     if action is None:
-        return REFUSAL_NO_ACTION.format(armature=armature.name)
+        return (
+            f"{armature.name} has no action of this file that the keys could join. For one glTF "
+            "animation bake its motion first (Object, Animation, Bake Action), then bake the "
+            "frames again."
+        )
     if animation is None or animation.action in {None, action} or not hasattr(action, "layers"):
         return None
-    return REFUSAL_SEPARATE.format(action=animation.action.name)
+    return (
+        f"The keys play their own action {animation.action.name}. For one glTF animation export "
+        "with the animation mode Active Actions Merged."
+    )
 
 
 def remove_curves(obj: bpy.types.Object, names: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from gpu.types import GPUTexture
 from ...core.influences import Influences
 from ...errors import PoseError
 from ...scene.binding.binding import Binding
-from ...scene.binding.twins import skeleton_digest
+from ...scene.binding.twins import twin_digest
 from ...scene.settings.object_settings import Settings
 from ..gpu.kernels import wanted_layout
 from ..gpu.take_tables import InstanceGroup
@@ -47,7 +47,7 @@ class Batch:
         self.arrangement: Arrangement | None = None
         self.reported: Mapping[int, PoseError] | None = None
         self.revision = 0
-        self.bones = skeleton_digest(members[0].binding.skeleton)
+        self.bones = twin_digest(members[0].binding.skeleton)
         self._inputs: tuple[object, ...] = ()
         self._group: InstanceGroup | None = None
         self.deformed = self._deformed(None)
