@@ -73,11 +73,7 @@ class DQC_OT_help(Operator):
 
 
 class WithHelp:
-    """A panel with a button in its header that opens its page.
-
-    Attributes:
-        help_page, help_section: of the manual.
-    """
+    """A panel with a button in its header that opens its page and section of the manual."""
 
     help_page = "guide"
     help_section = ""
