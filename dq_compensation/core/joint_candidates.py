@@ -126,7 +126,7 @@ def _of_tree(
         moving = influences.bones[moved, :count].astype(np.intp)
         weights = influences.weights[moved, :count].astype(np.float64)
         places, slots = np.nonzero(has_joint[moving])
-        bones = moving[places, slots]
+        bones = moving[places, slots].astype(np.intp)
         while len(bones):
             # `take` of whole rows and of flat places is several times faster than indices.
             others, their = moving.take(places, axis=0), weights.take(places, axis=0)
@@ -137,7 +137,7 @@ def _of_tree(
             steps.append((moved[places[going]], bones[going], below[going], above[going]))
             # The way up goes on to the next bone that moves the vertex, which has its own.
             going &= has_joint[up] & (others != up[:, None]).all(axis=1)
-            bones, places = up[going], places[going]
+            bones, places = up[going].astype(np.intp), places[going]
     vertices, bones, below, above = (np.concatenate(parts) for parts in zip(*steps, strict=True))
     rows, lengths = _rows(limbs, influences, parents, joints)
     return vertices, joints[bones], below, above, rows[bones], lengths[bones]

@@ -32,6 +32,8 @@ from .vectors import dots, smooth_step
 
 # The share of the nearer limb from which skin beside it goes back to it in full.
 _TOGETHER = 0.35
+# The weight that other bones may always have, until nothing is compensated.
+_FEW = 0.05
 # Stands for a distance of 0 where one divides by it.
 TINY = 1e-30
 
@@ -44,13 +46,14 @@ class MeasuredJoints:
     (`JointCandidates`): limbs may be split into several bones, and weights may be wide. With
     `below` and `above` what hangs on the joint on either side, the amount is
 
-        (below + above) alone near together hinged (`hinge_confidence` of the joint)
+        (below + above) own alone near together hinged (`hinge_confidence` of the joint)
 
-    `alone` and `near` are of `JointCandidates.chosen`. `together` rises smoothly from 0 where the
-    nearer limb has no share in `below + above` to 1 where it has 0.35: what only one limb moves
-    cannot go to the other, and what is beside it must not go alone. `hinged` is 1 without `swings`;
-    with them it falls to 0 where bones of other parts of the body move the vertex, too
-    (`swing_joints`).
+    `own = max(0, 1 - r / (min(below, above) / 2 + 0.05))` fades where other bones move the vertex,
+    too: r is what is left of its weights. `alone` and `near` are of `JointCandidates.chosen`.
+    `together` rises smoothly from 0 where the nearer limb has no share in `below + above` to 1
+    where it has 0.35: what only one limb moves cannot go to the other, and what is beside it must
+    not go alone. `hinged` is 1 without `swings`; with them it falls to 0 where bones of other parts
+    of the body move the vertex, too (`swing_joints`).
 
     Attributes:
         joints: shape (n,), int32; rows of `limbs`.
@@ -104,13 +107,16 @@ class MeasuredJoints:
         to_forth = np.linalg.norm(from_ray(from_joint, limbs.forth[found]), axis=1)
         to_back = np.linalg.norm(from_ray(from_joint, limbs.back[found]), axis=1)
         beside_child = to_forth <= to_back
-        shares = np.where(beside_child, below, above) / (below + above)
-        fades *= smooth_step(shares, 0.0, _TOGETHER) * limbs.hinge_confidence[found]
+        both = below + above
+        shares = np.where(beside_child, below, above) / both
+        others = np.maximum(1.0 - both, 0.0) / (0.5 * np.minimum(below, above) + _FEW)
+        fades *= np.maximum(1.0 - others, 0.0) * limbs.hinge_confidence[found]
+        fades *= smooth_step(shares, 0.0, _TOGETHER)
         if swings is not None:
             fades *= swings.hinged[rows]
         joints[rows] = found
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
-        amounts[rows] = (below + above) * fades
+        amounts[rows] = both * fades
         return measured
 
     @property
