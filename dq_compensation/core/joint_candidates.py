@@ -5,8 +5,8 @@ elbow may both be of the upper arm. So all joints count that have weights on eit
 on a joint there is the sum of the weights, each times the product of `hinge_confidence` between the
 joint and its bone.
 
-A *row* is a part of the tree of bones in which none branches off, counting those that move skin: a
-finger without the palm, an arm from the collarbone to the hand.
+A *row* is a part of the tree of bones that move the mesh (`body_tree`) in which none branches off:
+a finger without the palm, an arm from the collarbone to the hand.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .body_tree import body_parents
 from .influences import Influences
 from .limb_joints import LimbJoints
 from .vectors import dots, smooth_step
@@ -48,24 +49,41 @@ class JointCandidates:
 
     limbs: LimbJoints
     vertices: NDArray[np.intp]
-    joints: NDArray[np.int32]
+    joints: NDArray[np.intp]
     below: NDArray[np.float64]
     above: NDArray[np.float64]
     rows: NDArray[np.intp]
     lengths: NDArray[np.float64]
 
     @classmethod
-    def of(cls, influences: Influences, limbs: LimbJoints) -> JointCandidates:
-        """The joints of the hierarchy, and those that the mesh shows, with the tree that it has."""
-        parents, joints = limbs.skeleton.parents, np.arange(limbs.bone_count, dtype=np.int32)
+    def of(
+        cls,
+        influences: Influences,
+        limbs: LimbJoints,
+        sides: NDArray[np.integer] | None = None,
+    ) -> JointCandidates:
+        """The joints of the hierarchy, and those that the mesh shows, with the tree that it has.
+
+        Args:
+            sides: of `body_parents`.
+        """
+        count = limbs.bone_count
+        parents, joints, mesh_parents = limbs.skeleton.parents, np.arange(count), None
         found = [_of_tree(influences, limbs, parents, joints)]
-        of_mesh = limbs.children[limbs.bone_count :]
+        of_mesh = limbs.children[count:]
         if len(of_mesh):
-            parents, joints = parents.copy(), joints.copy()
-            parents[of_mesh] = limbs.parents[limbs.bone_count :]
-            joints[of_mesh] = np.arange(limbs.bone_count, len(limbs.children))
+            mesh_parents = np.full(count, -1, np.int32)
+            mesh_parents[of_mesh] = limbs.parents[count:]
+            joints[of_mesh] = np.arange(count, len(limbs.children))
+            parents = limbs.skeleton.joined_parents(mesh_parents)
             found.append(_of_tree(influences, limbs, parents, joints))
-        return cls(limbs, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        vertices, joints_of, below, above = (
+            np.concatenate(parts) for parts in zip(*found, strict=True)
+        )
+        body = body_parents(limbs.skeleton, influences, mesh_parents, sides)
+        rows, lengths = _rows(influences, limbs, body, joints)
+        bones = limbs.children[joints_of]
+        return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
 
     def chosen(
         self, positions: NDArray[np.floating]
@@ -110,9 +128,9 @@ def _of_tree(
     influences: Influences,
     limbs: LimbJoints,
     parents: NDArray[np.int32],
-    joints: NDArray[np.int32],
-) -> tuple[NDArray[np.generic], ...]:
-    """What `JointCandidates` has, of bones with these parents (B,), -1 for none.
+    joints: NDArray[np.intp],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Vertices, joints, `below` and `above`, of bones with these parents (B,), -1 for none.
 
     Args:
         joints: shape (B,), the joint at the head of each bone.
@@ -139,27 +157,25 @@ def _of_tree(
             going &= has_joint[up] & (others != up[:, None]).all(axis=1)
             bones, places = up[going].astype(np.intp), places[going]
     vertices, bones, below, above = (np.concatenate(parts) for parts in zip(*steps, strict=True))
-    rows, lengths = _rows(limbs, influences, parents, joints)
-    return vertices, joints[bones], below, above, rows[bones], lengths[bones]
+    return vertices, joints[bones], below, above
 
 
 def _rows(
-    limbs: LimbJoints,
     influences: Influences,
+    limbs: LimbJoints,
     parents: NDArray[np.int32],
-    joints: NDArray[np.int32],
+    joints: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The row of each bone, shape (B,), and `lengths` of the joint at its head, shape (B,)."""
-    used = influences.bones[influences.weights > 0.0]
-    moves = np.bincount(used, minlength=len(parents)) > 0
-    moving = np.flatnonzero(moves)
-    while len(moving):
-        moves[moving] = True  # so does what it hangs on
-        moving = parents[moving]
-        moving = moving[moving >= 0]
-    has_parent = parents >= 0
-    siblings = np.bincount(parents[has_parent & moves], minlength=len(parents))[parents] - moves
-    goes_on = has_parent & (siblings <= 0)
+    """The row of each bone, shape (B,), and `lengths` of the joint at its head, shape (B,).
+
+    Args:
+        parents: shape (B,), the bone that each bone hangs on: `body_parents`.
+        joints: shape (B,), the joint at the head of each bone.
+    """
+    has_parent, moves = parents >= 0, np.zeros(len(parents), np.bool_)
+    moves[influences.bones[influences.weights > 0.0]] = True
+    children = np.bincount(parents[has_parent & moves], minlength=len(parents))
+    goes_on = has_parent & (children[parents] <= 1)
     rows = np.arange(len(parents))
     while goes_on[rows].any():
         rows = np.where(goes_on[rows], parents[rows], rows)

@@ -86,7 +86,7 @@ class MeasuredJoints:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
             ball_joints: whether it acts where limbs leave the body, too.
-            sides: for these, shape (B,), of the bones: `body_tree.body_parents`.
+            sides: shape (B,), of the bones: `body_tree.body_parents`.
         """
         count = len(positions)
         limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
@@ -99,7 +99,7 @@ class MeasuredJoints:
         measured = cls(limbs, joints, bones, amounts, swings)
         if influences.width < 2 or not count:
             return measured
-        candidates = JointCandidates.of(influences, limbs)
+        candidates = JointCandidates.of(influences, limbs, sides)
         rows, chosen, fades = candidates.chosen(positions)
         found = candidates.joints[chosen]
         below, above = candidates.below[chosen], candidates.above[chosen]
