@@ -58,8 +58,12 @@ class MeshGraph:
             values: shape (n + 1, g); the last row is for the unused places.
         """
         sums = np.zeros((self.pulls.shape[1], values.shape[1]))
+        rows = np.empty_like(sums)
         for others, pulls in zip(self.neighbours, self.pulls, strict=True):
-            sums += pulls[:, None] * values[others]
+            # Without an array for each step.
+            np.take(values, others, axis=0, out=rows, mode="clip")
+            rows *= pulls[:, None]
+            sums += rows
         return sums
 
 
@@ -103,8 +107,8 @@ def smooth_values(
     step = residual / diagonal
     size = (residual * step).sum(axis=0)
     columns = np.arange(values.shape[1])
+    along = np.zeros_like(start)
     for _ in range(_MOST_ROUNDS):
-        along = np.zeros((len(start), len(columns)))
         along[vertices] = step
         turned = diagonal * step - near.pulled(along)
         curvature = (step * turned).sum(axis=0)
@@ -115,6 +119,7 @@ def smooth_values(
         if not moving.any():
             break
         columns, found = columns[moving], found[:, moving]
+        along = along if moving.all() else np.zeros((len(start), len(columns)))
         residual = (residual - lengths * turned)[:, moving]
         ahead = residual / diagonal
         new_size = (residual * ahead).sum(axis=0)
