@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-# Conjugate gradients end when they change no weight by more than this, or after so many rounds.
+from .softening.mesh_graph import MeshGraph, smooth_values, with_unused_row
+
+# The fill ends when it changes no weight by this much in a round.
 _STILL = 1e-5
-_MOST_ROUNDS = 300
 # Rows of edges times groups that are held in memory at once.
 _MOST_NUMBERS = 4_000_000
 
@@ -38,39 +37,6 @@ def islands(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.int64]:
     return labels
 
 
-@dataclass(frozen=True, eq=False)
-class _Neighbours:
-    """The edges that lead out of some vertices, sorted by those vertices.
-
-    Attributes:
-        of: shape (e,), the vertices.
-        others: shape (e,), their neighbours.
-        pulls: shape (e,), one over the length of the edge.
-    """
-
-    of: NDArray[np.int64]
-    others: NDArray[np.int64]
-    pulls: NDArray[np.floating]
-
-    def where(self, keep: NDArray[np.bool_]) -> _Neighbours:
-        return _Neighbours(self.of[keep], self.others[keep], self.pulls[keep])
-
-    def vertices(self) -> NDArray[np.int64]:
-        """Shape (v,), the distinct vertices, rising."""
-        return np.unique(self.of)
-
-    def sums(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
-        """For each of `vertices` the sum (v, g) of its neighbours' rows times the pulls."""
-        return np.add.reduceat(values[self.others] * self.pulls[:, None], self._starts(), axis=0)
-
-    def degrees(self) -> NDArray[np.floating]:
-        """For each of `vertices` the sum (v, 1) of the pulls."""
-        return np.add.reduceat(self.pulls, self._starts())[:, None]
-
-    def _starts(self) -> NDArray[np.intp]:
-        return np.unique(self.of, return_index=True)[1]
-
-
 def spread_weights(
     weights: NDArray[np.floating],
     known: NDArray[np.bool_],
@@ -93,57 +59,36 @@ def spread_weights(
         shape (n, g), the known rows as they were, and shape (n,), which rows are filled now: a
         vertex that no edges lead to from a known one stays 0 and unfilled.
     """
-    neighbours = _neighbours_of(~known, edges, positions)
+    graph = _graph_of(edges, positions)
     start = np.where(known[:, None], weights, 0.0)
-    columns = max(1, _MOST_NUMBERS // max(1, len(neighbours.of)))
+    columns = max(1, _MOST_NUMBERS // max(1, graph.pulls.size))
     parts = [start[:, first : first + columns] for first in range(0, start.shape[1], columns)]
     filled = known.copy()
     results = []
     for part in parts:
-        result, filled = _ring_by_ring(part, known, neighbours)
-        results.append(_harmonic(result, neighbours.where(filled[neighbours.of])))
+        result, filled = _ring_by_ring(part, known, graph)
+        rows = np.flatnonzero(filled & ~known)
+        smooth = smooth_values(graph, result, rows, np.zeros(len(rows)), _STILL)
+        result[rows] = np.maximum(smooth, 0.0)
+        results.append(result)
     return (np.concatenate(results, axis=1) if results else start), filled
 
 
 def _ring_by_ring(
-    weights: NDArray[np.floating], known: NDArray[np.bool_], neighbours: _Neighbours
-) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-    result, filled, left = weights.copy(), known.copy(), neighbours
-    while True:
-        reached = filled[left.others]
+    weights: NDArray[np.floating], known: NDArray[np.bool_], graph: MeshGraph
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Shape (n, g), and shape (n,), which rows are filled."""
+    # 1 beside the weights where a vertex is filled: its neighbours' pulls count then.
+    result = with_unused_row(np.column_stack((weights, known.astype(np.float64))))
+    left = np.flatnonzero(~known)
+    while len(left):
+        sums = graph.at(left).pulled(result)
+        reached = sums[:, -1] > 0.0
         if not reached.any():
-            return result, filled
-        ring = left.where(reached)
-        vertices = ring.vertices()
-        result[vertices] = ring.sums(result) / ring.degrees()
-        filled[vertices] = True
-        left = left.where(~filled[left.of])
-
-
-def _harmonic(weights: NDArray[np.floating], neighbours: _Neighbours) -> NDArray[np.floating]:
-    """Solve degree x - sum of pulls x' = 0 for the rows that `neighbours` are of; others stay."""
-    if not len(neighbours.of):
-        return weights
-    result, vertices, degrees = weights.copy(), neighbours.vertices(), neighbours.degrees()
-    residual = neighbours.sums(result) - degrees * result[vertices]
-    step = residual / degrees
-    size = (residual * step).sum(axis=0)
-    along = np.zeros_like(result)
-    along[vertices] = step
-    for _ in range(_MOST_ROUNDS):
-        turned = degrees * along[vertices] - neighbours.sums(along)
-        curvature = (along[vertices] * turned).sum(axis=0)
-        lengths = np.where(curvature > 0.0, size / np.where(curvature > 0.0, curvature, 1.0), 0.0)
-        change = lengths * along[vertices]
-        result[vertices] += change
-        if np.abs(change).max() < _STILL:
             break
-        residual = residual - lengths * turned
-        step = residual / degrees
-        new_size = (residual * step).sum(axis=0)
-        along[vertices] = step + along[vertices] * new_size / np.where(size > 0.0, size, 1.0)
-        size = new_size
-    return np.maximum(result, 0.0)
+        result[left[reached]] = sums[reached] / sums[reached, -1:]
+        left = left[~reached]
+    return result[:-1, :-1], result[:-1, -1] > 0.0
 
 
 def averaged_weights(
@@ -162,15 +107,14 @@ def averaged_weights(
     Returns:
         shape (n, g).
     """
-    result = weights.copy()
-    neighbours = _neighbours_of(np.ones(len(weights), np.bool_), edges, positions)
-    if not len(neighbours.of):
-        return result
-    vertices, degrees = neighbours.vertices(), neighbours.degrees()
+    graph = _graph_of(edges, positions)
+    connected = np.flatnonzero(graph.degrees)
+    near, result = graph.at(connected), with_unused_row(weights)
     for _ in range(rounds):
         # Half of the way: a checkerboard would swing for ever.
-        result[vertices] = 0.5 * (result[vertices] + neighbours.sums(result) / degrees)
-    return result
+        mean = near.pulled(result) / near.degrees[:, None]
+        result[connected] = 0.5 * (result[connected] + mean)
+    return result[:-1]
 
 
 def strongest_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.floating]:
@@ -191,15 +135,9 @@ def strongest_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.fl
     return kept / np.where(total > 0.0, total, 1.0)
 
 
-def _neighbours_of(
-    chosen: NDArray[np.bool_], edges: NDArray[np.integer], positions: NDArray[np.floating]
-) -> _Neighbours:
-    of = np.concatenate((edges[:, 0], edges[:, 1])).astype(np.int64)
-    others = np.concatenate((edges[:, 1], edges[:, 0])).astype(np.int64)
-    keep = np.flatnonzero(chosen[of])
-    keep = keep[np.argsort(of[keep], kind="stable")]
-    of, others = of[keep], others[keep]
-    lengths = np.linalg.norm(positions[of] - positions[others], axis=1)
+def _graph_of(edges: NDArray[np.integer], positions: NDArray[np.floating]) -> MeshGraph:
+    """Each edge pulls by one over its length."""
+    lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
     # Vertices in one place pull most, but not without limit.
     shortest = 1e-3 * float(lengths.mean()) if len(lengths) else 1.0
-    return _Neighbours(of, others, 1.0 / np.maximum(lengths, max(shortest, 1e-12)))
+    return MeshGraph.of(edges, 1.0 / np.maximum(lengths, max(shortest, 1e-12)), len(positions))

@@ -14,6 +14,7 @@ from ..bake.files.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError
 from ..playback.caching import TakeReport
+from ..scene.weights.softening import SofteningReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from .baking import (
@@ -33,6 +34,7 @@ from .frame_times import FrameTimes
 from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
+from .softened_weights import restore_weights, soften_weights
 from .steps_of_scripts import OnProgress
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "PoseReport",
     "RangeReport",
     "SettingValues",
+    "SofteningReport",
     "TakeReport",
     "UserError",
     "bake_bones",
@@ -76,6 +79,8 @@ __all__ = [
     "evaluate_frames",
     "fix",
     "report",
+    "restore_weights",
     "settings",
     "skinned_meshes",
+    "soften_weights",
 ]

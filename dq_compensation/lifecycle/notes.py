@@ -62,13 +62,13 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         )
     if binding is not None and acting.by_example:
         found.extend(binding.examples(settings.limb_axis).problems)
-    for setting, outcome in (
-        ("vertex_group", "the compensation acts fully"),
-        ("blend_group", "nothing is blended to linear"),
+    for setting, sentence in (
+        ("vertex_group", "{obj} has no vertex group {group}; the compensation acts fully."),
+        ("blend_group", "{obj} has no vertex group {group}; nothing is blended to linear."),
     ):
         group = getattr(settings, setting)
         if group and group not in obj.vertex_groups and acting.acts(setting):
-            found.append(f"{obj.name} has no vertex group {group}; {outcome}.")
+            found.append(sentence.format(obj=obj.name, group=group))
     return found
 
 

@@ -9,7 +9,7 @@ from ..core.deform import Deformation, Method
 from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.stored_examples import Examples
 
-# Bump it when trees of older versions of the add-on have to be built anew.
+# Bump it when trees or attributes of older versions of the add-on have to be made anew.
 TREE_VERSION = 23
 
 Base = Literal["ARMATURE", "OWN"]

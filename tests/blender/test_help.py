@@ -56,5 +56,7 @@ def test_help_opens_the_page_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> 
 def test_blender_finds_the_manual_of_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda url, **_options: opened.append(url))
-    bpy.ops.wm.doc_view_manual(doc_id="dqc.bake_bones")
-    assert opened == [(DOCS / "baking.md").as_uri() + "#bones"]
+    for operator in ("bake_bones", "soften_weights", "restore_weights"):
+        bpy.ops.wm.doc_view_manual(doc_id=f"dqc.{operator}")
+    softening = (DOCS / "painting.md").as_uri() + "#soften-weights"
+    assert opened == [(DOCS / "baking.md").as_uri() + "#bones", softening, softening]

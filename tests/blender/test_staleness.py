@@ -272,10 +272,12 @@ RIGHT: list[Edit] = [
 # Of a script before a frame: Blender's flags are those of an animation. Nobody does this by hand.
 LIKE_ANIMATION = (
     pose_that_was_no_number,
+    palette_moved,
     palette_modifier_off,
     palette_nodes_off,
     palette_table_removed,
     attribute_removed,
+    driver_muted,
 )
 
 

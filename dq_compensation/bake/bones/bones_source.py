@@ -21,7 +21,7 @@ from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.linked import linked_refusal
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
-from ...scene.weights.kept_weights import kept_entries, kept_record, restore_refusal
+from ...scene.weights.kept_weights import kept_influences, kept_record, restore_refusal
 from ...scene.weights.weights_writing import writing_refusal
 from ...wording import listed
 from ..bake_source import REFUSAL_HIDDEN, REFUSAL_REST, Source
@@ -181,14 +181,7 @@ def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> B
     obj = cast("bpy.types.Object", obj.original)
     binding = replace(bind(obj, depsgraph, follow=False), mask=None)
     if kept_record(obj) is not None:
-        names, numbers, weights = kept_entries(obj)
-        place = {name: index for index, name in enumerate(binding.skeleton.names)}
-        bones = np.array([place.get(name, -1) for name in names] or [-1])[numbers]
-        used = (numbers >= 0) & (bones >= 0)
-        vertices = np.broadcast_to(np.arange(len(numbers))[:, None], numbers.shape)[used]
-        influences = Influences.from_triples(
-            vertices, bones[used], weights[used], binding.vertex_count
-        )
+        influences = kept_influences(obj, binding.skeleton.names)
         binding = replace(binding, influences=influences)
     _require_straight_bones(obj, binding)
     return binding

@@ -302,6 +302,10 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         precision=1,
         **_ACTING,
     )
+    softness_group: str = props.StringProperty(
+        description="How much of Soften Weights each vertex gets. Empty: all of it",
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
     # Of an armature object.
     takes: Items[DQCompensationTake] = props.CollectionProperty(
