@@ -7,7 +7,17 @@ from collections.abc import Callable
 from blender_window import Wait
 from judging import Step
 from steps_basics import compare, enable, factor, install, method, save
-from steps_tools import bake, by_example, check, gpu_display, off_its_rig, paint, play_take, sculpt
+from steps_tools import (
+    bake,
+    by_example,
+    check,
+    gpu_display,
+    off_its_rig,
+    paint,
+    play_take,
+    sculpt,
+    soften,
+)
 
 StepFunction = Callable[[Step], Wait]
 
@@ -18,6 +28,7 @@ STEPS: tuple[StepFunction, ...] = (
     method,
     compare,
     paint,
+    soften,
     check,
     off_its_rig,
     bake,

@@ -47,6 +47,30 @@ def paint(step: Step) -> Wait:
     step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")
 
 
+def soften(step: Step) -> Wait:
+    """Soften the weights by the button, take it back by Ctrl Z and by Put Weights Back."""
+    window = step.window
+    yield from step.enable()
+    as_painted = yield from step.look("As painted")
+    yield from window.open_panel('page="painting", section=""')
+    yield from step.look("The panel")
+
+    def softened() -> bool:
+        return any("painted_weights" in name for name in step.human.data.keys())  # noqa: SIM118
+
+    yield from window.press("dqc.soften_weights")
+    yield from window.wait_until(softened, "The weights were not softened.")
+    soft = yield from step.look("Softened")
+    step.expect_changed(soft, as_painted, "The bent limbs are softer", 0.001)
+    yield from step.undo(lambda: not softened(), "Ctrl Z takes it back")
+    step.expect_same((yield from step.look("After Ctrl Z")), as_painted, "Undone")
+    yield from window.press("dqc.soften_weights")
+    yield from window.wait_until(softened, "The weights were not softened.")
+    yield from window.press("dqc.restore_weights")
+    step.expect(not softened(), "Put Weights Back forgets what it kept")
+    step.expect_same((yield from step.look("Put back")), as_painted, "Put Weights Back")
+
+
 def has_brush(mode: str) -> bool:
     """Whether a paint mode has a brush. Since 4.3 brushes are assets, which packages may lack."""
     return getattr(bpy.context.tool_settings, mode).brush is not None

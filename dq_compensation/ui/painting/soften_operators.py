@@ -6,6 +6,7 @@ from typing import cast
 
 from bpy.types import Context, Event, Object, Operator, UILayout
 
+from ...scene.blender.mesh import mesh_of
 from ...scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ...scene.weights.softening import (
     SofteningOptions,
@@ -18,6 +19,9 @@ from ...session.status import tag_redraw
 from ..bake.bake_progress import RunsInSteps, Steps
 from ..option_properties import offers, options_from
 from ..reporting import OperatorResult, Refusing, reports_errors
+
+# Up to so many vertices, which take about a second, it runs at once: the panel to adjust it opens.
+_AT_ONCE = 15_000
 
 
 def _softened_meshes(context: Context) -> list[Object]:
@@ -43,7 +47,8 @@ and twist softly, at no cost per frame. Put Weights Back gives the painted ones 
         return softening_refusal(objects[0]) if objects else NOTHING_SELECTED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
+        vertices = sum(len(mesh_of(obj).vertices) for obj in _softened_meshes(context))
+        self._interactive = vertices > _AT_ONCE
         return self.execute(context)
 
     def draw(self, context: Context) -> None:
