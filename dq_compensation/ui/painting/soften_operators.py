@@ -39,7 +39,6 @@ and twist softly, at no cost per frame. Put Weights Back gives the painted ones 
 
     bl_idname = "dqc.soften_weights"
     bl_label = "Soften Weights"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -78,7 +77,6 @@ class DQC_OT_restore_weights(Refusing, Operator):
 
     bl_idname = "dqc.restore_weights"
     bl_label = "Put Weights Back"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
