@@ -182,7 +182,9 @@ def _rows(
     straight = smooth_step(-dots(limbs.back[joints], limbs.forth[joints]), _BENT, _STRAIGHT)
     reaches = _products(parents, np.where(goes_on, straight, 0.0))
     own = limbs.skeleton.limb_lengths(np.where(has_parent, parents, rows))
-    shorter = np.minimum(reaches @ own, (own @ reaches)[parents])
+    # An importer may not know how long the last bone is: a limb goes on to where that begins.
+    known = np.where(np.bincount(parents[has_parent], minlength=len(parents)) > 0, own, 0.0)
+    shorter = np.minimum(np.maximum(reaches @ known, own), (known @ reaches)[parents])
     return rows, np.where(goes_on, shorter, limbs.lengths[joints])
 
 

@@ -24,7 +24,7 @@ _STILL, _ROUGHLY_STILL = 1e-5, 1e-3
 # Radii are smoothed over this part of themselves: they jump where bones take over.
 _RADII_BY = 0.5
 # Weights below this fade away.
-_LEAST_WEIGHT = 1e-3
+_LEAST_WEIGHT = 5e-3
 # How much of the nearest change of weights is felt where softening begins, and where it is whole:
 # rigid parts stay rigid.
 _FELT, _FULLY_FELT = 0.05, 0.25
