@@ -56,9 +56,8 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     ]
 
 
-def build_scene() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """The human in one colour, soft light, a camera; an empty file before."""
-    body, rig = build_human("default")
+def light(body: bpy.types.Object) -> None:
+    """One colour for a body, soft light, a camera."""
     smooth = cast("bpy.types.SubsurfModifier", body.modifiers.new("Subdivision", "SUBSURF"))
     smooth.levels, smooth.render_levels = 0, 2
     cast("bpy.types.Mesh", body.data).materials.append(_clay())
@@ -87,7 +86,6 @@ def build_scene() -> tuple[bpy.types.Object, bpy.types.Object]:
     scene.view_settings.look = "AgX - Medium High Contrast"
     scene.render.image_settings.file_format = "PNG"
     scene.render.image_settings.color_mode = "RGBA"
-    return body, rig
 
 
 def _clay() -> bpy.types.Material:
@@ -162,7 +160,8 @@ def main() -> int:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
     print("One human before and after, by Cycles", flush=True)
-    body, rig = build_scene()
+    body, rig = build_human("default")
+    light(body)
     skeleton = bind(body, bpy.context.evaluated_depsgraph_get()).skeleton
     wanted, halves = close_ups(), []
     for enabled in (False, True):
