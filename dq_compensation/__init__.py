@@ -22,6 +22,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.examples.example_operators",
     ".ui.examples.example_panel",
     ".ui.painting.paint_operators",
+    ".ui.painting.soften_operators",
     ".ui.painting.paint_panel",
     ".ui.painting.overlay_panel",
     ".ui.bake.bake_operators",

@@ -45,3 +45,12 @@ def with_progress(
         return end.value
     finally:
         steps.close()
+
+
+def run_through(steps: Generator[Progress, None, _Result]) -> _Result:
+    """The result of steps that are run to their end at once."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value

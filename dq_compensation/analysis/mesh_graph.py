@@ -65,7 +65,7 @@ class MeshGraph:
 
 def with_unused_row(values: NDArray[np.floating]) -> NDArray[np.float64]:
     """Values (n, g) as `MeshGraph.pulled` wants them, copied: one row of zeros more."""
-    return np.concatenate((values, np.zeros((1, values.shape[1]))))
+    return np.concatenate((values, np.zeros((1, values.shape[1])))).astype(np.float64)
 
 
 def smooth_values(

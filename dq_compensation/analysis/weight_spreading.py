@@ -79,7 +79,7 @@ def _ring_by_ring(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Shape (n, g), and shape (n,), which rows are filled."""
     # 1 beside the weights where a vertex is filled: its neighbours' pulls count then.
-    result = with_unused_row(np.column_stack((weights, known)))
+    result = with_unused_row(np.column_stack((weights, known.astype(np.float64))))
     left = np.flatnonzero(~known)
     while len(left):
         sums = graph.at(left).pulled(result)

@@ -15,6 +15,7 @@ from ..bake.files.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError
 from ..playback.caching import TakeReport
+from ..scene.weights.softening import SofteningReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from .character_report import Bend, CharacterReport, JointQuality
@@ -24,6 +25,7 @@ from .frame_times import FrameTimes
 from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
+from .softened_weights import restore_weights, soften_weights
 from .steps_of_scripts import OnProgress
 from .to_bones import bake_bones
 from .to_crowds import bake_crowd, crowds
@@ -53,6 +55,7 @@ __all__ = [
     "PoseReport",
     "RangeReport",
     "SettingValues",
+    "SofteningReport",
     "TakeReport",
     "UserError",
     "bake_bones",
@@ -71,6 +74,8 @@ __all__ = [
     "evaluate_frames",
     "fix",
     "report",
+    "restore_weights",
     "settings",
     "skinned_meshes",
+    "soften_weights",
 ]

@@ -12,9 +12,11 @@ from .options import number_between
 _METAVARS = {"mm": "MM", "°": "DEGREES"}
 
 
-def add_bake_options(parser: ArgumentParser, task: type, without: Iterable[str] = ()) -> None:
+def add_bake_options(
+    parser: ArgumentParser, task: type, without: Iterable[str] = (), title: str = "the bake"
+) -> None:
     """Add the options of a bake, but those that the command has in a way of its own."""
-    group = parser.add_argument_group("the bake")
+    group = parser.add_argument_group(title)
     for each in options_of(task):
         if each.name not in without:
             name = f"--{each.name.replace('_', '-')}"

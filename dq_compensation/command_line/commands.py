@@ -20,6 +20,7 @@ from . import (
     evaluate_command,
     report_command,
     setting_commands,
+    soften_command,
 )
 from .command import JSON_FORMAT, Command, Run
 from .console import PROGRAM, UNREADABLE, Console, complain, complain_of_bug, own_output
@@ -32,6 +33,7 @@ COMMANDS: tuple[Command, ...] = (
     *check_command.COMMANDS,
     *report_command.COMMANDS,
     *setting_commands.COMMANDS,
+    *soften_command.COMMANDS,
     *evaluate_command.COMMANDS,
     *bake_commands.COMMANDS,
     *cache_command.COMMANDS,

@@ -1,1 +1,1 @@
-"""Soft weights: the weights of a mesh, diffused over its surface by a part of each limb's radius."""
+"""Soft weights: diffused over the surface of a mesh, by a part of each limb's radius."""

@@ -158,5 +158,7 @@ def _lengths(
         apart = (bone[here] != bone[there]) & (whole[here] > 0.0) & (whole[there] > 0.0)
         changes[here[apart]] = True
     lengths = amounts * radii
-    felt = surface.diffused(changes[:, None].astype(np.float64), lengths, _ROUGHLY_STILL)[:, 0]
+    # e^(-distance / length) from there.
+    away = np.where(changes, 0.0, lengths)
+    felt = surface.diffused(changes[:, None].astype(np.float64), away, _ROUGHLY_STILL)[:, 0]
     return lengths * ((felt - _FELT) / (_FULLY_FELT - _FELT)).clip(0.0, 1.0)

@@ -337,6 +337,11 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         precision=1,
         **_ACTING,
     )
+    softness_group: str = StringProperty(
+        name="Softness Group",
+        description="How much of Soften Weights each vertex gets. Empty: all of it",
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     native: DQCompensationNativeState = PointerProperty(type=DQCompensationNativeState)
     # Of an armature object.
     takes: Items[DQCompensationTake] = CollectionProperty(

@@ -31,7 +31,7 @@ NOT_A_MESH = "Select a mesh that DQ Compensation deforms, or its armature"
 NOT_ENABLED = "{obj} is not deformed by DQ Compensation. Press Enable first"
 NO_GROUP = "{obj} has no vertex group for the {meaning} yet. Press Paint Weights first"
 
-PaintedKind = Literal["COMPENSATION", "BLEND"]
+PaintedKind = Literal["COMPENSATION", "BLEND", "SOFTNESS"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,13 @@ PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
         "Blend to Linear",
         "blend to linear",
         "The blend between the plain Armature modifier's linear skinning, 0, and the method, 1",
+    ),
+    "SOFTNESS": PaintedGroup(
+        "softness_group",
+        "Softness",
+        "Softness",
+        "softness",
+        "How much of Soften Weights each vertex gets: 0 keeps its weights, 1 all of it",
     ),
 }
 

@@ -54,6 +54,7 @@ def _uses(obj: bpy.types.Object) -> Iterator[tuple[str, str]]:
 def _of_settings(settings: DQCompensationSettings) -> Iterator[tuple[str, str]]:
     yield settings.vertex_group, "compensation weights"
     yield settings.blend_group, "Blend Group"
+    yield settings.softness_group, "Softness Group"
     for bone in settings.example_bones:
         yield bone.support, f"support of the example poses of {bone.name}"
 

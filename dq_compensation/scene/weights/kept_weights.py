@@ -1,7 +1,7 @@
-"""Keeps the weights of vertex groups in the mesh, so that a bake that replaces them can be undone.
+"""Keeps the weights of vertex groups in the mesh, so that what replaces them can be taken back.
 
 Each vertex keeps its entries in attributes of the mesh, one for each entry: the number of the group
-in a list of names, and the weight. What else the bake has made is listed beside the names. All of
+in a list of names, and the weight. What else a bake has made is listed beside the names. All of
 it is in the mesh, so that undo, copying and appending keep it together with the weights.
 """
 
@@ -9,41 +9,62 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.influences import Influences
 from ...errors import UserError
 from ...wording import listed
 from ..blender.attributes import AttributeType, read_attribute
 from ..blender.mesh import mesh_of, read_weights
 from .weights_writing import write_entries, writing_refusal
 
-# Of the mesh; the dot hides the attributes in the spreadsheet.
-KEPT_PROPERTY = "dq_compensation_baked_bones"
-_ATTRIBUTE = ".dqb_kept_{}"
+
+@dataclass(frozen=True)
+class Store:
+    """Where in a mesh weights are kept.
+
+    Attributes:
+        record: the property of the mesh that has the names.
+        attribute: the names of the attributes; the dot hides them in the spreadsheet.
+        keeper: what has kept them, for sentences.
+    """
+
+    record: str
+    attribute: str
+    keeper: str
+
+
+BAKED_BONES = Store("dq_compensation_baked_bones", ".dqb_kept_{}", "an earlier bake")
+"""The weights before a bake to helper bones."""
+PAINTED = Store("dq_compensation_painted_weights", ".dqb_painted_{}", "Soften Weights")
+"""The weights before they were softened."""
 
 REFUSAL_RENAMED = (
-    "{obj} has no vertex groups {names} any more, whose weights an earlier bake has kept. Give "
-    "groups these names again."
+    "{obj} has no vertex groups {names} any more, whose weights {keeper} has kept. Give groups "
+    "these names again."
 )
 
 # The list of names has none at this number: an entry that a vertex does not have.
 _UNUSED = -1
 
 
-def kept_record(obj: bpy.types.Object) -> dict[str, Any] | None:
-    """The record of a bake in the mesh of an object, beside the weights; None without kept ones.
+def kept_record(obj: bpy.types.Object, store: Store = BAKED_BONES) -> dict[str, Any] | None:
+    """The record in the mesh of an object, beside the weights; None without kept ones.
 
     `groups` are the names of the groups whose weights are kept, `places` where they were.
     """
-    found = mesh_of(obj).get(KEPT_PROPERTY)
+    found = mesh_of(obj).get(store.record)
     return json.loads(found) if isinstance(found, str) else None
 
 
-def keep_weights(obj: bpy.types.Object, groups: Sequence[str], **record: object) -> None:
+def keep_weights(
+    obj: bpy.types.Object, groups: Sequence[str], store: Store = BAKED_BONES, **record: object
+) -> None:
     """Keep the weights of vertex groups in the mesh of an object.
 
     Args:
@@ -51,7 +72,7 @@ def keep_weights(obj: bpy.types.Object, groups: Sequence[str], **record: object)
         groups: names.
         record: what else `kept_record` is to give, for JSON.
     """
-    forget_weights(obj)
+    forget_weights(obj, store)
     mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
     number = {name: place for place, name in enumerate(groups)}
     numbers = np.array([number.get(group.name, _UNUSED) for group in obj.vertex_groups], np.int64)
@@ -68,19 +89,19 @@ def keep_weights(obj: bpy.types.Object, groups: Sequence[str], **record: object)
         values[vertices[rows], 1] = entries.weights[chosen][rows]
         kind = AttributeType.FLOAT_PAIR
         attributes: Any = mesh.attributes
-        attribute = attributes.new(_ATTRIBUTE.format(rank), kind.blender_name, "POINT")
+        attribute = attributes.new(store.attribute.format(rank), kind.blender_name, "POINT")
         attribute.data.foreach_set(kind.property_name, values.reshape(-1))
     places = [obj.vertex_groups[name].index for name in groups]
-    mesh[KEPT_PROPERTY] = json.dumps({"groups": list(groups), "places": places, **record})
+    mesh[store.record] = json.dumps({"groups": list(groups), "places": places, **record})
 
 
 def add_to_record(obj: bpy.types.Object, **record: object) -> None:
-    """List more in the record of an object that has one."""
-    mesh_of(obj)[KEPT_PROPERTY] = json.dumps({**(kept_record(obj) or {}), **record})
+    """List more in the record of a bake in an object that has one."""
+    mesh_of(obj)[BAKED_BONES.record] = json.dumps({**(kept_record(obj) or {}), **record})
 
 
 def kept_entries(
-    obj: bpy.types.Object,
+    obj: bpy.types.Object, store: Store = BAKED_BONES
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.float32]]:
     """The weights that are kept in the mesh of an object, as they were.
 
@@ -91,17 +112,33 @@ def kept_entries(
     mesh = mesh_of(obj)
     count = len(mesh.vertices)
     slots = []
-    while _ATTRIBUTE.format(len(slots)) in mesh.attributes:
-        name = _ATTRIBUTE.format(len(slots))
+    while store.attribute.format(len(slots)) in mesh.attributes:
+        name = store.attribute.format(len(slots))
         slots.append(read_attribute(mesh, name, AttributeType.FLOAT_PAIR, count))
     rows = np.stack(slots, axis=1) if slots else np.zeros((count, 0, 2), np.float32)
     numbers = rows[:, :, 0].round().astype(np.int32)
-    return _names_now(obj), numbers, rows[:, :, 1]
+    return _names_now(obj, store), numbers, rows[:, :, 1]
 
 
-def _names_now(obj: bpy.types.Object) -> list[str]:
+def kept_influences(
+    obj: bpy.types.Object, bones: Sequence[str], store: Store = BAKED_BONES
+) -> Influences:
+    """The influences of the kept weights; of groups that are no bones none.
+
+    Args:
+        bones: the names of the skeleton's bones.
+    """
+    names, numbers, weights = kept_entries(obj, store)
+    place = {name: index for index, name in enumerate(bones)}
+    of_names = np.array([place.get(name, -1) for name in names] or [-1])[numbers]
+    used = (numbers >= 0) & (of_names >= 0)
+    vertices = np.broadcast_to(np.arange(len(numbers))[:, None], numbers.shape)[used]
+    return Influences.from_triples(vertices, of_names[used], weights[used], len(numbers))
+
+
+def _names_now(obj: bpy.types.Object, store: Store) -> list[str]:
     """The current names of the groups whose weights are kept: renaming a bone renames its group."""
-    record, groups = kept_record(obj) or {"groups": [], "places": []}, obj.vertex_groups
+    record, groups = kept_record(obj, store) or {"groups": [], "places": []}, obj.vertex_groups
     known = set(record["groups"])
     names = []
     for name, place in zip(record["groups"], record["places"], strict=True):
@@ -110,34 +147,34 @@ def _names_now(obj: bpy.types.Object) -> list[str]:
     return names
 
 
-def restore_refusal(obj: bpy.types.Object) -> str | None:
+def restore_refusal(obj: bpy.types.Object, store: Store = BAKED_BONES) -> str | None:
     """Why the kept weights of an object cannot be put back, or None."""
-    names = kept_entries(obj)[0]
+    names = kept_entries(obj, store)[0]
     missing = [name for name in names if name not in obj.vertex_groups]
     if missing:
-        return REFUSAL_RENAMED.format(obj=obj.name, names=listed(missing))
+        return REFUSAL_RENAMED.format(obj=obj.name, names=listed(missing), keeper=store.keeper)
     return writing_refusal(obj, names)
 
 
-def restore_weights(obj: bpy.types.Object) -> None:
+def restore_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
     """Put the kept weights of an object back, and forget them.
 
     Raises:
         UserError: `restore_refusal` has a reason. Nothing has changed then.
     """
-    if refusal := restore_refusal(obj):
+    if refusal := restore_refusal(obj, store):
         raise UserError(refusal)
-    names, numbers, weights = kept_entries(obj)
+    names, numbers, weights = kept_entries(obj, store)
     write_entries(obj, names, numbers, weights)
-    forget_weights(obj)
+    forget_weights(obj, store)
 
 
-def forget_weights(obj: bpy.types.Object) -> None:
+def forget_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
     """Remove the kept weights and the record from the mesh of an object."""
     mesh = mesh_of(obj)
     rank = 0
-    while (attribute := mesh.attributes.get(_ATTRIBUTE.format(rank))) is not None:
+    while (attribute := mesh.attributes.get(store.attribute.format(rank))) is not None:
         mesh.attributes.remove(attribute)
         rank += 1
-    if KEPT_PROPERTY in mesh:
-        del mesh[KEPT_PROPERTY]
+    if store.record in mesh:
+        del mesh[store.record]

@@ -1,4 +1,4 @@
-"""Check: weights change at the joint, over the length that the compensation curve is made for.
+"""Check: weights change at the joint, not too fast, over the length that the curve is made for.
 
 The model is a straight, round limb that is as thick on both sides of the joint: a finger, an arm, a
 leg. Joints at which a bone branches off (shoulder blades, hips) are not measured, nor are those of
@@ -12,12 +12,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...analysis.transitions.transition_reshaping import BEST_WIDTH, Reshaped
+from ...errors import UserError
 from ...scene.settings.object_settings import Settings, setting_label, settings_of
+from ...scene.weights.softening import SofteningOptions, soften_weights
 from ...scene.weights.weights_writing import write_rows
+from ...steps import run_through
 from ...wording import counted, listed
 from ..evidence.transition_offenders import MeasuredTransitions, Offender
 from ..fixes.weight_changes import require_writable, sharing_question
-from ..issue import Check, Fix, Issue
+from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
 # More pairs of joints than this are counted, not listed.
@@ -30,7 +33,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     if measured is None or subject.misplacement is not None:
         return
     yield from _outside(subject, measured)
-    offenders = measured.offenders() if Settings.of(subject.obj).compensates else []
+    offenders = measured.offenders(compensated=Settings.of(subject.obj).compensates)
     for offender in offenders[:_MOST_LISTED]:
         yield _issue(subject, measured, offender)
     more = [joint for offender in offenders[_MOST_LISTED:] for joint in offender.joints]
@@ -47,7 +50,7 @@ def reshape(subject: Subject, issue: Issue) -> str:
     """Let the weights at the joints of an issue change at the joint, over the best length."""
     measured = MeasuredTransitions.of(subject)
     assert measured is not None  # a joint was found just now
-    plan = next(each.plan(measured) for each in measured.offenders() if each.key == issue.key)
+    plan = _offender(measured, subject, issue).plan(measured)
     assert plan is not None  # for it the fix is offered
     require_writable(subject.obj, [name for joint in plan for name in measured.pair(joint)])
     for joint, reshaped in plan.items():
@@ -71,32 +74,67 @@ def reshape(subject: Subject, issue: Issue) -> str:
 def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) -> Issue:
     obj = subject.obj
     plan = offender.plan(measured)
-    result = "bulges" if offender.error > 0.0 else "is pressed in"
-    fixes: tuple[Fix, ...] = ()
-    advice = " Other bones have weights there, too: paint them by hand."
-    changed = [np.zeros(0, np.int32)]
-    if plan is not None:
-        advice = ""
-        changed = [reshaped.vertices for reshaped in plan.values()]
-        fix = Fix(
-            "reshape",
-            "Fit Weights to Joint",
-            "Let the weights change from one bone to the other at the joint, over the length "
-            "that the curve is made for. The sum of the two bones' weights stays at every "
-            "vertex, and so do all other groups",
-            _question(subject, measured, plan),
+    around = measured.around(offender.joints)
+    soften = Fix(
+        "soften",
+        "Soften",
+        "The right one where the skin folds, or twists in a narrow ring, with any method. Spread "
+        "the weights around the joint over half of the limb's radius; Put Weights Back, in Paint "
+        "Weights, gives these back",
+        f"Changes the weights of {obj.name} around {listed(_children(measured, offender))}. The "
+        "look changes in every pose that bends or twists there.",
+    )
+    fit = Fix(
+        "reshape",
+        "Fit Weights to Joint",
+        "The right one where the outside bulges or is pressed in. Let the weights change from one "
+        "bone to the other at the joint, over the length that the curve is made for. The sum of "
+        "the two bones' weights stays at every vertex, and so do all other groups",
+        _question(subject, measured, plan or {}),
+    )
+    fits = () if plan is None else (fit,)
+    fixes = (*fits, soften) if offender.error else (soften, *fits)
+    effects = []
+    if offender.is_narrow:
+        effects.append("That is faster than a third of the limb's radius: skin folds there.")
+    if offender.error:
+        result = "bulges" if offender.error > 0.0 else "is pressed in"
+        effects.append(
+            f"Bent by 90 degrees, the outside {result} by about {abs(offender.error):.0f} % of the "
+            f"limb's radius with the curve {setting_label(obj, 'curve')}."
         )
-        fixes = (fix,)
+    if plan is None:
+        effects.append("Other bones have weights there, too.")
     message = (
         f"The weights of {obj.name} change "
-        f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. Bent by 90 "
-        f"degrees, the outside {result} by about {abs(offender.error):.0f} % of the limb's radius "
-        f"with the curve {setting_label(obj, 'curve')}.{advice} Ignore this where bones only twist."
+        f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. "
+        f"{' '.join(effects)} Ignore this where bones only twist."
     )
-    severity = "INFORMATION" if settings_of(obj).curve == "MEASURED" else "WARNING"
+    known = not offender.error or settings_of(obj).curve == "MEASURED"
+    severity = "INFORMATION" if known else "WARNING"
     bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))
-    vertices = np.unique(np.concatenate(changed))
-    return Issue(offender.key, severity, message, bones, vertices, fixes)
+    return Issue(offender.key, severity, message, bones, around.astype(np.int32), fixes)
+
+
+def soften(subject: Subject, issue: Issue) -> str:
+    """Spread the weights around the joints of an issue over half of the limb's radius."""
+    measured = MeasuredTransitions.of(subject)
+    assert measured is not None  # a joint was found just now
+    around = measured.around(_offender(measured, subject, issue).joints)
+    try:
+        (report,) = run_through(soften_weights([subject.obj], SofteningOptions(), around))
+    except UserError as error:
+        raise FixError(str(error)) from error
+    return report.sentence()
+
+
+def _offender(measured: MeasuredTransitions, subject: Subject, issue: Issue) -> Offender:
+    found = measured.offenders(compensated=Settings.of(subject.obj).compensates)
+    return next(each for each in found if each.key == issue.key)
+
+
+def _children(measured: MeasuredTransitions, offender: Offender) -> list[str]:
+    return [measured.names[joint] for joint in offender.joints]
 
 
 def _question(subject: Subject, measured: MeasuredTransitions, plan: dict[int, Reshaped]) -> str:
@@ -150,4 +188,4 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]
     yield Issue("outside", "INFORMATION", message, names)
 
 
-CHECK = Check("weight_transition", find, {"reshape": reshape})
+CHECK = Check("weight_transition", find, {"soften": soften, "reshape": reshape})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import bpy
@@ -43,6 +44,10 @@ _SCATTERED = 0.22
 _TILTED = 0.4
 # What is right, and what a fix has to come to: the width, and the distance from the joint.
 _RIGHT_WIDTHS, _RIGHT_SHIFT = (0.5, 0.8), 0.15
+# Weights that change over less of the radius than this fold the skin, whatever curve there is.
+_NARROW = 1.0 / 3.0
+# How far from a joint its weights are softened, in radii.
+_AROUND = 2.5
 # How much thicker one side of the joint may be than the other.
 _EVEN = 1.5
 
@@ -96,15 +101,22 @@ class MeasuredTransitions:
         """The names of the two bones of a joint, the parent first."""
         return self.names[int(self.joints.parents[joint])], self.names[joint]
 
-    def offenders(self) -> list[Offender]:
-        """The joints where the curve leaves too much, by pairs of left and right, worst first."""
+    def offenders(self, *, compensated: bool) -> list[Offender]:
+        """The joints where the curve leaves too much, and those where weights change too fast.
+
+        By pairs of left and right, worst first.
+
+        Args:
+            compensated: whether a curve acts at all.
+        """
         inside = ~self._outside
-        nearly_sound = inside & self._sound(_WIDER)
-        errors = {
-            joint: error
-            for joint in np.flatnonzero(self._sound() & inside).tolist()
-            if (error := self._error(joint, 1.0, _UNSEEN))
-        }
+        nearly_sound = inside & self._sound(_WIDER) & compensated
+        sound = np.flatnonzero(self._sound() & inside).tolist()
+        narrow = {joint for joint in sound if self.transitions.widths[joint] < _NARROW}
+        errors = dict.fromkeys(sorted(narrow), 0.0)
+        for joint in sound if compensated else ():
+            if error := self._error(joint, 1.0, _UNSEEN):
+                errors[joint] = error
         places = {name: joint for joint, name in enumerate(self.names)}
         for joint in list(errors):
             other = places.get(flipped_name(self.names[joint]), joint)
@@ -116,10 +128,26 @@ class MeasuredTransitions:
             name = self.names[joint]
             pairs.setdefault(min(name, flipped_name(name)), []).append(joint)
         offenders = [
-            Offender(key, tuple(joints), max((errors[joint] for joint in joints), key=abs))
+            Offender(
+                key,
+                tuple(joints),
+                max((errors[joint] for joint in joints), key=abs),
+                is_narrow=not narrow.isdisjoint(joints),
+            )
             for key, joints in pairs.items()
         ]
-        return sorted(offenders, key=lambda offender: -abs(offender.error))
+        return sorted(offenders, key=lambda each: (-abs(each.error), not each.is_narrow))
+
+    def around(self, joints: Iterable[int]) -> NDArray[np.intp]:
+        """The vertices that weights between the bones of these joints may be spread to."""
+        found = np.zeros(len(self.positions), np.bool_)
+        bones, weights = self.subject.influences.bones, self.subject.influences.weights
+        for joint in joints:
+            pair = (joint, int(self.joints.parents[joint]))
+            apart = np.linalg.norm(self.positions - self.joints.heads[joint], axis=1)
+            near = apart < _AROUND * self.transitions.radii[joint]
+            found |= near & (np.isin(bones, pair) & (weights > 0.0)).any(axis=1)
+        return np.flatnonzero(found)
 
     def length(self, joint: int, radii: float) -> str:
         """A length that is given in radii of the limb, in the units of the scene."""
@@ -155,12 +183,15 @@ class Offender:
 
     Attributes:
         key: tells it from others.
-        error: the worse one, % of the radius; negative where the surface is pressed in.
+        error: the worse one, % of the radius; negative where the surface is pressed in; 0 where
+            the curve leaves little or none acts.
+        is_narrow: whether the weights change over less than a third of the radius.
     """
 
     key: str
     joints: tuple[int, ...]
     error: float
+    is_narrow: bool
 
     def plan(self, measured: MeasuredTransitions) -> dict[int, Reshaped] | None:
         """Better weights by joint; None where other bones have to change as well."""

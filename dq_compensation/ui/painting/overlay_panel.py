@@ -11,7 +11,7 @@ from ...session.status import status_of
 from ...viewport.gpu.capability import drawing_refusal
 from ..help import WithHelp
 from ..sentences import draw_sentence
-from .paint_panel import VIEW3D_PT_dq_compensation_weights, painting_target
+from .paint_operators import painting_target
 
 
 class VIEW3D_PT_dq_compensation_overlay(WithHelp, Panel):
@@ -27,7 +27,8 @@ class VIEW3D_PT_dq_compensation_overlay(WithHelp, Panel):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        return VIEW3D_PT_dq_compensation_weights.poll(context)
+        obj = painting_target(context)
+        return obj is not None and obj.type == "MESH" and settings_of(obj).enabled
 
     def draw(self, context: Context) -> None:
         layout, obj = self.layout, painting_target(context)

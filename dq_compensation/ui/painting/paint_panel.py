@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bpy.types import Context, Object, Panel, UILayout
 
+from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import settings_of
 from ...scene.weights.compensation_weights import PAINTED_GROUPS, PaintedKind, painted_group
 from ..help import WithHelp
@@ -23,7 +24,7 @@ class VIEW3D_PT_dq_compensation_weights(WithHelp, Panel):
     @classmethod
     def poll(cls, context: Context) -> bool:
         obj = painting_target(context)
-        return obj is not None and obj.type == "MESH" and settings_of(obj).enabled
+        return obj is not None and obj.type == "MESH" and find_rig(obj) is not None
 
     def draw(self, context: Context) -> None:
         layout, obj = self.layout, painting_target(context)
@@ -31,7 +32,12 @@ class VIEW3D_PT_dq_compensation_weights(WithHelp, Panel):
             return
         layout.use_property_split = True
         layout.use_property_decorate = False
-        _weights(layout, obj)
+        column = layout.column(align=True)
+        column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
+        column.operator("dqc.restore_weights", icon="LOOP_BACK")
+        column.prop_search(settings_of(obj), "softness_group", obj, "vertex_groups")
+        if settings_of(obj).enabled:
+            _weights(layout, obj)
 
 
 def _weights(layout: UILayout, obj: Object) -> None:

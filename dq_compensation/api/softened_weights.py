@@ -1,0 +1,49 @@
+"""Softens the weights of characters, and puts the painted ones back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+
+from ..scene.weights import softening
+from ..scene.weights.softening import SofteningOptions, SofteningReport
+from .arguments_of_scripts import Objects, mesh_object, mesh_objects
+from .options_of_scripts import takes_options
+from .steps_of_scripts import OnProgress, run_steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(SofteningOptions):
+    progress: OnProgress | None = None
+
+
+@takes_options(_Arguments)
+def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningReport]:
+    """Spread the weights of characters over more of their limbs, enabled or not.
+
+    The painted weights are kept in the mesh; `restore_weights` gives them back. In Weight Paint
+    with a paint mask only the chosen vertices change.
+
+    Args:
+        objects: a mesh object or several.
+        {options}
+        progress: called after each step.
+
+    Returns:
+        a report for each object.
+
+    Raises:
+        UserError: one of them cannot be softened; nothing has changed then.
+    """
+    steps = softening.soften_weights(mesh_objects(objects), options)
+    return run_steps(steps, options.progress)
+
+
+def restore_weights(obj: bpy.types.Object) -> None:
+    """Give a mesh object the weights back that it had before they were softened, exactly.
+
+    Raises:
+        UserError: there are none, or they cannot be written; nothing has changed then.
+    """
+    softening.restore_weights(mesh_object(obj))

@@ -1,0 +1,392 @@
+"""Softens the weights of characters, and puts the painted ones back."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Vector
+from mathutils.bvhtree import BVHTree
+from numpy.typing import NDArray
+
+from ...analysis.skin_limbs import Limbs
+from ...analysis.softening.followed_weights import NearestPlaces, followed_weights
+from ...analysis.softening.limb_radii import feature_bones, limb_radii
+from ...analysis.softening.skin_surface import SkinSurface
+from ...analysis.softening.soft_weights import SoftWeights, soft_weights
+from ...core.influences import Influences
+from ...core.skeleton import Skeleton
+from ...core.vectors import dots, transformed_points
+from ...errors import UserError
+from ...option_fields import option
+from ...steps import Progress, with_progress
+from ...wording import counted, listed
+from ..binding.bind import bind
+from ..blender.armature import armature_of
+from ..blender.bone_names import bone_side
+from ..blender.mesh import mesh_of, other_users, read_weights
+from ..blender.rigging import armature_modifier, deformation_refusal, find_rig, rig_of
+from ..settings.object_settings import settings_of
+from .compensation_weights import masked_vertices
+from .kept_weights import BAKED_BONES, PAINTED, keep_weights, kept_influences, kept_record
+from .kept_weights import restore_refusal as kept_refusal
+from .kept_weights import restore_weights as restore_kept
+from .weights_writing import write_rows, writing_refusal
+
+REFUSAL_ENVELOPES = (
+    "{obj} follows bone envelopes, which have no weights. Turn them off in its Armature modifier, "
+    "or in the bones (Envelope Multiply)."
+)
+REFUSAL_BAKED = (
+    "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
+    "before the bake."
+)
+REFUSAL_SHARED = (
+    "{others} with {obj}, and would change as well. Make {obj} single user (Object, Relations, "
+    "Make Single User, Object & Data)."
+)
+REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to change weights."
+REFUSAL_NOT_FINITE = (
+    "{count} of {obj} have a position that is not a number, the first is {first}. Remove them "
+    "(Edit Mode, Mesh, Clean Up) and try again."
+)
+REFUSAL_ONE_BONE = "{obj} follows {count}: no weights change from one bone to another there."
+REFUSAL_NO_AREA = "{obj} has no faces with an area. Weights are softened over faces."
+REFUSAL_BODY = (
+    "{body} has not been softened, or not by Soften Weights. Soften it first, or together with "
+    "{obj}."
+)
+REFUSAL_OTHER_RIG = "{body} does not follow {armature}, as {obj} does. Choose the body of {obj}."
+NOT_SOFTENED = "{obj} has no weights to put back: they were not softened."
+
+Steps = Generator[Progress, None, "list[SofteningReport]"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SofteningOptions:
+    """The options of softened weights."""
+
+    amount: float = option(
+        "Over how much of the limb's radius weights are spread: 0.5 takes most folds and rings "
+        "away, more is softer",
+        0.5,
+        minimum=0.01,
+        maximum=2.0,
+        soft_max=1.0,
+    )
+    influences: int = option(
+        "The most bones that a softened vertex follows. Blender needs no limit; most engines "
+        "allow 4 or 8",
+        8,
+        minimum=1,
+        maximum=64,
+        soft_max=8,
+        noun="number of influences",
+    )
+    body: str = option(
+        "The body below clothes: their weights then change as those of its nearest surface do, so "
+        "that it does not come through. Empty: each mesh by itself",
+        "",
+    )
+
+
+@dataclass(frozen=True)
+class SofteningReport:
+    """What was softened of a mesh.
+
+    Attributes:
+        object_name: of the mesh object.
+        changed: how many vertices have other weights now.
+        vertices: how many it has.
+        body: the object whose softening it took; empty: it was softened by itself.
+        features: the bones that kept their weights because they lie closer than the skin is thick.
+    """
+
+    object_name: str
+    changed: int
+    vertices: int
+    body: str = ""
+    features: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """The report for riggers."""
+        by = f" as those of {self.body} did" if self.body else ""
+        text = f"{self.object_name}: the weights of {counted(self.changed, 'vertex')} changed{by}."
+        if self.features:
+            text += f" Left as they were, as parts of a face: {listed(self.features)}."
+        return text
+
+
+def softening_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the weights of an object cannot be softened, a sentence for riggers, or None; cheap."""
+    if reason := deformation_refusal(obj):
+        return reason
+    modifier = armature_modifier(obj)
+    assert modifier is not None
+    bones = armature_of(rig_of(obj)).bones
+    multiplied = any(bone.use_envelope_multiply and bone.use_deform for bone in bones)
+    if modifier.use_bone_envelopes or multiplied:
+        return REFUSAL_ENVELOPES.format(obj=obj.name)
+    if kept_record(obj, BAKED_BONES) is not None:
+        return REFUSAL_BAKED.format(obj=obj.name)
+    return _writing_refusal(obj)
+
+
+def restoring_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the painted weights of an object cannot be put back, or None; cheap."""
+    if obj.type != "MESH" or kept_record(obj, PAINTED) is None:
+        return NOT_SOFTENED.format(obj=obj.name)
+    if kept_record(obj, BAKED_BONES) is not None:
+        return REFUSAL_BAKED.format(obj=obj.name)
+    return _writing_refusal(obj) or kept_refusal(obj, PAINTED)
+
+
+def _writing_refusal(obj: bpy.types.Object) -> str | None:
+    if reason := writing_refusal(obj, ()):
+        return reason
+    if obj.mode == "SCULPT":
+        return REFUSAL_SCULPT.format(obj=obj.name)
+    if others := other_users(mesh_of(obj)):
+        sharing = counted(others, "object")
+        shares = f"{sharing} {'shares' if others == 1 else 'share'} the mesh"
+        return REFUSAL_SHARED.format(others=shares, obj=obj.name)
+    return None
+
+
+def soften_weights(
+    objects: Sequence[bpy.types.Object],
+    options: SofteningOptions,
+    only: NDArray[np.integer] | None = None,
+) -> Steps:
+    """Spread the weights of deforming bones over more of the limbs; see `analysis.softening`.
+
+    In Weight Paint with a paint mask only the chosen vertices change. Locked groups keep their
+    weights, and so do the vertices in them. The painted weights are kept in the mesh until
+    `restore_weights`.
+
+    Args:
+        objects: mesh objects, original.
+        only: vertices, in the place of a paint mask.
+
+    Returns:
+        a report for each object, after the last step, which writes all of them.
+
+    Raises:
+        UserError: one of them cannot be softened. Nothing has changed then.
+    """
+    for obj in objects:
+        if reason := softening_refusal(obj):
+            raise UserError(reason)
+    body = _body_of(objects, options.body) if options.body else None
+    # The body first: the clothes follow it.
+    ordered = sorted(objects, key=lambda obj: obj != body)
+    read = ordered if body is None or body in ordered else [*ordered, body]
+    skins = {obj: _Skin.of(obj, only) for obj in read}
+    changes: dict[bpy.types.Object, SoftWeights] = {}
+    for number, obj in enumerate(ordered):
+        skin, doing = skins[obj], f"Softening {obj.name}"
+        part = (number / len(ordered), 1.0 / len(ordered))
+        if body is None or obj == body:
+            steps = skin.softened(options)
+            changes[obj] = yield from with_progress(steps, doing, *part)
+        else:
+            yield Progress(part[0], doing)
+            changes[obj] = skin.followed(skins[body], changes.get(body), options.influences)
+    reports = []
+    for obj in objects:
+        skin, by = skins[obj], "" if body in (None, obj) else options.body
+        changed = _write(obj, skin, changes[obj])
+        names = [skin.skeleton.names[bone] for bone in np.flatnonzero(skin.features)]
+        features = () if by else tuple(names)
+        reports.append(SofteningReport(obj.name, changed, len(skin.positions), by, features))
+    return reports
+
+
+def restore_weights(obj: bpy.types.Object) -> None:
+    """Put the painted weights of an object back, exactly, and forget them.
+
+    Raises:
+        UserError: `restoring_refusal` has a reason. Nothing has changed then.
+    """
+    if reason := restoring_refusal(obj):
+        raise UserError(reason)
+    restore_kept(obj, PAINTED)
+    mesh_of(obj).update_tag()
+
+
+@dataclass(frozen=True, eq=False)
+class _Skin:
+    """A mesh on its skeleton, as softening reads it.
+
+    Attributes:
+        positions: shape (n, 3), armature space, at rest.
+        influences: as they are now.
+        painted: as they were before an earlier softening, or as they are now.
+        amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
+        locked, features: shape (B,), bones that keep their weights.
+        surface: the faces.
+    """
+
+    obj: bpy.types.Object
+    positions: NDArray[np.float64]
+    skeleton: Skeleton
+    influences: Influences
+    painted: Influences
+    amounts: NDArray[np.float64]
+    locked: NDArray[np.bool_]
+    features: NDArray[np.bool_]
+    surface: SkinSurface
+    triangles: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, obj: bpy.types.Object, only: NDArray[np.integer] | None) -> _Skin:
+        """Read an object.
+
+        Raises:
+            UserError: it cannot be softened.
+        """
+        binding = bind(obj, bpy.context.evaluated_depsgraph_get(), follow=False)
+        positions = transformed_points(binding.object_to_armature, binding.rest.astype(np.float64))
+        broken = np.flatnonzero(~np.isfinite(positions).all(axis=1))
+        if len(broken):
+            count = counted(len(broken), "vertex")
+            raise UserError(REFUSAL_NOT_FINITE.format(count=count, obj=obj.name, first=broken[0]))
+        influences = binding.influences
+        moving = len(np.unique(influences.bones[influences.weights > 0.0]))
+        if moving < 2:
+            count = counted(moving, "bone")
+            raise UserError(REFUSAL_ONE_BONE.format(obj=obj.name, count=count))
+        faces = binding.mesh_arrays
+        surface = SkinSurface.of(positions, influences, faces.face_starts, faces.corner_vertex)
+        if not surface.connected.any():
+            raise UserError(REFUSAL_NO_AREA.format(obj=obj.name))
+        names = binding.skeleton.names
+        locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
+        locked = np.array([name in locked_names for name in names])
+        skeleton = Limbs.of(positions, influences, binding.skeleton).skeleton
+        painted = influences
+        if kept_record(obj, PAINTED) is not None:
+            painted = kept_influences(obj, names, PAINTED)
+        sides = np.array([bone_side(name) for name in names], np.int8)
+        areas = surface.areas[surface.point_of_vertex]
+        features = feature_bones(positions, areas, influences, skeleton, sides)
+        amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
+        held = (locked[influences.bones] & (influences.weights > 0.0)).any(axis=1)
+        amounts[held] = 0.0
+        chosen = masked_vertices(obj) if only is None else only
+        if chosen is not None:
+            amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
+        return cls(
+            obj,
+            positions,
+            skeleton,
+            influences,
+            painted,
+            amounts,
+            locked,
+            features,
+            surface,
+            faces.corner_vertex[faces.triangle_corners],
+        )
+
+    def softened(self, options: SofteningOptions) -> Generator[float, None, SoftWeights]:
+        """Its weights, softened by itself."""
+        radii = limb_radii(self.positions, self.influences, self.skeleton)
+        return soft_weights(
+            self.surface,
+            self.influences,
+            radii,
+            options.amount * self.amounts,
+            self.locked | self.features,
+            options.influences,
+        )
+
+    def followed(self, body: _Skin, change: SoftWeights | None, most: int) -> SoftWeights:
+        """Its weights, changed as those of a body do now, or as they were when it was softened."""
+        before, after, own = body.painted, body.influences, self.painted
+        if change is not None:
+            before, after, own = after, _replaced(after, change), self.influences
+        places = body.nearest(self.positions)
+        return followed_weights(own, places, (before, after), self.amounts, self.locked, most)
+
+    def nearest(self, points: NDArray[np.float64]) -> NearestPlaces:
+        """The places on it that are nearest to points (m, 3), armature space."""
+        tree = BVHTree.FromPolygons(self.positions.tolist(), self.triangles.tolist())
+        # mathutils has no call for many points: 10 microseconds each, once.
+        found: list[Any] = [tree.find_nearest(Vector(point)) for point in points.tolist()]
+        corners = self.triangles[[index for _, _, index, _ in found]]
+        places = np.array([tuple(place) for place, *_ in found])
+        first, second, third = np.moveaxis(self.positions[corners], 1, 0)
+        one, other, at = second - first, third - first, places - first
+        squares, others, both = dots(one, one), dots(other, other), dots(one, other)
+        area = np.maximum(squares * others - both * both, 1e-30)
+        along = (others * dots(at, one) - both * dots(at, other)) / area
+        beside = (squares * dots(at, other) - both * dots(at, one)) / area
+        return NearestPlaces(corners, np.stack((1.0 - along - beside, along, beside), axis=1))
+
+
+def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object:
+    """The body that clothes follow.
+
+    Raises:
+        UserError: there is none of this name, or they cannot follow it.
+    """
+    body = bpy.data.objects.get(name)
+    if body is None:
+        raise UserError(f"There is no object {name}.")
+    if reason := deformation_refusal(body):
+        raise UserError(reason)
+    for obj in objects:
+        if find_rig(body) != find_rig(obj):
+            armature = rig_of(obj).name
+            raise UserError(REFUSAL_OTHER_RIG.format(body=name, armature=armature, obj=obj.name))
+        if body not in objects and kept_record(body, PAINTED) is None:
+            raise UserError(REFUSAL_BODY.format(body=name, obj=obj.name))
+    return body
+
+
+def _replaced(influences: Influences, soft: SoftWeights) -> Influences:
+    """Influences with the new rows of some vertices."""
+    bones, weights = influences.bones, influences.weights.copy()
+    weights[soft.vertices] = 0.0
+    rows = np.zeros((len(bones), soft.bones.shape[1]))
+    new_bones, new_weights = rows.astype(np.int32), rows.astype(np.float32)
+    new_bones[soft.vertices], new_weights[soft.vertices] = soft.bones, soft.weights
+    bones = np.concatenate((bones, new_bones), axis=1)
+    return Influences(bones, np.concatenate((weights, new_weights), axis=1))
+
+
+def _write(obj: bpy.types.Object, skin: _Skin, soft: SoftWeights) -> int:
+    """Write new weights, and keep the present ones if none are kept; returns how many vertices."""
+    groups = obj.vertex_groups
+    names = skin.skeleton.names
+    moving = np.unique(skin.influences.bones[skin.influences.weights > 0.0])
+    moving = moving[~skin.locked[moving]]
+    if kept_record(obj, PAINTED) is None:
+        keep_weights(obj, [names[bone] for bone in moving], PAINTED)
+    group_of_bone = np.full(len(names), -1)
+    group_of_bone[moving] = [groups[names[bone]].index for bone in moving]
+    written = np.zeros(len(groups), np.bool_)
+    written[group_of_bone[moving]] = True
+    entries = read_weights(mesh_of(obj))
+    old = written[entries.groups] & np.isin(entries.vertices, soft.vertices)
+    vertices, of_groups = entries.vertices[old].astype(np.int64), entries.groups[old]
+    sums = np.bincount(vertices, entries.weights[old], len(skin.positions)).clip(0.0, 1.0)
+
+    rows, slots = np.nonzero(soft.weights > 0.0)
+    new_vertices = soft.vertices[rows]
+    new_groups = group_of_bone[soft.bones[rows, slots]]
+    new_weights = soft.weights[rows, slots] * sums[new_vertices]
+    new_keys = new_vertices * len(groups) + new_groups
+    gone = ~np.isin(vertices * len(groups) + of_groups, new_keys)
+    write_rows(
+        obj,
+        np.concatenate((new_vertices, vertices[gone])),
+        np.concatenate((new_groups, of_groups[gone])),
+        np.concatenate((new_weights, np.zeros(np.count_nonzero(gone)))).clip(0.0, 1.0),
+    )
+    mesh_of(obj).update_tag()
+    return len(soft.vertices)
