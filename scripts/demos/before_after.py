@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -135,6 +136,18 @@ def render(folder: Path) -> Image.Image:
         return Image.alpha_composite(cell, picture.convert("RGBA")).convert("RGB")
 
 
+def pictures(
+    wanted: Sequence[tuple[str, NamedPose, Framing]], rig: bpy.types.Object, skeleton: Skeleton
+) -> list[Image.Image]:
+    """The close-ups of the human as it is now."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for _, pose, framing in wanted:
+            look(pose, framing, rig, skeleton)
+            found.append(render(Path(folder)))
+    return found
+
+
 def sheet(labels: list[str], halves: list[list[Image.Image]]) -> Image.Image:
     """Before on the left, after on the right, each in two rows of two pictures."""
     half = 2 * CELL_WIDTH + GAP
@@ -169,12 +182,7 @@ def main() -> int:
             cast("bpy.types.ViewLayer", bpy.context.view_layer).objects.active = body
             body.select_set(True)
             bpy.ops.dqc.enable()
-        with tempfile.TemporaryDirectory() as folder:
-            pictures = []
-            for _, pose, framing in wanted:
-                look(pose, framing, rig, skeleton)
-                pictures.append(render(Path(folder)))
-        halves.append(pictures)
+        halves.append(pictures(wanted, rig, skeleton))
     sheet([label for label, *_ in wanted], halves).save(PICTURE, quality=88, optimize=True)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0

@@ -7,36 +7,40 @@ It writes `docs/softened.jpg`: look at it before it is committed.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 import bpy
 from PIL import Image, ImageDraw
 
 import dq_compensation
-from demos.before_after import CELL_HEIGHT, CELL_WIDTH, GAP, PAGE, TEXT, light, look, render
-from demos.before_after import ACCENT as GREEN
+from demos.before_after import (
+    ACCENT,
+    CELL_HEIGHT,
+    CELL_WIDTH,
+    GAP,
+    PAGE,
+    TEXT,
+    light,
+    pictures,
+)
 from demos.closeups import Framing
 from demos.drawing import font
+from dq_compensation import api
+from dq_compensation.scene.binding.bind import bind
 from environments import PROJECT
-from human.model import build_from
+from human.model import Rig, build_human
 from human.poses import NamedPose, rotation, twist_about_parent
 from leaving import leave
-from quality.human import Human
-from quality.methods import arrays_of
-from quality.softening import softened
 
 PICTURE = PROJECT / "docs" / "softened.jpg"
 # A rig of games: one bone for each limb, none for its twist.
-RIG = "game_engine"
+RIG: Rig = "game_engine"
 
 # The whole is 1280 x 720, as that of `before_after`.
 HEADER, LABEL_HEIGHT, MARGIN = 50, 28, 20
-HEADINGS = (("Blender's Preserve Volume", TEXT), ("DQ Compensation, weights softened", GREEN))
+HEADINGS = (("Blender's Preserve Volume", TEXT), ("DQ Compensation, weights softened", ACCENT))
 _UP = (0.0, 0.0, 1.0)
 
 
@@ -61,25 +65,6 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     ]
 
 
-def pictures(human: Human, *, enabled: bool) -> list[Image.Image]:
-    """The close-ups of one human in a new file, by Preserve Volume or enabled."""
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    body, rig = build_from(arrays_of(human))
-    light(body)
-    armature = cast("bpy.types.ArmatureModifier", body.modifiers["Armature"])
-    armature.use_deform_preserve_volume = True
-    if enabled:
-        cast("bpy.types.ViewLayer", bpy.context.view_layer).objects.active = body
-        body.select_set(True)
-        bpy.ops.dqc.enable()
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        for _, pose, framing in close_ups():
-            look(pose, framing, rig, human.skeleton)
-            found.append(render(Path(folder)))
-    return found
-
-
 def sheet(labels: Sequence[str], rows: Sequence[Sequence[Image.Image]]) -> Image.Image:
     """Before above, after below."""
     width = 2 * MARGIN + len(labels) * (CELL_WIDTH + GAP) - GAP
@@ -101,11 +86,17 @@ def main() -> int:
     start = time.monotonic()
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
-    painted = Human.with_rig(RIG)
-    soft = replace(painted, influences=softened(painted))
-    rows = [pictures(painted, enabled=False), pictures(soft, enabled=True)]
-    labels = [label for label, *_ in close_ups()]
-    sheet(labels, rows).save(PICTURE, quality=88, optimize=True)
+    body, rig = build_human(RIG)
+    light(body)
+    armature = cast("bpy.types.ArmatureModifier", body.modifiers["Armature"])
+    armature.use_deform_preserve_volume = True
+    skeleton = bind(body, bpy.context.evaluated_depsgraph_get()).skeleton
+    wanted = close_ups()
+    rows = [pictures(wanted, rig, skeleton)]
+    api.soften_weights(body)
+    api.enable(body)
+    rows.append(pictures(wanted, rig, skeleton))
+    sheet([label for label, *_ in wanted], rows).save(PICTURE, quality=88, optimize=True)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

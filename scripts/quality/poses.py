@@ -86,7 +86,7 @@ def range_of_motion(rig: Rig) -> list[RangePose]:
 
 
 def everyday_bends(rig: Rig) -> list[RangePose]:
-    """Two more, where no skin is to cross: the elbow is bent by 90 degrees in all, so is the knee."""
+    """Two more, where no skin is to cross: an elbow bent by 90 degrees in all, and a knee."""
     _, _, _, forearm, shin, *_ = BONES[rig]
     turned = (("elbow 43", forearm, 43.0), ("knee 90", shin, 90.0))
     return [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import numpy as np
 
 from dq_compensation.analysis.softening.limb_radii import feature_bones, limb_radii
 from dq_compensation.analysis.softening.skin_surface import SkinSurface
-from dq_compensation.analysis.softening.soft_weights import SoftWeights, soft_weights
+from dq_compensation.analysis.softening.soft_weights import soft_weights
 from dq_compensation.core.influences import Influences
+from dq_compensation.steps import run_through, with_progress
 from quality.body import Body
 
 # Radii of the limb.
@@ -23,16 +22,15 @@ def softened(body: Body, most: int = 8) -> Influences:
     corners = body.faces.shape[1] * np.arange(len(body.faces))
     surface = SkinSurface.of(rest, influences, corners, body.faces.ravel())
     areas = surface.areas[surface.point_of_vertex]
-    soft = _finished(
-        soft_weights(
-            surface,
-            influences,
-            limb_radii(rest, influences, skeleton),
-            np.full(count, AMOUNT),
-            feature_bones(rest, areas, influences, skeleton),
-            most,
-        )
+    steps = soft_weights(
+        surface,
+        influences,
+        limb_radii(rest, influences, skeleton),
+        np.full(count, AMOUNT),
+        feature_bones(rest, areas, influences, skeleton),
+        most,
     )
+    soft = run_through(with_progress(steps, ""))
     stay = np.ones(count, np.bool_)
     stay[soft.vertices] = False
     vertex, slot = np.nonzero(influences.weights * stay[:, None])
@@ -43,11 +41,3 @@ def softened(body: Body, most: int = 8) -> Influences:
         np.concatenate((influences.weights[vertex, slot], soft.weights[row, soft_slot])),
         count,
     )
-
-
-def _finished(steps: Generator[float, None, SoftWeights]) -> SoftWeights:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
