@@ -35,7 +35,7 @@ SOFTENED = {"SOFTENED": 8, "SOFTENED_4": 4}
 
 
 def deformers(body: Body) -> dict[str, Deformer]:
-    """Every method but Blender's, ready for a body."""
+    """Every method but Blender's, ready for a body; with the weights as painted."""
     rest, influences, skeleton = body.rest, body.influences, body.skeleton
     measured = MeasuredJoints.of(rest, influences, skeleton)
     with_balls = MeasuredJoints.of(rest, influences, skeleton, ball_joints=True)
@@ -48,16 +48,22 @@ def deformers(body: Body) -> dict[str, Deformer]:
             "SPHERICAL_JOINT", influences, sets=joint_sets(influences, skeleton)
         ),
     }
-    for name, most in SOFTENED.items():
-        soft = softened(body, most)
-        joints = MeasuredJoints.of(rest, soft, skeleton, ball_joints=True)
-        found[name] = Deformation("COMPENSATED", soft, joints)
     for curve in PUBLISHED_CURVES:
         published = PublishedCompensation.of(rest, influences, skeleton, curve=curve)
         found[curve] = Deformation("COMPENSATED", influences, published)
     ours = {name: _by_core(deformation, rest) for name, deformation in found.items()}
     others = {"KH14": BulgingFree(body).deform, "LH16": RotationCentres(body).deform}
     return {**ours, **others}
+
+
+def soft_deformers(body: Body) -> dict[str, Deformer]:
+    """COMPENSATED with *Ball Joints* and soft weights; it takes seconds to make them."""
+    found = {}
+    for name, most in SOFTENED.items():
+        soft = softened(body, most)
+        joints = MeasuredJoints.of(body.rest, soft, body.skeleton, ball_joints=True)
+        found[name] = _by_core(Deformation("COMPENSATED", soft, joints), body.rest)
+    return found
 
 
 def _by_core(deformation: Deformation, rest: Array) -> Deformer:

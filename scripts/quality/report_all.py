@@ -26,7 +26,14 @@ from quality.body import Body
 from quality.cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
 from quality.human import Human
 from quality.measures import Figures
-from quality.methods import BLENDERS, CORRECTIVE_SMOOTH, Array, BlenderBody, deformers
+from quality.methods import (
+    BLENDERS,
+    CORRECTIVE_SMOOTH,
+    Array,
+    BlenderBody,
+    deformers,
+    soft_deformers,
+)
 from quality.plots import write_plots
 from quality.poses import MeasuredPose, everyday_bends, range_of_motion
 from quality.report import CYLINDERS, HUMAN, Row, as_markdown, pose_table, table, write_csv
@@ -44,7 +51,7 @@ class _Bodies:
     """A body with every method, and what is found with it."""
 
     def __init__(self, body: Body) -> None:
-        self._methods = deformers(body)
+        self._methods = deformers(body) | soft_deformers(body)
         self._blender = BlenderBody.of(body)
         self._size = extent(body.rest)
         self.differences: dict[str, float] = defaultdict(float)
