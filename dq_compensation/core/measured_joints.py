@@ -23,17 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .influences import Influences
+from .joint_candidates import JointCandidates
 from .limb_joints import LimbJoints
 from .pose import Pose
-from .skeleton import Ancestry, LimbAxis, Skeleton
+from .skeleton import LimbAxis, Skeleton
 from .swing_joints import SwingJoints
 from .vectors import dots, smooth_step
 
-# Distances from the joint, in lengths of the shorter limb, between which compensation fades: beyond
-# lies skin that the two limbs do not carry (a palm, for the joints of a finger).
-_NEAR, _FAR = 0.5, 1.0
-# The share of the weaker bone from which skin beside its limb goes back to that limb in full.
+# The share of the nearer limb from which skin beside it goes back to it in full.
 _TOGETHER = 0.35
+# The weight that other bones may always have, until nothing is compensated.
+_FEW = 0.05
 # Stands for a distance of 0 where one divides by it.
 TINY = 1e-30
 
@@ -42,20 +42,18 @@ TINY = 1e-30
 class MeasuredJoints:
     """The joint that each vertex is measured against; once per binding.
 
-    With 1 and 2 the two strongest bones: they have a joint only where one is an ancestor of the
-    other, in the hierarchy or else by the joints of the mesh; of the joints between them the
-    nearest one counts, so that limbs that are split into several bones bend where they should. The
-    amount is
+    Of the joints between bones that move a vertex the one counts that bends it most
+    (`JointCandidates`): limbs may be split into several bones, and weights may be wide. With
+    `below` and `above` what hangs on the joint on either side, the amount is
 
-        (w1 + w2) (1 - w3 / w2) near together hinged (product of `hinge_confidence`)
+        (below + above) own alone near together hinged (`hinge_confidence` of the joint)
 
-    The weights' factor fades before another bone takes the second place. `near` falls smoothly from
-    1 to 0 as the vertex's distance from the joint goes from half of the shorter limb to all of it.
-    `together` is 1 where the strongest bone is of the limb that is nearer, and else rises smoothly
-    from 0 where the weaker bone has no share: what only one bone moves cannot go to the other's
-    limb, and what is beside it must not go alone. `hinged` is 1 without `swings`; with them it
-    falls to 0 where bones of other parts of the body move the vertex, too (`swing_joints`). The
-    product is over the joints between the bones.
+    `own = max(0, 1 - r / (min(below, above) / 2 + 0.05))` fades where other bones move the vertex,
+    too: r is what is left of its weights. `alone` and `near` are of `JointCandidates.chosen`.
+    `together` rises smoothly from 0 where the nearer limb has no share in `below + above` to 1
+    where it has 0.35: what only one limb moves cannot go to the other, and what is beside it must
+    not go alone. `hinged` is 1 without `swings`; with them it falls to 0 where bones of other parts
+    of the body move the vertex, too (`swing_joints`).
 
     Attributes:
         joints: shape (n,), int32; rows of `limbs`.
@@ -88,7 +86,7 @@ class MeasuredJoints:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
             ball_joints: whether it acts where limbs leave the body, too.
-            sides: for these, shape (B,), of the bones: `body_tree.body_parents`.
+            sides: shape (B,), of the bones: `body_tree.body_parents`.
         """
         count = len(positions)
         limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
@@ -101,33 +99,24 @@ class MeasuredJoints:
         measured = cls(limbs, joints, bones, amounts, swings)
         if influences.width < 2 or not count:
             return measured
-        weights = influences.weights
-        chains = _Chains.of(skeleton, limbs)
-        kinship, ways = chains.kinship(influences.bones[:, 0], influences.bones[:, 1])
-        rows = np.flatnonzero((kinship != 0) & (weights[:, 1] > 0.0))
-        first, second = influences.bones[rows, 0], influences.bones[rows, 1]
-        w1, w2 = weights[rows, 0].astype(np.float64), weights[rows, 1].astype(np.float64)
-        w3 = weights[rows, 2] if influences.width > 2 else np.zeros(len(rows))
-        below = kinship[rows] < 0
-        nearest, distances, confidence = chains.nearest(
-            positions[rows],
-            ways[rows],
-            descendants=np.where(below, first, second),
-            ancestors=np.where(below, second, first),
-        )
-        lengths = np.maximum(limbs.lengths[nearest], TINY)
-        near = 1.0 - smooth_step(distances / lengths, _NEAR, _FAR)
-        from_joint = positions[rows] - limbs.heads[nearest]
-        to_forth = np.linalg.norm(from_ray(from_joint, limbs.forth[nearest]), axis=1)
-        to_back = np.linalg.norm(from_ray(from_joint, limbs.back[nearest]), axis=1)
+        candidates = JointCandidates.of(influences, limbs, sides)
+        rows, chosen, fades = candidates.chosen(positions)
+        found = candidates.joints[chosen]
+        below, above = candidates.below[chosen], candidates.above[chosen]
+        from_joint = positions[rows] - limbs.heads[found]
+        to_forth = np.linalg.norm(from_ray(from_joint, limbs.forth[found]), axis=1)
+        to_back = np.linalg.norm(from_ray(from_joint, limbs.back[found]), axis=1)
         beside_child = to_forth <= to_back
-        together = smooth_step(w2 / (w1 + w2), 0.0, _TOGETHER)
-        together = np.where(beside_child == below, 1.0, together)
-        joints[rows] = nearest
-        bones[rows] = np.where(beside_child, limbs.children[nearest], limbs.parents[nearest])
+        both = below + above
+        shares = np.where(beside_child, below, above) / both
+        others = np.maximum(1.0 - both, 0.0) / (0.5 * np.minimum(below, above) + _FEW)
+        fades *= np.maximum(1.0 - others, 0.0) * limbs.hinge_confidence[found]
+        fades *= smooth_step(shares, 0.0, _TOGETHER)
         if swings is not None:
-            together *= swings.hinged[rows]
-        amounts[rows] = (w1 + w2) * (1.0 - w3 / w2) * near * together * confidence
+            fades *= swings.hinged[rows]
+        joints[rows] = found
+        bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
+        amounts[rows] = both * fades
         return measured
 
     @property
@@ -195,74 +184,6 @@ class MeasuredJoints:
         too_far = np.clip(too_far, 0.0, np.maximum(sizes * max_correction, 0.0))
         shares = -straightness * too_far / np.maximum(distances, dtype.type(TINY))
         return (shares[:, None] * away).astype(dtype, copy=False)
-
-
-@dataclass(frozen=True, eq=False)
-class _Chains:
-    """Joints between pairs of bones, on two ways up: by the hierarchy, and by the mesh, too.
-
-    Attributes:
-        parents: shape (2, B), the bone above each bone on either way; -1 for none.
-        joints: shape (2, B), the joint between them, a row of `limbs`.
-    """
-
-    limbs: LimbJoints
-    ancestries: tuple[Ancestry, ...]
-    parents: NDArray[np.int32]
-    joints: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, skeleton: Skeleton, limbs: LimbJoints) -> _Chains:
-        count = limbs.bone_count
-        parents = np.tile(skeleton.parents, (2, 1))
-        joints = np.tile(np.arange(count, dtype=np.int32), (2, 1))
-        ancestries = (skeleton.ancestry,)
-        of_mesh = limbs.children[count:]
-        if len(of_mesh):
-            parents[1, of_mesh] = limbs.parents[count:]
-            joints[1, of_mesh] = np.arange(count, count + len(of_mesh))
-            ancestries = (skeleton.ancestry, Ancestry.of(parents[1]))
-        return cls(limbs, ancestries, parents, joints)
-
-    def kinship(
-        self, first: NDArray[np.integer], second: NDArray[np.integer]
-    ) -> tuple[NDArray[np.int8], NDArray[np.intp]]:
-        """The kinship of pairs of bones, and by which way: 0, the hierarchy, goes first."""
-        found, *by_mesh = (ancestry.kinship(first, second) for ancestry in self.ancestries)
-        if not by_mesh:
-            return found, np.zeros(len(found), np.intp)
-        unrelated = found == 0
-        return np.where(unrelated, by_mesh[0], found), unrelated.astype(np.intp)
-
-    def nearest(
-        self,
-        points: NDArray[np.floating],
-        ways: NDArray[np.intp],
-        *,
-        descendants: NDArray[np.integer],
-        ancestors: NDArray[np.integer],
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """The joint nearest to each point, its distance, and the product of `hinge_confidence`."""
-        heads, confidence = self.limbs.heads, self.limbs.hinge_confidence
-        nearest = self.joints[ways, descendants]
-        from_head = points - heads[nearest]
-        squares = dots(from_head, from_head)
-        products = confidence[nearest]
-        bones, rows = descendants, np.arange(len(points))
-        while True:
-            bones = self.parents[ways[rows], bones]
-            # Nothing is compensated where the product is 0 already.
-            going = (bones != ancestors[rows]) & (products[rows] > 0.0)
-            bones, rows = bones[going], rows[going]
-            if not len(rows):
-                return nearest, np.sqrt(squares), products
-            joints = self.joints[ways[rows], bones]
-            products[rows] *= confidence[joints]
-            from_head = points[rows] - heads[joints]
-            lengths = dots(from_head, from_head)
-            nearer = lengths < squares[rows]
-            nearest[rows[nearer]] = joints[nearer]
-            squares[rows[nearer]] = lengths[nearer]
 
 
 def from_ray(from_joint: NDArray[np.floating], ray: NDArray[np.floating]) -> NDArray[np.floating]:

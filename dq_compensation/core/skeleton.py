@@ -200,11 +200,18 @@ class Skeleton:
 
         Returns:
             shape (B, 3), from the parent's head to the joint; its length, shape (B,); and the
-            length of the shorter limb: the bone's own goes to its farthest child, else to its tail.
+            length of the shorter limb.
         """
         ways = self.heads - self.heads[parents]
         lengths = np.linalg.norm(ways, axis=1)
-        own = np.zeros(self.bone_count)
-        np.maximum.at(own, parents, lengths)
-        own = np.where(own > 0.0, own, np.linalg.norm(self.tails - self.heads, axis=1))
-        return ways, lengths, np.minimum(lengths, own)
+        return ways, lengths, np.minimum(lengths, self.limb_lengths(parents))
+
+    def limb_lengths(self, parents: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Shape (B,), from the head of each bone to its farthest child, else to its tail.
+
+        Args:
+            parents: of `limbs_at_joints`.
+        """
+        found = np.zeros(self.bone_count)
+        np.maximum.at(found, parents, np.linalg.norm(self.heads - self.heads[parents], axis=1))
+        return np.where(found > 0.0, found, np.linalg.norm(self.tails - self.heads, axis=1))

@@ -10,8 +10,8 @@ from ..core.deform import Deformation, Method
 from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.stored_examples import Examples
 
-# Bump it when trees of older versions of the add-on have to be built anew.
-TREE_VERSION = 22
+# Bump it when trees or attributes of older versions of the add-on have to be made anew.
+TREE_VERSION = 23
 
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of

@@ -89,9 +89,10 @@ def test_a_flat_skeleton_gets_the_joints_of_the_hierarchy(
     same = joint_of_vertices(before) == joint_of_vertices(flat)
     compensated = expected.amounts > 0.05
     assert np.mean(same[compensated] & (found.amounts[compensated] > 0.0)) > 0.95
-    # Hardly anything is compensated that was not, and that at the thumbs: no lips, no lids.
+    # Hardly anything is compensated that was not, and that at the thumbs, and at the neck, which a
+    # head without jaw and eyes goes on straight: no lips, no lids.
     amounts = found.amounts[expected.amounts == 0.0]
-    assert amounts.sum() < 0.01 * expected.amounts.sum()
+    assert amounts.sum() < 0.02 * expected.amounts.sum()
 
 
 @pytest.mark.parametrize(("rig", "upwards"), [*((rig, False) for rig in RIGS), (RIGS[1], True)])

@@ -119,6 +119,17 @@ def test_a_pose_that_moves_nothing_is_perfect() -> None:
             assert figures.volume == pytest.approx(100.0)
 
 
+def test_split_limbs_of_the_human_do_not_bulge() -> None:
+    """Elbows and knees of the rig whose limbs have two bones each; in % of the radius."""
+    human, found = Human.with_rig("default"), {}
+    measured = deformers(human)["BALL_JOINTS"]
+    for each in range_of_motion("default")[:4]:
+        pose = MeasuredPose(human, each)
+        found[each.joint_pose.title] = pose.measure(measured(pose.pose)).bulge
+    assert list(found) == ["elbow 80", "elbow -40", "knee 60", "knee 110"]
+    assert max(found.values()) < 2.5
+
+
 def test_what_misses_its_target_is_found() -> None:
     assert not any(each.missed for each in check(_rows(), {"LINEAR": 1e-6}))
     missed = [each for each in check(_rows(bulge=2.5), {"LINEAR": 1e-3}) if each.missed]

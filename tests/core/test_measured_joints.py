@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -149,19 +150,94 @@ def test_nothing_jumps_along_the_limbs(share: float) -> None:
     assert _largest_step(path) < 1e-2
 
 
-def test_a_third_bone_fades_it_before_taking_the_second_place() -> None:
+@pytest.mark.parametrize("width", [0.25, 0.35])
+@pytest.mark.parametrize("degrees", [60.0, 90.0])
+def test_a_limb_of_two_bones_on_either_side_does_not_bulge(width: float, degrees: float) -> None:
+    """Weights so wide that most skin near the joint has its two largest from bones of one limb."""
+    skeleton, radius = chain(4), 0.4
+    z, angle = np.meshgrid(np.linspace(0.5, 3.5, 61), np.linspace(0.0, 2.0 * np.pi, 17))
+    points = np.stack((radius * np.cos(angle), radius * np.sin(angle), z), axis=-1).reshape(-1, 3)
+    behind = [
+        [
+            0.5 + 0.5 * math.erf((height - head) / (width * math.sqrt(2.0)))
+            for height in points[:, 2]
+        ]
+        for head in (1.0, 2.0, 3.0)
+    ]
+    weights = -np.diff(np.vstack((np.ones(len(points)), *behind, np.zeros(len(points)))), axis=0)
+    rotations = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
+    rotations[2] = turn((0, 1, 0), degrees)
+    pose, influences = posed(skeleton, rotations), _weighted(*weights.T)
+    plain, taken = _moved(points, influences, skeleton, pose)
+    joint = np.array([0.0, 0.0, 2.0])
+    rays = (np.array([0.0, 0.0, -1.0]), pose.matrices[2, :3, :3] @ [0.0, 0.0, 1.0])
+
+    def bulge(deformed: NDArray[np.floating]) -> float:
+        away = [[np.linalg.norm(_from_axis(p - joint, ray)) for ray in rays] for p in deformed]
+        return float(np.min(away, axis=1).max()) / radius - 1.0
+
+    assert bulge(plain) > 0.07
+    assert bulge(plain - taken) < 0.025
+
+
+def _hand() -> Skeleton:
+    """A palm, and two fingers of two bones side by side."""
+    heads = [[0, 0, 0], [0.1, 0, 1.0], [0.1, 0, 1.5], [-0.1, 0, 1.0], [-0.1, 0, 1.5]]
+    tails = [[0, 0, 1.0], [0.1, 0, 1.5], [0.1, 0, 2.0], [-0.1, 0, 1.5], [-0.1, 0, 2.0]]
+    return skeleton_of_points(np.array(heads), np.array(tails), [-1, 0, 1, 0, 3])
+
+
+def test_it_fades_where_another_finger_takes_over() -> None:
+    """Between two fingers of one hand: the one's joint counts, then the other's, none at half."""
+    points = np.tile([[0.0, 0.1, 0.95]], (201, 1))
+    share = np.linspace(0.0, 1.0, 201)
+    none, palm = np.zeros(201), np.full(201, 0.8)
+    weights = np.column_stack((palm, 0.2 * share, none, 0.2 - 0.2 * share, none))
+    measured = MeasuredJoints.of(points, _weighted(*weights), _hand())
+    np.testing.assert_array_equal(measured.joints[[0, 70, 130, 200]], [3, 3, 1, 1])
+    assert measured.amounts[[0, 200]].min() > 0.5
+    assert measured.amounts[100] == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(np.diff(measured.amounts)).max() < 0.05
+
+
+def test_joints_of_one_finger_do_not_fade_each_other() -> None:
+    """Beside the first bone, between the knuckle and the next joint, is no other limb."""
+    points = np.column_stack((np.full(21, 0.1), np.full(21, 0.05), np.linspace(1.15, 1.35, 21)))
+    weights = np.tile([0.25, 0.5, 0.25, 0.0, 0.0], (21, 1))
+    measured = MeasuredJoints.of(points, _weighted(*weights), _hand())
+    assert set(measured.joints.tolist()) == {1, 2}
+    np.testing.assert_array_equal(measured.bones, 1)
+    assert measured.amounts.min() > 0.9
+
+
+def test_the_shares_of_all_bones_of_a_limb_add_up() -> None:
+    """A limb that is split into bones is compensated as if it were one."""
+    points = np.array([[-0.1, 0.0, 1.9], [-0.1, 0.0, 2.1]])
+    split = _weighted((0.3, 0.3, 0.2, 0.2), (0.3, 0.3, 0.2, 0.2))
+    whole = skeleton_of_points(
+        np.array([[0.0, 0, 0], [0, 0, 2.0]]), np.array([[0, 0, 2.0], [0, 0, 4.0]]), [-1, 0]
+    )
+    found = MeasuredJoints.of(points, split, chain(4))
+    expected = MeasuredJoints.of(points, _weighted((0.6, 0.4), (0.6, 0.4)), whole)
+    np.testing.assert_array_equal(found.joints, 2)
+    np.testing.assert_array_equal(found.bones, [1, 2])
+    np.testing.assert_allclose(found.amounts, expected.amounts, rtol=0, atol=1e-6)
+
+
+def test_weights_of_another_part_of_the_body_fade_it() -> None:
+    """Skin that a bone moves which does not hang on the joint; so little that it hardly does."""
     skeleton = skeleton_of_points(
-        np.array([[0, 0, 0], [0, 0, 1.0], [0, 0, 1.0]]),
-        np.array([[0, 0, 1.0], [0, 0, 2.0], [0, 0.5, 1.9]]),
+        np.array([[0.0, 0, 0], [0, 0, 1.0], [0, 0, 0.5]]),
+        np.array([[0, 0, 1.0], [0, 0, 2.0], [1.0, 0, 0.5]]),
         [-1, 0, 0],
     )
-    point = np.array([[-0.1, 0.0, 0.8]])
-    amounts = [
-        MeasuredJoints.of(point, _weighted((0.5, second, 0.5 - second)), skeleton).amounts[0]
-        for second in np.linspace(0.2, 0.3, 101)
-    ]
-    assert min(amounts) == pytest.approx(0.0, abs=1e-6)
-    assert np.abs(np.diff(amounts)).max() < 0.05
+    others = np.linspace(0.0, 0.4, 41)
+    half = 0.5 - 0.5 * others
+    points = np.tile([[-0.1, 0.0, 0.9]], (41, 1))
+    influences = _weighted(*np.column_stack((half, half, others)))
+    amounts = MeasuredJoints.of(points, influences, skeleton).amounts
+    expected = (1.0 - others) * np.maximum(0.0, 1.0 - others / (0.5 * half + 0.05))
+    np.testing.assert_allclose(amounts, expected, rtol=0, atol=1e-6)
 
 
 def test_a_limb_of_several_bones_bends_at_the_nearest_of_their_joints() -> None:
