@@ -82,4 +82,4 @@ def feature_bones(
     while (above >= 0).any():
         features |= features[above] & (above >= 0)
         above = np.where(above >= 0, parents[above], -1)
-    return features
+    return features & moves

@@ -95,9 +95,9 @@ def keep_weights(
     mesh[store.record] = json.dumps({"groups": list(groups), "places": places, **record})
 
 
-def add_to_record(obj: bpy.types.Object, **record: object) -> None:
-    """List more in the record of a bake in an object that has one."""
-    mesh_of(obj)[BAKED_BONES.record] = json.dumps({**(kept_record(obj) or {}), **record})
+def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: object) -> None:
+    """List more in the record of an object that has one."""
+    mesh_of(obj)[store.record] = json.dumps({**(kept_record(obj, store) or {}), **record})
 
 
 def kept_entries(

@@ -25,13 +25,20 @@ from ...option_fields import option
 from ...steps import Progress, with_progress
 from ...wording import counted, listed
 from ..binding.bind import bind
-from ..blender.armature import armature_of
+from ..blender.armature import armature_of, deforming_bones
 from ..blender.bone_names import bone_side
 from ..blender.mesh import mesh_of, other_users, read_weights
 from ..blender.rigging import armature_modifier, deformation_refusal, find_rig, rig_of
 from ..settings.object_settings import settings_of
 from .compensation_weights import masked_vertices
-from .kept_weights import BAKED_BONES, PAINTED, keep_weights, kept_influences, kept_record
+from .kept_weights import (
+    BAKED_BONES,
+    PAINTED,
+    add_to_record,
+    keep_weights,
+    kept_influences,
+    kept_record,
+)
 from .kept_weights import restore_refusal as kept_refusal
 from .kept_weights import restore_weights as restore_kept
 from .weights_writing import write_rows, writing_refusal
@@ -213,6 +220,10 @@ def restore_weights(obj: bpy.types.Object) -> None:
     """
     if reason := restoring_refusal(obj):
         raise UserError(reason)
+    record = kept_record(obj, PAINTED) or {}
+    for name in record["added"]:
+        if (group := obj.vertex_groups.get(name)) is not None:
+            obj.vertex_groups.remove(group)
     restore_kept(obj, PAINTED)
     mesh_of(obj).update_tag()
 
@@ -363,10 +374,20 @@ def _write(obj: bpy.types.Object, skin: _Skin, soft: SoftWeights) -> int:
     """Write new weights, and keep the present ones if none are kept; returns how many vertices."""
     groups = obj.vertex_groups
     names = skin.skeleton.names
-    moving = np.unique(skin.influences.bones[skin.influences.weights > 0.0])
+    of_both = (skin.influences.bones, skin.influences.weights), (soft.bones, soft.weights)
+    moving = np.unique(np.concatenate([bones[weights > 0.0] for bones, weights in of_both]))
     moving = moving[~skin.locked[moving]]
-    if kept_record(obj, PAINTED) is None:
-        keep_weights(obj, [names[bone] for bone in moving], PAINTED)
+    # Clothes get bones from their body.
+    added = [names[bone] for bone in moving if names[bone] not in groups]
+    record = kept_record(obj, PAINTED)
+    if record is None:
+        locked = {names[bone] for bone in np.flatnonzero(skin.locked)}
+        bones = deforming_bones(rig_of(obj)) - locked
+        keep_weights(obj, [g.name for g in groups if g.name in bones], PAINTED, added=added)
+    elif added:
+        add_to_record(obj, PAINTED, added=[*record["added"], *added])
+    for name in added:
+        groups.new(name=name)
     group_of_bone = np.full(len(names), -1)
     group_of_bone[moving] = [groups[names[bone]].index for bone in moving]
     written = np.zeros(len(groups), np.bool_)
