@@ -4,6 +4,8 @@ Operators and panels catch `UserError`. Another class is needed only where some 
 very class. This module is plain Python, so that `core` can use it.
 """
 
+from __future__ import annotations
+
 
 class UserError(ValueError):
     """Why something cannot be done, and what to do instead; nothing has changed yet."""
@@ -19,3 +21,9 @@ class PoseError(UserError):
 
 class FileError(UserError):
     """Why a file cannot be read or written."""
+
+
+def raise_refusal(reason: str | None, kind: type[UserError] = UserError) -> None:
+    """Raise an error where there is a reason why something cannot be done."""
+    if reason is not None:
+        raise kind(reason)

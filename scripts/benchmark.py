@@ -27,13 +27,14 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmarks.bake", ALL_VERSIONS, ()),
     ("benchmarks.bind", ALL_VERSIONS, ()),
     ("benchmarks.bones", (NEWEST,), ()),
-    ("benchmarks.characters", ALL_VERSIONS, ("human", "body", "pieces", "grid")),
+    ("benchmarks.characters", ALL_VERSIONS, ("human", "body", "pieces")),
     ("benchmarks.checks", ALL_VERSIONS, ()),
     ("benchmarks.graphics", (NEWEST,), ()),
     ("benchmarks.playback", (NEWEST,), ()),
     ("benchmarks.python", (NEWEST,), ()),
     ("benchmarks.scenes", (NEWEST,), ()),
     ("benchmarks.modifier", (NEWEST,), ()),
+    ("benchmarks.soften", (NEWEST,), ()),
 )
 
 

@@ -214,7 +214,6 @@ NEWEST_ONLY = (
     "tests/blender/test_modifier_display_mishaps.py*",
     "tests/blender/test_modifier_lifecycle.py::test_bones_scattered*",
     "tests/blender/test_armature_base.py::test_what_our_own_tree*",
-    "tests/blender/test_armature_base.py::test_meshes_of_few*",
     "tests/blender/test_modifier_display.py::test_copies*",
     "tests/blender/test_modifier_display.py::test_a_copy_may*",
     "tests/blender/test_modifier_display.py::test_a_weight_that_is_no_number*",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .mesh_graph import MeshGraph, smooth_values, with_unused_row
+from .softening.mesh_graph import MeshGraph, smooth_values, with_unused_row
 
 # The fill ends when it changes no weight by this much in a round.
 _STILL = 1e-5

@@ -9,8 +9,7 @@ operators report; nothing has changed then. No function adds an undo step.
 
 from __future__ import annotations
 
-from ..bake.bake_reports import CorrectiveReport, PoseReport, RangeReport
-from ..bake.bones.bones_report import BonesReport, JointReport
+from ..bake.bake_reports import BonesReport, CorrectiveReport, JointReport, PoseReport, RangeReport
 from ..bake.files.cache_baking import CacheReport
 from ..bake.verification import Deviation
 from ..errors import BindingError, PoseError, UserError
@@ -18,6 +17,16 @@ from ..playback.caching import TakeReport
 from ..scene.weights.softening import SofteningReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
+from .baking import (
+    bake_bones,
+    bake_cache,
+    bake_correctives,
+    bake_crowd,
+    bake_frames,
+    bake_pose,
+    cache_take,
+    crowds,
+)
 from .character_report import Bend, CharacterReport, JointQuality
 from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
@@ -27,10 +36,6 @@ from .setting_values import CharacterSettings, SettingValues, change_settings, s
 from .skinned_characters import disable, enable, skinned_meshes
 from .softened_weights import restore_weights, soften_weights
 from .steps_of_scripts import OnProgress
-from .to_bones import bake_bones
-from .to_crowds import bake_crowd, crowds
-from .to_files import bake_cache, cache_take
-from .to_shape_keys import bake_correctives, bake_frames, bake_pose
 
 __all__ = [
     "Agree",

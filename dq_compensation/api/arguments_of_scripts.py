@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 import bpy
 
 from ..errors import BindingError, UserError
-from ..option_fields import identifiers_of
 from ..scene.blender.rigging import REFUSAL_NOT_A_MESH
 from ..wording import bounded
 
@@ -79,15 +78,14 @@ def file_path(path: AnyPath) -> Path:
     return Path(bpy.path.abspath(text))
 
 
-def require_choice(name: str, value: str, choices: Any) -> None:
-    """See that a value is one of a `Literal`.
+def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """See that a value is one of some.
 
     Raises:
         UserError: it is another one.
     """
-    known = identifiers_of(choices)
-    if value not in known:
-        raise UserError(f"{value!r} is no {name}. Choose one of {', '.join(known)}.")
+    if value not in choices:
+        raise UserError(f"{value!r} is no {name}. Choose one of {', '.join(choices)}.")
 
 
 def require_number(name: str, value: float, least: float, most: float = float("inf")) -> None:

@@ -8,8 +8,8 @@ import bpy
 
 from ..errors import UserError
 from ..setup_check import fixing
-from ..setup_check.catalogue import CHECKS, check_named, find_issues
-from ..setup_check.issue import Check, Fix, Issue
+from ..setup_check.catalogue import CHECKS, find_issues
+from ..setup_check.issue import Fix, Issue
 from .arguments_of_scripts import mesh_object, selection_kept
 from .steps_of_scripts import interrupts_wait
 
@@ -63,7 +63,10 @@ def fix(
         UserError: there is no such check, or none of these checks has such a fix.
     """
     obj = mesh_object(obj)
-    checks = CHECKS if check is None else (_check_of_name(check),)
+    checks = tuple(each for each in CHECKS if check in {None, each.name})
+    if not checks:
+        names = ", ".join(each.name for each in CHECKS)
+        raise UserError(f"There is no check {check}. The checks are {names}.")
     fixes = [name for each in checks for name in each.fixes]
     if fix not in (None, *fixes):
         raise UserError(f"There is no fix {fix}. The fixes are {', '.join(fixes) or 'none'}.")
@@ -78,16 +81,3 @@ def fix(
     with interrupts_wait(), selection_kept():
         fixing.leave_edit_mode(bpy.context)
         return fixing.fix_all(obj, chosen, checks, key).results
-
-
-def _check_of_name(name: str) -> Check:
-    """The check of a name.
-
-    Raises:
-        UserError: there is none.
-    """
-    found = check_named(name)
-    if found is None:
-        names = ", ".join(each.name for each in CHECKS)
-        raise UserError(f"There is no check {name}. The checks are {names}.")
-    return found

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bake.bake_source import REFUSAL_REST
-from ..bake.shape_keys.frames import offsets_memory
+from ..bake.shape_keys.frame_baking import offsets_memory
 from ..errors import BindingError, UserError
 from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
+from ..option_fields import identifiers_of
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import modifiers_before
@@ -25,17 +26,11 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.rigging import rig_of
 from ..scene.scene_frames import frame_kept
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
-from ..viewport.objects.one_object import deformed_object
+from ..viewport.objects.batch import deformed_object
 from .arguments_of_scripts import mesh_object, require_choice, require_number
 from .steps_of_scripts import OnProgress
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
-
-REFUSAL_NOT_EVALUATED = (
-    "{obj} is turned off in viewports, or not in this view layer, so Blender does not evaluate it. "
-    "Turn it on (the screen in the Outliner), or its collection."
-)
-REFUSAL_NO_GPU = "This session has no GPU. Start Blender with a window."
 
 
 def evaluate(
@@ -156,44 +151,37 @@ def _positions(
         armature = rig_of(obj).evaluated_get(depsgraph)
         return evaluate_binding(binding, settings, obj.evaluated_get(depsgraph), armature)
     if evaluator == "GPU":
-        _require_gpu()
+        if not _has_gpu():
+            raise RuntimeError("This session has no GPU. Start Blender with a window.")
         deformed = deformed_object(obj, binding, depsgraph, settings)
         return np.ascontiguousarray(deformed.read_positions()[0])
     return evaluate_by_modifier(obj, binding, settings)
 
 
 def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
-    """The binding of an object that is evaluated.
-
-    Raises:
-        BindingError: it cannot be deformed, or Blender leaves it out.
-        UserError: its armature is in Rest Position.
-    """
+    """The binding of an object that Blender evaluates in a pose; errors as of `evaluate`."""
     binding = bind(obj, depsgraph)
     if armature_of(rig_of(obj)).pose_position == "REST":
         raise UserError(REFUSAL_REST.format(armature=rig_of(obj).name))
     if not obj.evaluated_get(depsgraph).is_evaluated:
-        raise BindingError(REFUSAL_NOT_EVALUATED.format(obj=obj.name))
+        raise BindingError(
+            f"{obj.name} is turned off in viewports, or not in this view layer, so Blender does "
+            "not evaluate it. Turn it on (the screen in the Outliner), or its collection."
+        )
     return binding
 
 
 def _require_choices(method: str | None, factor: float | None, evaluator: str) -> None:
-    require_choice("evaluator", evaluator, Evaluator)
+    require_choice("evaluator", evaluator, identifiers_of(Evaluator))
     if method is not None:
-        require_choice("method", method, ChosenMethod)
+        require_choice("method", method, identifiers_of(ChosenMethod))
     if factor is not None:
         require_number("factor", factor, 0.0, 1.0)
 
 
-def _require_gpu() -> None:
-    """See that there is a GPU.
-
-    Raises:
-        RuntimeError: there is none.
-    """
+def _has_gpu() -> bool:
+    """Whether this session has a GPU."""
     try:
-        found = gpu.platform.backend_type_get() != "NONE"
-    except SystemError as error:  # of Blender as a Python module
-        raise RuntimeError(REFUSAL_NO_GPU) from error
-    if not found:
-        raise RuntimeError(REFUSAL_NO_GPU)
+        return gpu.platform.backend_type_get() != "NONE"
+    except SystemError:  # of Blender as a Python module
+        return False

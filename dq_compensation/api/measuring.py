@@ -80,11 +80,7 @@ def report(
 
 
 def _wanted(bones: str | Iterable[str], binding: Binding) -> frozenset[str]:
-    """The names of bones.
-
-    Raises:
-        UserError: the armature has none of such a name.
-    """
+    """The names of bones; raises `UserError` where the armature has none of such a name."""
     wanted = frozenset(several(bones))
     unknown = sorted(wanted - set(binding.skeleton.names))
     if unknown:

@@ -64,7 +64,7 @@ def require_options(options: _Options) -> _Options:
         if each.several:
             sequences[each.name] = several(value)
         elif each.allowed:
-            require_choice(each.name, value, each.type)
+            require_choice(each.name, value, each.allowed)
         elif each.value_type in {int, float}:
             noun = each.noun or each.name.replace("_", " ")
             require_number(noun, value, each.minimum, each.maximum)

@@ -8,13 +8,13 @@ from typing import Any, TypedDict, get_type_hints
 
 import bpy
 
-from ..errors import BindingError, UserError
+from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..scene.settings.declaration import frozen_values
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
 from ..session.settings_writing import writing_settings
 from ..session.status import status_of
-from .arguments_of_scripts import mesh_object, require_number
+from .arguments_of_scripts import mesh_object, require_choice, require_number
 from .steps_of_scripts import interrupts_wait
 
 SettingValues: Any = TypedDict("SettingValues", get_type_hints(CharacterChoices), total=False)  # type: ignore[misc]
@@ -56,8 +56,7 @@ def change_settings(obj: bpy.types.Object, **settings: Any) -> None:
         UserError: it is linked, or a setting cannot have that value.
     """
     obj = mesh_object(obj)
-    if reason := enabling.linked_refusal(obj):
-        raise UserError(reason)
+    raise_refusal(enabling.linked_refusal(obj))
     with interrupts_wait(), changed_settings(obj, settings):
         pass
 
@@ -97,11 +96,7 @@ def _write(chosen: Any, values: Mapping[str, Any]) -> None:
 
 
 def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
-    """See that settings can have these values.
-
-    Raises:
-        UserError: one of them cannot.
-    """
+    """Raise `UserError` where settings cannot have these values."""
     chosen: Any = settings_of(obj)
     for name, value in values.items():
         if name not in CHARACTER_CHOICES:
@@ -109,9 +104,7 @@ def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             raise UserError(f"There is no setting {name}. The settings are {names}.")
         described = chosen.bl_rna.properties[name]
         if described.type == "ENUM":
-            choices = list(described.enum_items.keys())
-            if value not in choices:
-                raise UserError(f"{value!r} is no {name}. Choose one of {', '.join(choices)}.")
+            require_choice(name, value, described.enum_items.keys())
         elif described.type == "FLOAT":
             require_number(name, value, described.hard_min, described.hard_max)
         elif described.type == "BOOLEAN" and not isinstance(value, bool):

@@ -6,7 +6,7 @@ from typing import Any
 
 import bpy
 
-from ..errors import BindingError, UserError
+from ..errors import BindingError, raise_refusal
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import settings_of_a_new_character
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
@@ -55,8 +55,7 @@ def enable(obj: bpy.types.Object, **settings: Any) -> None:
         UserError: it is linked, or a setting cannot have that value.
     """
     obj = mesh_object(obj)
-    if reason := enabling.linked_refusal(obj):
-        raise UserError(reason)
+    raise_refusal(enabling.linked_refusal(obj))
     new = settings_of_a_new_character(obj, by_script=True)
     with interrupts_wait(), changed_settings(obj, settings), new:
         before = settings_of(obj).is_enabled
@@ -81,7 +80,6 @@ def disable(obj: bpy.types.Object) -> None:
     obj = mesh_object(obj)
     if not (settings_of(obj).is_enabled or enabling.copied_modifier_warning(obj)):
         return
-    if reason := enabling.linked_refusal(obj):
-        raise UserError(reason)
+    raise_refusal(enabling.linked_refusal(obj))
     with interrupts_wait():
         enabling.disable(obj)

@@ -10,11 +10,12 @@ from ..modifier.modifier_stack import our_modifiers
 from ..modifier.tree_kind import kind_for
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import modifiers_read
+from ..scene.blender.animation_curves import drivers
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import armature_modifier, find_rig, rig_of
 from ..scene.settings.object_settings import Settings
 from ..wording import counted, listed
+from .skinned_characters import skinned_meshes
 
 # Each mesh costs as much as some thousand vertices, whatever its size.
 _MANY_MESHES = 4
@@ -39,13 +40,7 @@ def slow_parts(
 
 def _meshes(obj: bpy.types.Object) -> list[str]:
     rig = rig_of(obj)
-    meshes = [
-        other
-        for other in bpy.context.scene.objects
-        if other.type == "MESH"
-        and not (is_hidden(other) or is_posed_copy(other))
-        and find_rig(other) == rig
-    ]
+    meshes = [other for other in skinned_meshes() if find_rig(other) == rig]
     if len(meshes) < _MANY_MESHES:
         return []
     return [
@@ -111,9 +106,7 @@ def _drivers(obj: bpy.types.Object) -> list[str]:
     owners: list[Any] = [rig, rig.data, obj, keys]
     counts = 0
     for owner in owners:
-        animation = getattr(owner, "animation_data", None)
-        if animation is not None:
-            counts += sum("dq_compensation" not in _target(each) for each in animation.drivers)
+        counts += sum("dq_compensation" not in _target(each) for each in drivers(owner))
     if not counts:
         return []
     return [f"{counted(counts, 'driver')} of {rig.name} and {obj.name}: computed in every frame."]

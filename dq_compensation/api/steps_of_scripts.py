@@ -17,41 +17,34 @@ OnProgress = Callable[[float, str], None]
 NOTHING_CHANGED = "Stopped. Nothing has changed."
 NOT_CHECKED = "Stopped. The bake is whole, but its result was not checked."
 
+_Interrupt = tuple[int, FrameType | None]
 _Result = TypeVar("_Result")
 
 
-class _Interrupts:
-    """Whether Ctrl C was pressed, and whether the block has raised a KeyboardInterrupt for it."""
-
-    def __init__(self) -> None:
-        self.waiting: tuple[int, FrameType | None] | None = None
-        self.raised = False
-
-    def note(self, number: int, frame: FrameType | None) -> None:
-        """The handler of the signal."""
-        self.waiting = (number, frame)
-
-
 @contextmanager
-def interrupts_wait() -> Generator[_Interrupts]:
-    """Let Ctrl C wait until the block has ended, where Python handles it.
+def interrupts_wait() -> Generator[list[_Interrupt]]:
+    """Let Ctrl C wait until the block has ended, where Python handles it; yields those that wait.
 
     Blender changes data in many small steps; an exception between two of them would leave half of
     the work.
     """
-    found = _Interrupts()
+    waiting: list[_Interrupt] = []
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield found
+        yield waiting
         return
-    signal.signal(signal.SIGINT, found.note)
+    signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
+    raised = False
     try:
-        yield found
+        yield waiting
+    except KeyboardInterrupt:
+        raised = True
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
         # Python's own handler would raise another one, without a sentence.
-        if found.waiting and not (found.raised and before is signal.default_int_handler):
-            before(*found.waiting)
+        if waiting and not (raised and before is signal.default_int_handler):
+            before(*waiting[-1])
 
 
 def run_steps(
@@ -73,8 +66,7 @@ def run_steps(
         try:
             while True:
                 done = next(steps)
-                if interrupts.waiting is not None:
-                    interrupts.raised = True
+                if interrupts:
                     raise KeyboardInterrupt(NOTHING_CHANGED if done.stoppable else NOT_CHECKED)
                 if progress is not None:
                     progress(done.share, done.doing)

@@ -9,7 +9,7 @@ the sliders moves them before and after the bake alike: the bake is ours minus n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 import bpy
 import numpy as np
@@ -19,7 +19,7 @@ from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
-from ..errors import UserError
+from ..errors import raise_refusal
 from ..modifier.armature_base import mixing_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -36,12 +36,7 @@ REACHED = 1e-4
 
 REFUSAL_BEFORE = (
     "The modifier {modifier} of {obj} acts before {armature}, where no shape key can follow it. "
-    "Apply "
-    "{modifier}, turn it off in the viewport, or move {armature} above it."
-)
-REFUSAL_PINNED = (
-    "{obj} shows one shape key alone. Turn off Solo Active Shape Key below the list of shape keys "
-    "(in Blender 4.2: Shape Key Lock)."
+    "Apply {modifier}, turn it off in the viewport, or move {armature} above it."
 )
 REFUSAL_REST = "{armature} is in Rest Position, which has no poses. Switch it to Pose Position."
 REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in the viewport."
@@ -58,7 +53,10 @@ def source_refusal(obj: bpy.types.Object) -> str | None:
                 modifier=modifier.name, obj=obj.name, armature=armature.name
             )
     if obj.show_only_shape_key and mesh_of(obj).shape_keys is not None:
-        return REFUSAL_PINNED.format(obj=obj.name)
+        return (
+            f"{obj.name} shows one shape key alone. Turn off Solo Active Shape Key below the list "
+            "of shape keys (in Blender 4.2: Shape Key Lock)."
+        )
     if armature_of(rig_of(obj)).pose_position == "REST":
         return REFUSAL_REST.format(armature=rig_of(obj).name)
     if not obj.visible_get():
@@ -68,12 +66,12 @@ def source_refusal(obj: bpy.types.Object) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class PoseOffsets:
-    """The offsets to add in one pose.
+    """The offsets to add in one pose, or in several.
 
     Attributes:
-        offsets: shape (n, 3), float32, object space.
-        unreached: shape (n,), bool; the vertices that do not get where they should, by more than
-            `REACHED` of the object's extent.
+        offsets: shape (n, 3), or (F, n, 3) of F poses, float32, object space.
+        unreached: shape (n,), bool; the vertices that do not get where they should in some pose, by
+            more than `REACHED` of the object's extent.
     """
 
     offsets: NDArray[np.float32]
@@ -92,7 +90,7 @@ class Source:
 
     obj: bpy.types.Object
     binding: Binding
-    target: Target
+    target: Target = "LINEAR"
     replaced: frozenset[str] = frozenset()
 
     @classmethod
@@ -114,8 +112,7 @@ class Source:
             UserError: it cannot be baked; the message says why and what to do.
         """
         obj = cast("bpy.types.Object", obj.original)
-        if reason := source_refusal(obj):
-            raise UserError(reason)
+        raise_refusal(source_refusal(obj))
         return cls(obj, bind(obj, depsgraph), target, replaced)
 
     @property
@@ -147,22 +144,18 @@ class Source:
 
     def wanted(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The current shape, and our deformation of it.
+    ) -> NDArray[np.float32]:
+        """Our deformation of the current shape, shape (n, 3), object space.
 
         Args:
             matrices: shape (B, 4, 4), another pose than the current one: D_b of the skeleton's
                 bones. The shape is the basis then.
 
-        Returns:
-            two arrays of shape (n, 3), float32, object space: at rest and posed.
-
         Raises:
             PoseError: a bone's matrix is not finite.
             BindingError: the set-up has changed.
         """
-        found = self._posed(depsgraph, matrices)
-        return found.shape, found.posed
+        return self.posed(depsgraph, matrices)[1]
 
     def offsets(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
@@ -175,7 +168,7 @@ class Source:
         Raises:
             PoseError, BindingError: as for `wanted`.
         """
-        shape, posed, matrices, to_armature = self._posed(depsgraph, matrices)
+        shape, posed, matrices, to_armature = self.posed(depsgraph, matrices)
         inside = transformed_points(to_armature, shape)
         influences, matrices = self.native(shape, to_armature, matrices)
         found = rest_offsets(
@@ -204,10 +197,13 @@ class Source:
         """
         return self.binding.skinning_of(shape, to_armature), matrices
 
-    def _posed(
-        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None
-    ) -> _Posed:
-        """The input of `wanted` and `offsets` in one pose; reads the armature once."""
+    def posed(
+        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
+        """The shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature.
+
+        Args, Raises: as of `wanted`.
+        """
         evaluated = self.obj.evaluated_get(depsgraph)
         armature = rig_of(self.obj).evaluated_get(depsgraph)
         if matrices is None:
@@ -215,13 +211,4 @@ class Source:
         else:
             shape = self.binding.rest
         posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape, matrices)
-        return _Posed(shape, posed, matrices, object_to_armature(evaluated, armature))
-
-
-class _Posed(NamedTuple):
-    """A shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature."""
-
-    shape: NDArray[np.float32]
-    posed: NDArray[np.float32]
-    matrices: NDArray[np.float64]
-    to_armature: NDArray[np.float64]
+        return shape, posed, matrices, object_to_armature(evaluated, armature)

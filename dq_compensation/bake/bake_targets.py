@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import bpy
 
 from ..core.rest_offsets import Target
 from ..lifecycle.enabling import disable
 from ..scene.blender.linked import link_beside
-from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import armature_modifier
 from ..scene.settings.object_settings import settings_of
 from ..scene.shape_keys.key_animation import leave_action, own_action
@@ -37,15 +36,16 @@ def bake_targets(
 
 
 def add_copy(obj: bpy.types.Object) -> bpy.types.Object:
-    """Copy an object with its mesh, shape keys and key action, into the same collections.
+    """Copy an object with its mesh, shape keys and key action, or its bones; beside the object.
 
     The copy has the same place, parent, modifiers and animation; it is not selected.
     """
     copy = cast("bpy.types.Object", obj.copy())
     copy.name = f"{obj.name} Baked"
-    copy.data = cast("bpy.types.Mesh", mesh_of(obj).copy())
-    copy.data.name = copy.name
-    own_action(copy)
+    data: Any = obj.data
+    copy.data = data = data.copy()
+    data.name = copy.name
+    own_action(getattr(data, "shape_keys", None))
     link_beside(obj, copy)
     # It comes with the state of the object, also whether that is selected.
     copy.select_set(False)
@@ -53,11 +53,12 @@ def add_copy(obj: bpy.types.Object) -> bpy.types.Object:
 
 
 def remove_copy(copy: bpy.types.Object) -> None:
-    """Remove a copy from the file, with the mesh and the action that only it has."""
+    """Remove a copy from the file, with the mesh or bones and the actions that only it has."""
+    data = cast("bpy.types.ID", copy.data)
     leave_action(copy)
-    mesh = mesh_of(copy)
+    leave_action(getattr(data, "shape_keys", None))
     bpy.data.objects.remove(copy)
-    bpy.data.meshes.remove(mesh)
+    bpy.data.batch_remove([data])
 
 
 def show_copy(obj: bpy.types.Object, copy: bpy.types.Object) -> None:

@@ -82,11 +82,7 @@ def keys_of_pattern(obj: bpy.types.Object, pattern: str) -> list[str]:
 
 
 def _filled(pattern: str, refusal: str, **values: object) -> str:
-    """The pattern with the values in it, each once.
-
-    Raises:
-        UserError: the refusal; text cannot have a format of its own, a number can.
-    """
+    """The pattern with the values in it, each once; only numbers can have a format of their own."""
     try:
         parts = [(field, spec) for _, field, spec, _ in Formatter().parse(pattern) if field]
         texts = [field for field, spec in parts if spec and isinstance(values.get(field), str)]

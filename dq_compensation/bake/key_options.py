@@ -1,4 +1,4 @@
-"""Keeps the options of the bakes to shape keys: of a pose, of frames, of correctives."""
+"""The options of the bakes to shape keys: of a pose, of frames, of correctives."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..core.rest_offsets import Target
 from ..option_fields import option, tolerance_option
 from ..scene.scene_frames import frames_of_range
 from .bake_targets import BakeOnto
-from .joint_options import JointOptions
 
-Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT"]
+Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT", "ACTION", "EXAMPLES"]
 """About which axes the bones are bent.
 
 LIMBS: across the plane in which the limb is bent at rest. X, Z: the bone's own axis. FOUR: about X
-and Z, both ways. EIGHT: and about the axes in between.
+and Z, both ways. EIGHT: and about the axes in between. ACTION, EXAMPLES: as they are in the poses
+of the armature's action, or in the example poses.
 """
 
 
@@ -138,6 +138,17 @@ class RangeOptions(KeyOptions):
         return frames_of_range(self.first, self.last, self.step)
 
 
+@dataclass(frozen=True)
+class JointOptions:
+    """The joints of a bake."""
+
+    bones: Iterable[str] = option("The bones below the joints. None of them: all joints", ())
+    _: KW_ONLY
+    mirror: bool = option(
+        "Include the other side's bones, found by their names", True, label="Left and Right"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CorrectiveOptions(KeyOptions, JointOptions):
     """The options of a bake of correctives.
@@ -146,7 +157,7 @@ class CorrectiveOptions(KeyOptions, JointOptions):
     `mirror` are not for those of examples.
     """
 
-    directions: Directions | Literal["ACTION", "EXAMPLES"] = option(
+    directions: Directions = option(
         "The axes that the bones bend about",
         "LIMBS",
         choices=(

@@ -17,7 +17,6 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import armature_modifier
 from ..scene.blender.temporary_copy import temporary_copy
 from ..scene.blender.units import world_millimetres
-from .bake_source import Source
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,24 @@ class Deviation:
     rms: float = 0.0
     poses: int = 0
 
+    @classmethod
+    def of(cls, distances: NDArray[np.floating], unit: float) -> Deviation:
+        """The deviation of distances (n,) in one pose.
+
+        Args:
+            unit: the millimetres of one unit.
+        """
+        if not len(distances):
+            return cls(poses=1)
+        return cls(float(distances.max()) * unit, float(np.sqrt(np.mean(distances**2))) * unit, 1)
+
+    def instead_of(self, before: Deviation) -> str:
+        """For sentences: ``1.2 mm instead of 3.4 (rms 0.5 instead of 1.1)``."""
+        return (
+            f"{self.largest:.3g} mm instead of {before.largest:.3g} (rms {self.rms:.2g} instead of "
+            f"{before.rms:.2g})"
+        )
+
     def and_also(self, other: Deviation) -> Deviation:
         """The deviation of both together."""
         poses = self.poses + other.poses
@@ -43,9 +60,7 @@ class Deviation:
 
 
 @contextmanager
-def only_armature_shown(
-    obj: bpy.types.Object, target: Target
-) -> Generator[bpy.types.ArmatureModifier]:
+def only_armature_shown(obj: bpy.types.Object, target: Target) -> Generator[None]:
     """Show only the result of an object's Armature modifier; restore the modifiers after the block.
 
     Args:
@@ -61,7 +76,7 @@ def only_armature_shown(
         for other in obj.modifiers:
             other.show_viewport = other == modifier
         modifier.use_deform_preserve_volume = target == "DUAL_QUATERNION"
-        yield modifier
+        yield
     finally:
         for other in obj.modifiers:
             if other.show_viewport != shown[other.name]:
@@ -69,48 +84,26 @@ def only_armature_shown(
         modifier.use_deform_preserve_volume = preserves
 
 
-def shown_positions(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, vertex_count: int
-) -> NDArray[np.float32]:
-    """The positions that Blender has evaluated, shape (n, 3), object space.
+def deviation(
+    wanted: NDArray[np.float32], obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph
+) -> Deviation:
+    """The distance of the positions that Blender has evaluated from others, in this pose.
+
+    Args:
+        wanted: shape (n, 3), object space.
+        obj: the baked object; nothing but its Armature modifier is shown.
 
     Raises:
         UserError: the evaluated mesh has another number of vertices.
     """
-    mesh = mesh_of(obj.evaluated_get(depsgraph))
-    if len(mesh.vertices) != vertex_count:
+    evaluated = obj.evaluated_get(depsgraph)
+    mesh = mesh_of(evaluated)
+    if len(mesh.vertices) != len(wanted):
         raise UserError(f"The mesh of {obj.name} has changed while it was baked.")
-    return read_attribute(mesh, "position", AttributeType.VECTOR, vertex_count)
-
-
-def deviation(
-    obj: bpy.types.Object, source: Source, depsgraph: bpy.types.Depsgraph, scene: bpy.types.Scene
-) -> Deviation:
-    """The distance of an object's Armature modifier from our deformation in this pose.
-
-    Args:
-        obj: the baked object, within `only_armature_shown`.
-    """
-    _, wanted = source.wanted(depsgraph)
-    return deviation_from(wanted, obj, depsgraph, scene)
-
-
-def deviation_from(
-    wanted: NDArray[np.float32],
-    obj: bpy.types.Object,
-    depsgraph: bpy.types.Depsgraph,
-    scene: bpy.types.Scene,
-) -> Deviation:
-    """The distance of the shown surface from positions (n, 3), object space; see `deviation`."""
-    apart = shown_positions(obj, depsgraph, len(wanted)).astype(np.float64) - wanted
-    linear = np.array(obj.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
-    squares = np.sum((apart @ linear.T) ** 2, axis=1)
-    unit = world_millimetres(scene)
-    return Deviation(
-        float(np.sqrt(squares.max(initial=0.0))) * unit,
-        float(np.sqrt(squares.mean())) * unit if len(squares) else 0.0,
-        1,
-    )
+    shown = read_attribute(mesh, "position", AttributeType.VECTOR, len(wanted))
+    linear = np.array(evaluated.matrix_world, np.float64)[:3, :3]
+    distances = np.linalg.norm((shown.astype(np.float64) - wanted) @ linear.T, axis=1)
+    return Deviation.of(distances, world_millimetres(bpy.context.scene))
 
 
 @contextmanager

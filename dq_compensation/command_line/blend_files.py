@@ -142,11 +142,7 @@ def _require_whole(written: Path, target: Path) -> None:
 
 
 def _beginning(path: Path) -> bytes:
-    """The first bytes of a file.
-
-    Raises:
-        FileError: it is missing, or cannot be read.
-    """
+    """The first bytes of a file; raises `FileError` where it is missing or cannot be read."""
     try:
         if not path.exists():
             raise FileError(f"There is no file {path}.")

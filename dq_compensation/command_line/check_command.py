@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 
 import bpy
 
 from .. import api
 from ..wording import counted
-from .command import Command, ObjectFacts, OpenFile, Run, each_file
+from .command import Command, ObjectFacts, Run, each_object
 from .exit_codes import ExitCode
-from .options import add_input_options
-from .outputs import input_files
 
 _SEVERITIES = ("ERROR", "WARNING", "INFORMATION")
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_input_options(parser)
     parser.add_argument(
         "--fail-on",
         choices=("error", "warning", "information", "never"),
@@ -31,19 +29,14 @@ def _run(run: Run) -> None:
     fatal = _SEVERITIES[: _SEVERITIES.index(chosen) + 1] if chosen in _SEVERITIES else ()
     found = dict.fromkeys(_SEVERITIES, 0)
 
-    def work(file: OpenFile) -> list[ObjectFacts]:
-        objects = file.objects(run)
-        return [_check(obj, file, number / len(objects)) for number, obj in enumerate(objects)]
-
-    def _check(obj: bpy.types.Object, file: OpenFile, share: float) -> ObjectFacts:
-        run.progress(share, f"checking {obj.name}")
+    def check(source: Path, obj: bpy.types.Object) -> ObjectFacts:
         issues = api.check(obj)
         for issue in issues:
             found[issue.severity] += 1
-            run.console.say(f"{file.path}: {obj.name}: {issue.severity.lower()}: {issue.message}")
+            run.console.say(f"{source}: {obj.name}: {issue.severity.lower()}: {issue.message}")
         return {"name": obj.name_full, "issues": [_facts(issue) for issue in issues]}
 
-    each_file(run, input_files(run.arguments.files), work)
+    each_object(run, "checking", check)
     checked = sum(file["error"] is None for file in run.files)
     nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
     counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)
@@ -72,7 +65,7 @@ COMMANDS = (
             "check --file hero.blend",
             "check --file 'assets/*.blend' --fail-on warning --json findings.json",
         ),
-        _add_options,
         _run,
+        _add_options,
     ),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import bpy
 
 from .. import api
-from ..errors import FileError, UserError
+from ..errors import FileError, UserError, raise_refusal
 from ..wording import listed
 from .blend_files import missing_data_refusal
 
@@ -53,22 +53,16 @@ def chosen_objects(
     among = kind.found()
     found: dict[bpy.types.Object, None] = {} if patterns else dict.fromkeys(among)
     for pattern in patterns:
-        matches = _matches(pattern, among)
+        named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
+        matches = named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
         if not matches:
             raise UserError(_unknown(file, pattern, among, kind))
         found.update(dict.fromkeys(matches))
     if not found:
         raise UserError(f"{file} has no {kind.one}: {kind.meaning}.")
     for obj in found:
-        if (reason := missing_data_refusal(obj)) is not None:
-            raise FileError(reason)
+        raise_refusal(missing_data_refusal(obj), FileError)
     return list(found)
-
-
-def _matches(pattern: str, among: list[bpy.types.Object]) -> list[bpy.types.Object]:
-    """The objects of a name, or those of the kind that fit a pattern."""
-    named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
-    return named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
 
 
 def _unknown(file: Path, name: str, among: list[bpy.types.Object], kind: Kind) -> str:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import bpy
 
-from ..bake.files.cache_baking import SUFFIXES
-from ..bake.files.object_files import object_files
+from ..bake.files.cache_baking import SUFFIXES, object_files
 from ..errors import FileError, UserError
 from .blend_files import open_file, require_writable_version, saved_to
 from .choosing import SKINNED, Kind, chosen_objects
 from .console import Console, complain, complain_of_bug
-from .disk import is_done, target_refusal
 from .exit_codes import ExitCode, StoppedError, UsageError, code_of
-from .outputs import blend_targets, file_targets, input_files
+from .outputs import blend_targets, file_targets, input_files, is_done, target_refusal
 from .progress import Progress
 
 # The format of the JSON documents; it rises when what they had is not there any more.
@@ -51,35 +49,48 @@ class Run:
         """The progress of one of several equal parts."""
         return lambda share, doing: self.progress((number + share) / count, doing)
 
-    def note_outputs(self, file: OpenFile, targets: Sequence[Path]) -> None:
-        """Note the files that are written for the objects of an input.
+    def begin(self, source: Path) -> dict[str, Any]:
+        """Begin with a file; returns the facts about it, for JSON."""
+        facts: dict[str, Any] = {"file": str(source), "output": [], "warnings": []}
+        facts.update(skipped=False, error=None, objects=[], seconds=0.0)
+        self.files.append(facts)
+        return facts
+
+    def objects(self, source: Path) -> list[bpy.types.Object]:
+        """The characters, or crowds, of the open file that the options name.
+
+        Raises:
+            UserError: there are none.
+        """
+        return chosen_objects(source, self.arguments.objects, self.arguments.command.kind)
+
+    def note_outputs(self, source: Path, targets: Sequence[Path]) -> None:
+        """Note the files that are written for the objects of the current input.
 
         Raises:
             FileError: one cannot be written, or was written for another input.
         """
         for each in targets:
-            first = self.written.setdefault(os.path.normcase(each.resolve()), file.path)
-            if first != file.path:
+            first = self.written.setdefault(os.path.normcase(each.resolve()), source)
+            if first != source:
                 raise FileError(
-                    f"{file.path} and {first} would both be written to {each}. Choose another "
+                    f"{source} and {first} would both be written to {each}. Choose another "
                     "folder for one of them."
                 )
             if (reason := target_refusal(each)) is not None:
                 raise reason
-        file.facts["output"] = [str(each) for each in targets]
+        self.files[-1]["output"] = [str(each) for each in targets]
 
-    def fail(self, error: UserError) -> None:
-        """Tell why something failed; the first failure makes the exit code."""
-        complain(str(error))
+    def fail(self, error: Exception) -> dict[str, Any]:
+        """Tell why something failed; the first failure makes the exit code. Returns it for JSON."""
+        if isinstance(error, UserError):
+            code, message = code_of(error), str(error)
+            complain(message)
+        else:
+            code, message = ExitCode.BUG, complain_of_bug(error)
         if self.code <= ExitCode.FINDINGS:
-            self.code = code_of(error)
-
-    def fail_by_bug(self, error: Exception) -> str:
-        """Tell of an error that nobody has thought of, with its traceback; returns its line."""
-        line = complain_of_bug(error)
-        if self.code <= ExitCode.FINDINGS:
-            self.code = ExitCode.BUG
-        return line
+            self.code = code
+        return {"code": int(code), "message": message}
 
 
 @dataclass(frozen=True)
@@ -90,35 +101,19 @@ class Command:
         name: one or two words, e.g. ``bake pose``.
         summary: for the list of the commands.
         examples: what is typed after ``blender --command dq_compensation``.
-        add_options: adds the options that only it has.
         run: does it. What it raises ends the process with the code of the error.
+        add_options: adds the options that only it has; None without any.
+        saves: whether it saves .blend files.
+        kind: the objects that it works on.
     """
 
     name: str
     summary: str
     examples: tuple[str, ...]
-    add_options: Callable[[ArgumentParser], None]
     run: Callable[[Run], None]
-
-
-@dataclass
-class OpenFile:
-    """A .blend file that is open.
-
-    Attributes:
-        facts: for JSON.
-    """
-
-    path: Path
-    facts: dict[str, Any]
-
-    def objects(self, run: Run, kind: Kind = SKINNED) -> list[bpy.types.Object]:
-        """The characters, or crowds, that the options name.
-
-        Raises:
-            UserError: there are none.
-        """
-        return chosen_objects(self.path, run.arguments.objects, kind)
+    add_options: Callable[[ArgumentParser], None] | None = None
+    saves: bool = False
+    kind: Kind = SKINNED
 
 
 def said_facts(run: Run, reports: Sequence[Any]) -> list[ObjectFacts]:
@@ -133,45 +128,48 @@ def said_facts(run: Run, reports: Sequence[Any]) -> list[ObjectFacts]:
 
 
 def each_file(
-    run: Run, sources: Sequence[Path], work: Callable[[OpenFile], list[ObjectFacts] | None]
+    run: Run,
+    work: Callable[[Path], list[ObjectFacts] | None],
+    sources: Iterable[Path] | None = None,
 ) -> None:
     """Open each file and work on it. A file that fails is reported, and the next one follows.
 
     Args:
-        work: returns the facts of its objects; None where everything was done already.
+        sources: the files; by default those of the options.
+        work: gets the path; returns the facts of its objects, None where all was done already.
     """
-    for source in sources:
+    for source in input_files(run.arguments.files) if sources is None else sources:
         run.progress.begin(str(source))
-        started = time.monotonic()
-        facts: dict[str, Any] = {"file": str(source), "output": [], "warnings": []}
-        facts.update(skipped=False, error=None, objects=[])
-        run.files.append(facts)
+        started, facts = time.monotonic(), run.begin(source)
         try:
-            facts["objects"] = _work_on(OpenFile(source, facts), work)
-            facts["skipped"] = facts["objects"] is None
-            facts["objects"] = facts["objects"] or []
-        except UserError as error:
-            facts["error"] = {"code": int(code_of(error)), "message": str(error)}
-            run.fail(error)
+            facts["warnings"] = open_file(source)
+            for warning in facts["warnings"]:
+                complain(warning)
+            found = work(source)
+            facts["skipped"], facts["objects"] = found is None, found or []
         except StoppedError:
             raise
         except Exception as error:  # noqa: BLE001 - the next files have nothing to do with it
-            facts["error"] = {"code": int(ExitCode.BUG), "message": run.fail_by_bug(error)}
+            facts["error"] = run.fail(error)
         facts["seconds"] = round(time.monotonic() - started, 3)
 
 
-def _work_on(
-    file: OpenFile, work: Callable[[OpenFile], list[ObjectFacts] | None]
-) -> list[ObjectFacts] | None:
-    warnings = open_file(file.path)
-    file.facts["warnings"] = warnings
-    for warning in warnings:
-        complain(warning)
-    return work(file)
+def each_object(
+    run: Run, doing: str, work: Callable[[Path, bpy.types.Object], ObjectFacts]
+) -> None:
+    """Open each file and work on each of its characters; `work` gets the path of the file."""
+
+    def work_on(source: Path) -> Iterator[ObjectFacts]:
+        objects = run.objects(source)
+        for number, obj in enumerate(objects):
+            run.progress(number / len(objects), f"{doing} {obj.name}")
+            yield work(source, obj)
+
+    each_file(run, lambda source: list(work_on(source)))
 
 
 def each_saved_file(
-    run: Run, work: Callable[[list[bpy.types.Object]], list[ObjectFacts]], kind: Kind = SKINNED
+    run: Run, work: Callable[[Run, list[bpy.types.Object]], list[ObjectFacts]]
 ) -> None:
     """Open each file, change its characters or crowds, and save it where the options say.
 
@@ -179,31 +177,34 @@ def each_saved_file(
         work: changes the objects; when it fails, nothing is saved.
     """
     arguments = run.arguments
-    sources = input_files(arguments.files)
-    targets = blend_targets(sources, arguments.output, in_place=arguments.in_place)
-    target_of = dict(zip(sources, targets, strict=True))
-    if arguments.skip_done:
-        if arguments.in_place:
-            raise UsageError("--skip-done needs an --output: in place nothing says what is done.")
-        _skip_done(run, target_of)
+    target_of = blend_targets(
+        input_files(arguments.files), arguments.output, in_place=arguments.in_place
+    )
+    if arguments.skip_done and arguments.in_place:
+        raise UsageError("--skip-done needs an --output: in place nothing says what is done.")
+    for source, target in list(target_of.items()) if arguments.skip_done else ():
+        if is_done([target], source):
+            del target_of[source]
+            run.begin(source).update(output=[str(target)], skipped=True)
+            run.console.say(f"{target} is newer than {source}: nothing to do")
 
-    def change_and_save(file: OpenFile) -> list[ObjectFacts]:
-        require_writable_version(file.path)
-        target = target_of[file.path]
-        with saved_to(target, file.path):
-            found = work(file.objects(run, kind))
+    def change_and_save(source: Path) -> list[ObjectFacts]:
+        require_writable_version(source)
+        target = target_of[source]
+        with saved_to(target, source):
+            found = work(run, run.objects(source))
             run.progress.look()
-        file.facts["output"] = [str(target)]
+        run.files[-1]["output"] = [str(target)]
         run.console.say(f"Saved {target}")
         return found
 
-    each_file(run, list(target_of), change_and_save)
+    each_file(run, change_and_save, target_of)
 
 
 def each_exported_file(
     run: Run,
     suffixes: Sequence[str],
-    work: Callable[[list[bpy.types.Object], Path], list[ObjectFacts]],
+    work: Callable[[Run, list[bpy.types.Object], Path], list[ObjectFacts]],
 ) -> None:
     """Open each file, and write its characters to files of other formats where the options say.
 
@@ -213,30 +214,17 @@ def each_exported_file(
             names added (`object_files`); Alembic has all of them in one.
     """
     arguments = run.arguments
-    sources = input_files(arguments.files)
-    targets = file_targets(sources, arguments.output, suffixes, f".{arguments.format}")
-    target_of = dict(zip(sources, targets, strict=True))
+    sources, in_folder = input_files(arguments.files), f".{arguments.format}"
+    target_of = file_targets(sources, arguments.output, suffixes, in_folder)
 
-    def export(file: OpenFile) -> list[ObjectFacts] | None:
-        objects, target = file.objects(run), target_of[file.path]
+    def export(source: Path) -> list[ObjectFacts] | None:
+        objects, target = run.objects(source), target_of[source]
         together = target.suffix.lower() == SUFFIXES["ALEMBIC"]
         files = [target] if together else object_files(target, [obj.name for obj in objects])
-        run.note_outputs(file, files)
-        if arguments.skip_done and is_done(files, file.path):
-            run.console.say(f"{file.path}: nothing to do")
+        run.note_outputs(source, files)
+        if arguments.skip_done and is_done(files, source):
+            run.console.say(f"{source}: nothing to do")
             return None
-        return work(objects, target)
+        return work(run, objects, target)
 
-    each_file(run, sources, export)
-
-
-def _skip_done(run: Run, target_of: dict[Path, Path]) -> None:
-    """Leave out the files whose output is newer than they."""
-    for source, target in list(target_of.items()):
-        if is_done([target], source):
-            del target_of[source]
-            run.files.append(
-                {"file": str(source), "output": [str(target)], "warnings": []}
-                | {"skipped": True, "error": None, "objects": [], "seconds": 0.0}
-            )
-            run.console.say(f"{target} is newer than {source}: nothing to do")
+    each_file(run, export, target_of)

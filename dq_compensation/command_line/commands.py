@@ -14,9 +14,7 @@ from ..bake.files.whole_files import beside
 from ..errors import UserError
 from . import (
     bake_commands,
-    cache_command,
     check_command,
-    crowd_command,
     evaluate_command,
     report_command,
     setting_commands,
@@ -24,9 +22,14 @@ from . import (
 )
 from .command import JSON_FORMAT, Command, Run
 from .console import PROGRAM, UNREADABLE, Console, complain, complain_of_bug, own_output
-from .disk import target_refusal
 from .exit_codes import ExitCode, StoppedError, code_of
-from .options import OneLineParser, add_general_options
+from .options import (
+    OneLineParser,
+    add_blend_output_options,
+    add_general_options,
+    add_input_options,
+)
+from .outputs import target_refusal
 from .progress import Progress, stoppable
 
 COMMANDS: tuple[Command, ...] = (
@@ -36,8 +39,6 @@ COMMANDS: tuple[Command, ...] = (
     *soften_command.COMMANDS,
     *evaluate_command.COMMANDS,
     *bake_commands.COMMANDS,
-    *cache_command.COMMANDS,
-    *crowd_command.COMMANDS,
 )
 
 _TYPED = f"blender --command {PROGRAM}"
@@ -74,28 +75,18 @@ def _run(arguments: Namespace, output: TextIO) -> ExitCode:
     run = Run(arguments, Console(output, quiet), Progress(quiet=arguments.quiet))
     try:
         with stoppable(run.progress):
-            _require_json_target(arguments.json)
+            if arguments.json not in {None, "-"} and (
+                reason := target_refusal(Path(arguments.json))
+            ):
+                raise reason
             arguments.command.run(run)
             _report(run)
-    except UserError as error:
-        run.fail(error)
     except (StoppedError, KeyboardInterrupt):
         complain("stopped")
         return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - Blender would return 1, which means findings
-        run.fail_by_bug(error)
+        run.fail(error)
     return run.code
-
-
-def _require_json_target(wanted: str | None) -> None:
-    """Look at the file for the JSON document, before any work.
-
-    Raises:
-        FileError: it cannot be written.
-    """
-    reason = None if wanted in {None, "-"} else target_refusal(Path(str(wanted)))
-    if reason is not None:
-        raise reason
 
 
 def _report(run: Run) -> None:
@@ -119,12 +110,7 @@ def _report(run: Run) -> None:
 
 
 def _parsed(argv: Sequence[str]) -> Namespace:
-    """The options.
-
-    Raises:
-        UsageError: they are wrong.
-        SystemExit: the help was shown.
-    """
+    """The options; raises `UsageError` where they are wrong, `SystemExit` for the help."""
     parser = OneLineParser(
         prog=_TYPED,
         description="Works on characters in .blend files. COMMAND --help shows more.",
@@ -137,19 +123,19 @@ def _parsed(argv: Sequence[str]) -> Namespace:
         if group not in groups:
             above = groups[""].add_parser(group, help=f"{group} characters: see {group} --help")
             groups[group] = above.add_subparsers(title="what", metavar="WHAT", required=True)
+        examples = (f"  {_TYPED} {example}" for example in command.examples)
         own = groups[group].add_parser(
             name,
             help=command.summary,
             description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-            epilog=_epilog(command),
+            epilog="\n".join(("examples:", *examples, "", _EXIT_CODES)),
             formatter_class=RawDescriptionHelpFormatter,
         )
-        command.add_options(own)
+        add_input_options(own, command.kind.several)
+        if command.saves:
+            add_blend_output_options(own)
+        if command.add_options is not None:
+            command.add_options(own)
         add_general_options(own)
         own.set_defaults(command=command)
     return parser.parse_args(argv)
-
-
-def _epilog(command: Command) -> str:
-    examples = "\n".join(f"  {_TYPED} {example}" for example in command.examples)
-    return f"examples:\n{examples}\n\n{_EXIT_CODES}"

@@ -11,11 +11,13 @@ from typing import Any, NoReturn
 
 import bpy
 
-from ..scene.settings.declaration import BoolProperty, EnumProperty, FloatProperty, properties_of
+from ..option_fields import Option, options_of
+from ..scene.settings.declaration import properties_of, props
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
 from ..wording import bounded
 from .exit_codes import UsageError
 
+_METAVARS = {"mm": "MM", "°": "DEGREES"}
 _FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")
 
 
@@ -50,10 +52,8 @@ def add_general_options(parser: ArgumentParser) -> None:
     )
 
 
-def add_input_options(
-    parser: ArgumentParser, *, objects: str = "mesh objects", otherwise: str = "all skinned meshes"
-) -> None:
-    """Add the files and objects; `otherwise` are those without the option."""
+def add_input_options(parser: ArgumentParser, objects: str) -> None:
+    """Add the files and objects."""
     parser.add_argument(
         "--file",
         dest="files",
@@ -70,7 +70,7 @@ def add_input_options(
         action="extend",
         default=[],
         metavar="NAME",
-        help=f"{objects}, by names or patterns; without it {otherwise}",
+        help=f"{objects}, by names or patterns; without it all {objects}",
     )
 
 
@@ -100,7 +100,6 @@ def add_export_options(
         meaning: of the output.
         suffixes: the first is that of files in folders.
     """
-    add_input_options(parser)
     add_frames_option(parser, otherwise)
     add_output_options(parser, meaning, required=True)
     formats = [suffix[1:] for suffix in suffixes]
@@ -128,12 +127,6 @@ def frames_of_scene(arguments: argparse.Namespace) -> tuple[int, int, int]:
     return arguments.frames or (scene.frame_start, scene.frame_end, 1)
 
 
-def add_deformation_options(parser: ArgumentParser) -> None:
-    """Add how objects are deformed, for commands that change no setting."""
-    for name in ("method", "factor"):
-        _add_setting(parser, name, default=None, help="without it the object's own")
-
-
 def add_setting_options(
     parser: ArgumentParser, names: Iterable[str] = ("method", "factor")
 ) -> None:
@@ -143,27 +136,69 @@ def add_setting_options(
         _add_setting(group, name)
 
 
-def _add_setting(parser: Any, name: str, **changes: Any) -> None:
+def _add_setting(parser: Any, name: str) -> None:
     """Add the option of a setting of objects, as it is declared."""
     described = properties_of(CharacterChoices)[name]
     words = described.keywords
     options: dict[str, Any] = {"metavar": "NAME"}
-    if described.function is BoolProperty:
+    if described.function is props.BoolProperty:
         options = {"action": argparse.BooleanOptionalAction}
-    elif described.function is EnumProperty:
+    elif described.function is props.EnumProperty:
         choices = [identifier for identifier, *_ in words["items"]]
         options = {"type": str.upper, "choices": choices}
-    elif described.function is FloatProperty:
+    elif described.function is props.FloatProperty:
         least, most = words["min"], words["max"]
         options = {"type": number_between(least, most), "metavar": f"{least:g}..{most:g}"}
     options |= {"default": argparse.SUPPRESS, "help": words["description"].replace("%", "%%")}
     option = f"--{name.removeprefix('use_').replace('_', '-')}"
-    parser.add_argument(option, dest=name, **options | changes)
+    parser.add_argument(option, dest=name, **options)
 
 
 def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that were chosen."""
     return {name: value for name, value in vars(arguments).items() if name in CHARACTER_CHOICES}
+
+
+def add_bake_options(
+    parser: ArgumentParser, task: type, without: Iterable[str] = (), title: str = "the bake"
+) -> None:
+    """Add the options of a bake, but those that the command has in a way of its own."""
+    group = parser.add_argument_group(title)
+    for each in options_of(task):
+        if each.name not in without:
+            name = f"--{each.name.replace('_', '-')}"
+            text = f"{each.sentence}{_default(each)}".replace("%", "%%")
+            group.add_argument(name, default=argparse.SUPPRESS, help=text, **_reading(each))
+
+
+def chosen(arguments: argparse.Namespace, task: type) -> dict[str, Any]:
+    """The options that were chosen, for the function of `api`."""
+    names = [each.name for each in options_of(task)]
+    return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
+
+
+def _reading(option: Option) -> dict[str, Any]:
+    """How the parser reads an option."""
+    if option.value_type is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    if option.allowed:
+        return {"choices": option.allowed, "type": str.upper}
+    several = {"nargs": "+"} if option.several else {}
+    if option.value_type is str:
+        return {"metavar": "NAME", **several}
+    metavar = _METAVARS.get(option.unit, option.name.upper())
+    read = number_between(option.minimum, option.maximum, option.value_type)
+    return {"metavar": metavar, "type": read, **several}
+
+
+def _default(option: Option) -> str:
+    """The words for a default in the help."""
+    if option.value_type is bool:
+        return f" (default: {'yes' if option.default else 'no'})"
+    if not option.several:
+        return f" (default: {option.default})"
+    values = " ".join(f"{each:g}" for each in option.default)
+    return f" (default: {values})" if values else ""
 
 
 def frames(text: str) -> tuple[int, int, int]:

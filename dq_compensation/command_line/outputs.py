@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..bake.files.whole_files import may_write, read_only_refusal
 from ..errors import FileError
 from ..wording import listed
-from .disk import target_refusal
 from .exit_codes import UsageError
 
 
@@ -36,7 +37,9 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or Path(output).is_dir()
 
 
-def blend_targets(sources: Sequence[Path], output: str | None, *, in_place: bool) -> list[Path]:
+def blend_targets(
+    sources: Sequence[Path], output: str | None, *, in_place: bool
+) -> dict[Path, Path]:
     """The .blend file that is written for each input.
 
     Args:
@@ -49,31 +52,26 @@ def blend_targets(sources: Sequence[Path], output: str | None, *, in_place: bool
     if (output is None) != in_place:
         raise UsageError("Say where to save: --output FILE_OR_FOLDER, or --in-place.")
     if output is None:
-        targets = list(sources)
+        found = {source: source for source in sources}
     elif is_folder(output):
-        targets = [Path(output) / source.name for source in sources]
+        found = {source: Path(output) / source.name for source in sources}
     else:
-        targets = [Path(output)] * len(sources)
-    _require_targets(targets, sources, in_place=in_place)
-    return targets
+        found = dict.fromkeys(sources, Path(output))
+    _require_targets(found, in_place=in_place)
+    return found
 
 
-def _require_targets(targets: Sequence[Path], sources: Sequence[Path], *, in_place: bool) -> None:
-    """Look at the outputs of the inputs, one for each.
-
-    Raises:
-        UsageError: two inputs have one output, or an output is an input.
-        FileError: one cannot be written.
-    """
-    of_target: dict[Path, list[Path]] = {}
-    for target, source in zip(targets, sources, strict=True):
-        of_target.setdefault(target.resolve(), []).append(source)
+def _require_targets(target_of: dict[Path, Path], *, in_place: bool) -> None:
+    """Raise an error where inputs cannot have these outputs."""
+    of_target: dict[Path, list[str]] = {}
+    for source, target in target_of.items():
+        of_target.setdefault(target.resolve(), []).append(str(source))
     for target, users in of_target.items():
         if len(users) > 1:
-            names = listed([str(user) for user in users])
+            names = listed(users)
             raise UsageError(f"{names} would all be written to {target}.")
-    inputs = {source.resolve() for source in sources}
-    for target in targets:
+    inputs = {source.resolve() for source in target_of}
+    for target in target_of.values():
         if not in_place and target.resolve() in inputs:
             raise UsageError(f"{target} is an input. Choose another --output, or say --in-place.")
         if (reason := target_refusal(target)) is not None:
@@ -82,7 +80,7 @@ def _require_targets(targets: Sequence[Path], sources: Sequence[Path], *, in_pla
 
 def file_targets(
     sources: Sequence[Path], output: str, suffixes: Sequence[str], in_folder: str
-) -> list[Path]:
+) -> dict[Path, Path]:
     """The file of another format than .blend that is written for each input.
 
     Args:
@@ -94,11 +92,32 @@ def file_targets(
         FileError: nothing can be written there.
     """
     if is_folder(output):
-        targets = [Path(output) / f"{source.stem}{in_folder}" for source in sources]
+        found = {source: Path(output) / f"{source.stem}{in_folder}" for source in sources}
     elif Path(output).suffix.lower() in suffixes:
-        targets = [Path(output)] * len(sources)
+        found = dict.fromkeys(sources, Path(output))
     else:
         endings = ", ".join(suffixes)
         raise UsageError(f"--output {output} is no folder, and does not end with {endings}.")
-    _require_targets(targets, sources, in_place=False)
-    return targets
+    _require_targets(found, in_place=False)
+    return found
+
+
+def target_refusal(target: Path) -> FileError | None:
+    """Why nothing can be written to a path, or None; known before any work."""
+    folder = target.parent
+    if not folder.is_dir():
+        return FileError(f"There is no folder {folder}. Make it first.")
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        return FileError(f"{target} exists and is not a file.")
+    if not may_write(folder):
+        return FileError(f"{target} cannot be written: no permission to write in {folder}.")
+    return read_only_refusal(target)
+
+
+def is_done(targets: Sequence[Path], source: Path) -> bool:
+    """Whether all outputs are there, and newer than the file that they are made from."""
+    try:
+        made = min(target.stat().st_mtime_ns for target in targets)
+        return made >= source.stat().st_mtime_ns
+    except FileNotFoundError:
+        return False

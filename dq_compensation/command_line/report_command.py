@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 
 import bpy
 
 from .. import api
-from .command import Command, ObjectFacts, OpenFile, Run, each_file
-from .options import add_input_options, number_between
-from .outputs import input_files
+from .command import Command, ObjectFacts, Run, each_object
+from .options import number_between
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_input_options(parser)
     parser.add_argument(
         "--bone",
         dest="bones",
@@ -37,10 +36,7 @@ def _add_options(parser: ArgumentParser) -> None:
 def _run(run: Run) -> None:
     arguments = run.arguments
 
-    def work(file: OpenFile) -> list[ObjectFacts]:
-        return [_report(file, obj) for obj in file.objects(run)]
-
-    def _report(file: OpenFile, obj: bpy.types.Object) -> ObjectFacts:
+    def report(source: Path, obj: bpy.types.Object) -> ObjectFacts:
         found = api.report(
             obj,
             degrees=arguments.bend,
@@ -48,10 +44,10 @@ def _run(run: Run) -> None:
             speed=not arguments.no_speed,
             progress=run.progress,
         )
-        run.console.say(f"{file.path}: {found.table()}")
+        run.console.say(f"{source}: {found.table()}")
         return {"name": obj.name_full, **found.facts()}
 
-    each_file(run, input_files(arguments.files), work)
+    each_object(run, "measuring", report)
 
 
 COMMANDS = (
@@ -63,7 +59,7 @@ COMMANDS = (
             "report --file hero.blend --bone lowerarm_l lowerleg_l --bend 120",
             "report --file 'assets/*.blend' --no-speed --json quality.json",
         ),
-        _add_options,
         _run,
+        _add_options,
     ),
 )

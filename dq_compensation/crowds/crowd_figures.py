@@ -31,12 +31,6 @@ from .crowd_places import (
 )
 from .crowd_roles import Role, Signature, enabled_meshes, playable_role, role_signature
 
-NO_ROLE = "{crowd} has no role. Press + to add one."
-NO_SHARES = "All shares of {crowd} are 0. Raise one."
-SHOWN = "{shown} of {wanted} are shown: all of them would take {memory} on the graphics card. "
-RAISE_FIGURES = "Raise Figures of a Crowd in the add-on's preferences to see more."
-RAISE_MEMORY = "Raise Memory of a Crowd in the add-on's preferences to see more."
-
 # Seconds from the last change until the panel shows what came of it.
 CHECK_AFTER = 0.1
 
@@ -79,11 +73,7 @@ class _Known:
 
 
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
-    """The figures of a crowd; the same object as long as nothing has changed.
-
-    Args:
-        depsgraph: evaluated; the object that figures stand on is read from it.
-    """
+    """The figures of a crowd, evaluated; the same object as long as nothing has changed."""
     crowd = cast("bpy.types.Object", crowd.original)
     found = memory_of(crowd, _Known).found
     key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
@@ -169,27 +159,25 @@ def _figures(
     depsgraph: bpy.types.Depsgraph,
     problems: list[str],
 ) -> Figures:
-    """The figures of all roles of the list, no more than the limits allow.
-
-    Raises:
-        UserError: there are none.
-    """
+    """The figures of all roles, as many as the limits allow; UserError where there are none."""
     settings = crowd_of(crowd)
     if not roles:
-        raise UserError(NO_ROLE.format(crowd=crowd.name))
+        raise UserError(f"{crowd.name} has no role. Press + to add one.")
     shares = np.array([item.share for item in roles_of(crowd)], np.float64)
     if not shares.any():
-        raise UserError(NO_SHARES.format(crowd=crowd.name))
+        raise UserError(f"All shares of {crowd.name} are 0. Raise one.")
     most, most_bytes = crowd_limits()
     count, places = wanted_places(crowd, worlds, depsgraph, most)
     sizes = _sizes(roles)
     of_one = float(shares @ sizes / shares.sum())
     shown = min(count, most, int(most_bytes / of_one) if of_one else count)
     if shown < count:
-        text = SHOWN.format(
-            shown=f"{shown:,}", wanted=counted(count, "figure"), memory=sized(count * of_one)
+        problems.append(
+            f"{shown:,} of {counted(count, 'figure')} are shown: all of them would take "
+            f"{sized(count * of_one)} on the graphics card. Raise "
+            f"{'Figures' if shown == most else 'Memory'} of a Crowd in the add-on's preferences to "
+            "see more."
         )
-        problems.append(text + (RAISE_FIGURES if shown == most else RAISE_MEMORY))
     if places is None:
         places = grid_places(shown, settings.spacing, settings.columns)
     lengths = [0.0 if role is None else float(role.first.length) for role in roles]

@@ -12,19 +12,9 @@ from numpy.typing import NDArray
 from ..errors import UserError
 from ..scene.settings.crowd_settings import TYPES, Layout
 
-WRONG_TYPE = {
-    "POINTS": "{obj} is not a mesh or a point cloud. Choose one as the layout's object.",
-    "CURVE": "{obj} is not a curve. Choose one as the layout's object.",
-}
 DISABLED = (
     "{obj} is disabled in viewports or excluded, so Blender does not evaluate it. Enable it; the "
     "eye in the Outliner may hide it."
-)
-NO_POINTS = "{obj} has no points behind its modifiers. Give it vertices."
-NO_SPLINE = "{obj} has no length. Draw a curve in it."
-THICK = (
-    "{obj} has a surface. Set its Bevel and Extrude to 0 and its Fill Mode to None, or choose a "
-    "copy without them."
 )
 
 Spline = tuple[NDArray[np.float64], bool]
@@ -36,7 +26,8 @@ def layout_refusal(
 ) -> str | None:
     """Why figures cannot stand on an object in any case, or None; cheap."""
     if obj.type not in TYPES[layout]:
-        return WRONG_TYPE[layout].format(obj=obj.name)
+        wanted = "a curve" if layout == "CURVE" else "a mesh or a point cloud"
+        return f"{obj.name} is not {wanted}. Choose one as the layout's object."
     if obj.hide_viewport or not _is_in_enabled_collection(obj, depsgraph.view_layer):
         return DISABLED.format(obj=obj.name)
     return None
@@ -79,7 +70,7 @@ def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDAr
     if not _point_count(data) and hasattr(evaluated, "evaluated_geometry"):
         data = evaluated.evaluated_geometry().pointcloud
     if data is None or not (count := _point_count(data)):
-        raise UserError(NO_POINTS.format(obj=obj.name))
+        raise UserError(f"{obj.name} has no points behind its modifiers. Give it vertices.")
     found = np.empty((count, 3), np.float32)
     data.attributes["position"].data.foreach_get("vector", found.ravel())
     return found.astype(np.float64)
@@ -113,9 +104,12 @@ def layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> lis
     mesh = evaluated.to_mesh()
     try:
         if mesh is None or not len(mesh.edges):
-            raise UserError(NO_SPLINE.format(obj=obj.name))
+            raise UserError(f"{obj.name} has no length. Draw a curve in it.")
         if len(mesh.polygons):
-            raise UserError(THICK.format(obj=obj.name))
+            raise UserError(
+                f"{obj.name} has a surface. Set its Bevel and Extrude to 0 and its Fill Mode to "
+                "None, or choose a copy without them."
+            )
         points = np.empty((len(mesh.vertices), 3), np.float32)
         edges = np.empty((len(mesh.edges), 2), np.int32)
         mesh.vertices.foreach_get("co", points.ravel())

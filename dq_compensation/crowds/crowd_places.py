@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import bpy
 import numpy as np
 from mathutils import Matrix
@@ -17,19 +15,14 @@ from ..session.changes import Changes
 from ..session.memory import memories, memory_of
 from .crowd_layout import Spline, layout_points, layout_refusal, layout_splines
 
-NO_LAYOUT = "{crowd} has no object to stand on. Choose one, or the layout Grid."
 DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
-NO_SIZE = "{crowd} has a scale of zero on at least one axis. Give it a size again."
 
 Worlds = tuple[Matrix, Matrix] | None
 """The world matrices of a crowd and of the object that its figures stand on."""
 
 
-@dataclass
-class _Read:
+class _Read(dict[str, list[Spline]]):
     """The points or splines that were read of an object, by the layout, object space."""
-
-    by_layout: dict[str, list[Spline]] = field(default_factory=dict)
 
 
 def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Worlds:
@@ -50,15 +43,12 @@ def layout_signature(
     if settings.layout == "GRID" or obj is None:
         return ()
     refusal = layout_refusal(obj, settings.layout, depsgraph)
-    read = settings.layout in memory_of(obj, _Read).by_layout
+    read = settings.layout in memory_of(obj, _Read)
     return obj.session_uid, obj.name, bool(obj.users_collection), refusal, read
 
 
 def wanted_places(
-    crowd: bpy.types.Object,
-    worlds: Worlds,
-    depsgraph: bpy.types.Depsgraph,
-    most: int,
+    crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgraph, most: int
 ) -> tuple[int, NDArray[np.float64] | None]:
     """How many figures there should be, and the places of at most so many; None for a grid.
 
@@ -73,13 +63,15 @@ def wanted_places(
         return settings.count, None
     obj = settings.layout_object
     if obj is None:
-        raise UserError(NO_LAYOUT.format(crowd=crowd.name))
+        raise UserError(f"{crowd.name} has no object to stand on. Choose one, or the layout Grid.")
     if not obj.users_collection:
         raise UserError(DELETED.format(obj=obj.name))
     assert worlds is not None
     world, world_below = (np.array(matrix, np.float64) for matrix in worlds)
     if not is_invertible(world):
-        raise UserError(NO_SIZE.format(crowd=crowd.name))
+        raise UserError(
+            f"{crowd.name} has a scale of zero on at least one axis. Give it a size again."
+        )
     to_crowd = np.linalg.inv(world) @ world_below
     if reason := layout_refusal(obj, settings.layout, depsgraph):
         raise UserError(reason)
@@ -96,7 +88,7 @@ def wanted_places(
 def _splines(
     obj: bpy.types.Object, settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
 ) -> list[Spline]:
-    read, layout = memory_of(obj, _Read).by_layout, settings.layout
+    read, layout = memory_of(obj, _Read), settings.layout
     if layout not in read:
         points = layout == "POINTS"
         read[layout] = (

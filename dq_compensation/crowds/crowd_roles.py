@@ -5,7 +5,7 @@ A role with a problem plays nothing; its figures are left out, and the others st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -21,27 +21,18 @@ from ..scene.settings.take_settings import find_take
 from ..session.known_objects import enabled_objects
 from ..session.known_takes import read_take, take_problem
 from ..session.status import status_of
+from ..viewport.gpu.shader_building import TEXTURE_WIDTH
+from ..viewport.gpu.textures import row_count
 from ..wording import counted
-from .crowd_memory import figure_bytes
 
-NO_CHARACTER = "Role {number} has no character. Choose an armature."
-NOT_AN_ARMATURE = "{character} is not an armature. Choose the armature of the character."
 DELETED = "{character} was deleted. Undo that, or choose another character."
 NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."
 NOT_ENABLED = "{character} deforms no enabled mesh. Select it and press Enable."
 NO_TAKE = "The role of {character} has no take. Choose one."
-OTHER_RIG = (
-    "The take {take} has none of the bones of {character}. Copy it from an armature with bones of "
-    "the same names, or cache another one."
-)
-UNKNOWN_PLACE = (
-    "{character} is excluded from the view layer, and a bone or a constraint places it: its turn "
-    "and its size are not known. Include its collection once after opening the file."
-)
-STILL_BONES = (
-    "{bones} {verb} not in the take {take} and {rest}. If bones were added or renamed, cache the "
-    "take again."
-)
+_POSITION_BYTES, _NORMAL_BYTES = 16, 8
+# Of each row of a pose: its transform against its parent, three pixels; its row in a palette, five
+# at most; the joints and the limb at its head, eight at most.
+_POSE_ROW_BYTES = 16 * 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +117,10 @@ def _role(
 ) -> Role:
     character = item.character
     if character is None:
-        raise UserError(NO_CHARACTER.format(number=number + 1))
+        raise UserError(f"Role {number + 1} has no character. Choose an armature.")
     name = character.name
     if character.type != "ARMATURE":
-        raise UserError(NOT_AN_ARMATURE.format(character=name))
+        raise UserError(f"{name} is not an armature. Choose the armature of the character.")
     if not character.users_collection:
         raise UserError(DELETED.format(character=name))
     own = meshes.get(character.session_uid, ())
@@ -143,7 +134,10 @@ def _role(
     if not item.take:
         raise UserError(NO_TAKE.format(character=name))
     if is_place_unknown(character):
-        problems.append(UNKNOWN_PLACE.format(character=name))
+        problems.append(
+            f"{name} is excluded from the view layer, and a bone or a constraint places it: its "
+            "turn and its size are not known. Include its collection once after opening the file."
+        )
     names = tuple(filter(None, (item.take, item.then)))
     bindings = [binding for obj in own if (binding := status_of(obj).binding) is not None]
     takes = [_take(character, take, bindings, problems) for take in names]
@@ -173,13 +167,31 @@ def _take(
     rows = node_names(bindings[0].skeleton) if bindings else take.node_names
     missing = set(rows) - set(take.node_names)
     if len(missing) == len(rows):
-        raise UserError(OTHER_RIG.format(take=name, character=character.name))
+        raise UserError(
+            f"The take {name} has none of the bones of {character.name}. Copy it from an armature "
+            "with bones of the same names, or cache another one."
+        )
     still = missing & deforming_bones(character)
     if still:
-        bones = f"{counted(len(still), 'bone')} of {character.name}"
         verb, rest = ("is", "rests") if len(still) == 1 else ("are", "rest")
-        problems.append(STILL_BONES.format(bones=bones, verb=verb, take=name, rest=rest))
+        problems.append(
+            f"{counted(len(still), 'bone')} of {character.name} {verb} not in the take {name} and "
+            f"{rest}. If bones were added or renamed, cache the take again."
+        )
     return take
+
+
+def figure_bytes(meshes: Iterable[tuple[int, int]], pose_rows: int) -> int:
+    """The memory of one figure on the GPU.
+
+    Args:
+        meshes: of each mesh, the number of its vertices and of its normals.
+        pose_rows: the rows of a pose of its armature.
+    """
+    return pose_rows * _POSE_ROW_BYTES + TEXTURE_WIDTH * sum(
+        row_count(vertices) * _POSITION_BYTES + row_count(normals) * _NORMAL_BYTES
+        for vertices, normals in meshes
+    )
 
 
 def _counts(obj: bpy.types.Object) -> tuple[int, int]:

@@ -38,9 +38,10 @@ class Applied(NamedTuple):
 
 
 def apply_copy(copy: bpy.types.Object, outside: Outside = "ASK") -> Applied:
-    """Apply a posed copy that is in Object Mode, and let its character show it.
+    """Take the shape of a posed copy back to rest as its example, and remove the copy.
 
     Args:
+        copy: in Object Mode.
         outside: what becomes of vertices that were moved outside the support.
 
     Raises:
@@ -48,8 +49,14 @@ def apply_copy(copy: bpy.types.Object, outside: Outside = "ASK") -> Applied:
         ExampleError, BindingError, PoseError, UserError: it cannot be applied; the copy stays.
     """
     obj = posed_copy.require_character(copy)
-    found, item = posed_copy.apply(copy, outside)
-    return _applied(obj, item, found)
+    index = posed_copy.example_of(copy, obj)
+    captured = CapturedPose.from_properties(copy[posed_copy.POSE_PROPERTY])
+    began_at = np.array(copy[posed_copy.MATRIX_PROPERTY], np.float64).reshape(4, 4)
+    wanted = posed_copy.positions_in(copy, obj, began_at)
+    masked = not copy.get(posed_copy.EDITED_PROPERTY, False)
+    found = give_shape(obj, index, captured, wanted, outside, masked=masked)
+    posed_copy.end(copy)
+    return _applied(obj, example_items(obj)[index], found)
 
 
 def update_from(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
+from ..errors import raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.example_capture import Capture, capture, support_of, support_weights
@@ -60,8 +61,7 @@ def add_example(
         ExampleError: it cannot be added; the message says why and nothing has changed.
         BindingError, PoseError: the object cannot be deformed.
     """
-    if reason := authoring_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(authoring_refusal(obj), ExampleError)
     binding = bind(obj, depsgraph)
     if bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose one of its bones.")
@@ -104,8 +104,7 @@ def give_shape(
         BindingError, PoseError, UserError: the object cannot be deformed, or the group of the
             support not written.
     """
-    if reason := authoring_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(authoring_refusal(obj), ExampleError)
     item = settings_of(obj).examples[index]
     binding = bind(obj)
     if len(wanted) != binding.vertex_count:
@@ -147,8 +146,7 @@ def remove_example(obj: bpy.types.Object, index: int, *, keep_basis: bool = True
     Raises:
         ExampleError: the object is linked.
     """
-    if reason := authoring_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(authoring_refusal(obj), ExampleError)
     settings = settings_of(obj)
     item = settings.examples[index]
     name, bone, key = item.name, item.bone, item.key

@@ -10,7 +10,7 @@ make there as well; those that are 1 in one and the same pose become one example
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ from ..analysis.corrective_joints import Quaternion
 from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
 from ..core.radial_basis import rotation_distances
+from ..errors import raise_refusal
 from ..modifier.armature_base import preserves_volume
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -39,7 +40,7 @@ from ..scene.shape_keys.key_writing import remove_keys
 from .authoring import by_example
 from .captured_pose import CapturedPose
 from .driver_probe import AT_REST, FULL, driver_probe, rotation_of
-from .driver_reading import DrivenKey, driven_keys, driver_curve, read_driver
+from .driver_reading import driven_keys, driver_curve, read_driver
 from .items import authoring_refusal, bone_settings, key_name, write_example, write_support
 
 Drivers = Literal["MUTE", "REMOVE", "KEEP"]
@@ -93,8 +94,7 @@ def examples_from_correctives(
         ExampleError: none of them can be taken over; the message says why and nothing has changed.
         BindingError: the object cannot be deformed.
     """
-    if reason := authoring_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(authoring_refusal(obj), ExampleError)
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
         raise ExampleError(f"{obj.name} has no shape keys with drivers.")
@@ -118,50 +118,49 @@ def examples_from_correctives(
 
 def _readable(
     obj: bpy.types.Object, names: Sequence[str], binding: Binding, refused: list[str]
-) -> list[DrivenKey]:
-    readable: list[DrivenKey] = []
+) -> dict[str, str]:
+    """The bone that each key follows; adds to the refusals for the others."""
+    readable: dict[str, str] = {}
     for name in names:
         try:
-            key = read_driver(obj, name)
+            bone = read_driver(obj, name)
         except ExampleError as error:
             refused.append(str(error))
             continue
-        if key.bone in binding.skeleton.names:
-            readable.append(key)
+        if bone in binding.skeleton.names:
+            readable[name] = bone
         else:
-            refused.append(f"{name} follows {key.bone}, which the character does not know.")
+            refused.append(f"{name} follows {bone}, which the character does not know.")
     return readable
 
 
-def _poses(obj: bpy.types.Object, keys: Sequence[DrivenKey], refused: list[str]) -> list[_Found]:
+def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -> list[_Found]:
     """The poses in which the keys are 1, one for each that is far enough from the others."""
     found: list[_Found] = []
     if not keys:
         return found
     blocks = mesh_of(obj).shape_keys.key_blocks
     with driver_probe(obj, keys) as probe:
-        for place, key in enumerate(keys):
-            at_rest = float(probe.values(key.bone, np.zeros(3))[place])
+        for place, (key, bone) in enumerate(keys.items()):
+            at_rest = float(probe.values(bone, np.zeros(3))[place])
             if abs(at_rest) > AT_REST:
-                refused.append(f"{key.name} is on at rest already, by {at_rest:.2g}.")
+                refused.append(f"{key} is on at rest already, by {at_rest:.2g}.")
                 continue
-            turn, value = probe.full_pose(key.bone, place)
+            turn, value = probe.full_pose(bone, place)
             if value < FULL:
-                refused.append(
-                    f"{key.name} never gets to 1 by turning {key.bone}: to {value:.2g} at most."
-                )
+                refused.append(f"{key} never gets to 1 by turning {bone}: to {value:.2g} at most.")
                 continue
             rotation = rotation_of(turn)
-            same = _same_pose(found, key.bone, rotation)
+            same = _same_pose(found, bone, rotation)
             if same is not None:
-                same.keys.append(key.name)
+                same.keys.append(key)
                 continue
             values: dict[str, float] = {}
-            for other, value in zip(keys, probe.values(key.bone, turn).tolist(), strict=True):
-                if other.bone == key.bone:
-                    block = blocks[other.name]
-                    values[other.name] = min(max(value, block.slider_min), block.slider_max)
-            found.append(_Found(key.bone, rotation, [key.name], values))
+            for other, value in zip(keys, probe.values(bone, turn).tolist(), strict=True):
+                if keys[other] == bone:
+                    block = blocks[other]
+                    values[other] = min(max(value, block.slider_min), block.slider_max)
+            found.append(_Found(bone, rotation, [key], values))
     return found
 
 

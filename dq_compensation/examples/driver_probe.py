@@ -6,7 +6,7 @@ user sees nothing of it. What they read of other bones, of constraints and of an
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.driver_parts import property_drivers
 from ..scene.blender.rigging import rig_of
 from ..scene.copies.free_copies import free_armature
-from .driver_reading import DrivenKey, driver_curve
+from .driver_reading import driver_curve
 
 # A driver that comes within this of 1 and goes back is at its pose.
 FULL = 0.995
@@ -116,11 +116,11 @@ def rotation_of(turn: NDArray[np.floating]) -> tuple[float, float, float, float]
 
 
 @contextmanager
-def driver_probe(obj: bpy.types.Object, keys: Sequence[DrivenKey]) -> Generator[DriverProbe]:
+def driver_probe(obj: bpy.types.Object, keys: Mapping[str, str]) -> Generator[DriverProbe]:
     """Copies of the armature and of the drivers of some keys; gone afterwards.
 
     Args:
-        keys: in whose order the values come.
+        keys: the names of keys, in whose order the values come, and the bone of each.
     """
     original = rig_of(obj)
     scene = bpy.data.scenes.new("DQ Compensation Drivers")
@@ -130,7 +130,7 @@ def driver_probe(obj: bpy.types.Object, keys: Sequence[DrivenKey]) -> Generator[
     scene.collection.objects.link(armature)
     scene.collection.objects.link(meter)
     try:
-        for path, count, curves in property_drivers(obj, {key.bone for key in keys}):
+        for path, count, curves in property_drivers(obj, set(keys.values())):
             meter[path] = [0.0] * count
             for curve in curves:
                 place = (curve.data_path, curve.array_index)
@@ -138,7 +138,7 @@ def driver_probe(obj: bpy.types.Object, keys: Sequence[DrivenKey]) -> Generator[
         meter[_VALUES] = [0.0] * len(keys)
         for number, key in enumerate(keys):
             place = (f'["{_VALUES}"]', number)
-            _copy(driver_curve(obj, key.name), meter, place, {original: armature, obj: meter})
+            _copy(driver_curve(obj, key), meter, place, {original: armature, obj: meter})
         yield DriverProbe(scene, armature, meter)
     finally:
         bpy.data.scenes.remove(scene)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -38,14 +37,6 @@ _CHANNEL_MODES = {
 }
 
 
-@dataclass(frozen=True)
-class DrivenKey:
-    """A shape key whose driver follows one bone."""
-
-    name: str
-    bone: str
-
-
 def driver_curve(obj: bpy.types.Object, key: str) -> Any | None:
     """The driver's curve of a key's value; None without one."""
     keys = mesh_of(obj).shape_keys
@@ -61,8 +52,8 @@ def driven_keys(obj: bpy.types.Object) -> list[str]:
     return [name for name, curve in curves.items() if curve is not None and not curve.mute]
 
 
-def read_driver(obj: bpy.types.Object, key: str) -> DrivenKey:
-    """Which bone the driver of a key follows.
+def read_driver(obj: bpy.types.Object, key: str) -> str:
+    """The bone that the driver of a key follows.
 
     Raises:
         ExampleError: it is none that is recognised; the message names the key and says why.
@@ -76,7 +67,7 @@ def read_driver(obj: bpy.types.Object, key: str) -> DrivenKey:
         raise ExampleError(f"The driver of {key} reads nothing.")
     if len(bones) > 1:
         raise ExampleError(f"{key} is driven by several bones: {', '.join(bones)}.")
-    return DrivenKey(key, bones[0])
+    return bones[0]
 
 
 def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from ..core.dual_quaternion import concatenate_quaternions, quaternion_conjugate
 from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
+from ..errors import raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.stored_examples import ExampleItem, example_bone, example_items, parent_axes
@@ -41,8 +42,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
         ExampleError: there is no other side; the message says why and nothing has changed.
         BindingError: the object cannot be deformed.
     """
-    if reason := authoring_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(authoring_refusal(obj), ExampleError)
     binding = bind(obj)
     item = example_items(obj)[index]
     axis = Settings.of(obj).limb_axis

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..core.vectors import transformed_points
+from ..errors import raise_refusal
 from ..scene.binding.bind import bind
-from ..scene.binding.example_capture import OUTSIDE, Capture, support_of, support_weights
-from ..scene.binding.stored_examples import ExampleItem, example_items
+from ..scene.binding.example_capture import OUTSIDE, support_of, support_weights
+from ..scene.binding.stored_examples import example_items
 from ..scene.blender.attributes import AttributeType, read_attribute, read_property
 from ..scene.blender.mesh import flag_elements, mesh_of, read_positions
 from ..scene.blender.own_objects import CHARACTER_PROPERTY
@@ -26,7 +27,7 @@ from ..scene.blender.rigging import find_rig
 from ..scene.copies.posed_copies import character_of, hide_for_copy, posed_copy_of, show_again
 from ..scene.settings.object_settings import settings_of
 from ..scene.shape_keys.key_writing import clear_keys
-from .authoring import Outside, by_example, give_shape, remove_example
+from .authoring import by_example, remove_example
 from .captured_pose import CapturedPose
 from .items import authoring_refusal, require_bone
 
@@ -80,8 +81,7 @@ def begin(
         ExampleError: it cannot be edited; nothing has changed.
         BindingError, PoseError: the object cannot be deformed.
     """
-    if reason := shaping_refusal(obj):
-        raise ExampleError(reason)
+    raise_refusal(shaping_refusal(obj), ExampleError)
     binding = bind(obj, depsgraph)
     settings = by_example(obj)
     captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
@@ -145,31 +145,6 @@ def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
     flag_elements(mesh, "select", np.zeros_like(hidden), np.logical_or)
     mesh.update()
     bpy.ops.object.mode_set(mode=mode)
-
-
-def apply(copy: bpy.types.Object, outside: Outside = "ASK") -> tuple[Capture, ExampleItem]:
-    """Take the shape of a posed copy back to rest as its example, and remove the copy.
-
-    Args:
-        copy: in Object Mode.
-        outside: as of `give_shape`.
-
-    Returns:
-        what could be taken back, and the example.
-
-    Raises:
-        ExampleError: it does not belong to an example any more; the copy stays.
-        BindingError, PoseError, UserError: as of `give_shape`; the copy stays.
-    """
-    obj = require_character(copy)
-    index = example_of(copy, obj)
-    captured = CapturedPose.from_properties(copy[POSE_PROPERTY])
-    began_at = np.array(copy[MATRIX_PROPERTY], np.float64).reshape(4, 4)
-    wanted = positions_in(copy, obj, began_at)
-    masked = not copy.get(EDITED_PROPERTY, False)
-    found = give_shape(obj, index, captured, wanted, outside, masked=masked)
-    end(copy)
-    return found, example_items(obj)[index]
 
 
 def require_character(copy: bpy.types.Object) -> bpy.types.Object:

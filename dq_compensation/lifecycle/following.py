@@ -70,9 +70,6 @@ def follow(changes: Changes, *, patient: bool) -> None:
     """Reconcile every enabled object that an edit in an evaluation belongs to.
 
     What only follows a pose is left alone.
-
-    Args:
-        patient: see `reconcile`.
     """
     concerned = _concerned(changes)
     if concerned and not changes.is_playing:
@@ -180,11 +177,7 @@ def _mark_edited_trees() -> None:
 
 
 def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
-    """Reconcile every enabled object.
-
-    Returns:
-        whether one of them is still on the move and should be looked at again.
-    """
+    """Reconcile every enabled object; returns whether one has to be looked at again."""
     enabled = enabled_objects()
     uids = {obj.session_uid for obj in enabled}
     if keep_only(Status, uids):

@@ -21,29 +21,6 @@ from ..session.status import status_of
 from ..wording import counted, listed
 from .replacement import is_fixed
 
-OTHER_IN_RENDERS = (
-    "{obj} gets another mesh from {names} in renders, where the Armature modifier alone deforms "
-    "it. Give {names} the same settings in the viewport and in renders."
-)
-OTHER_IN_FRAMES = (
-    "{obj} gets other vertices from {names} in other frames. While they play, the Armature "
-    "modifier alone deforms them."
-)
-AS_READ = (
-    "The GPU display shows {obj} as {names} shaped it when it was read. Press Refresh to read it "
-    "again, or choose the display Modifier."
-)
-PARTLY_MASKED = (
-    "Not compensated: {vertices} of {obj} with a weight between 0 and 1 in the vertex group of the "
-    "Armature modifier, because that modifier has bendy bones, envelopes or Multi Modifier. Give "
-    "them 0 or 1."
-)
-
-TURNED_OFF = (
-    "The modifier {ours} is turned off in {where}, so {obj} is not deformed as chosen there. "
-    "Turn it on."
-)
-
 
 def find_notes(obj: bpy.types.Object) -> list[str]:
     """The features of an enabled object that do not show in our deformation; for the panel."""
@@ -51,13 +28,12 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     native = settings.native
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
-    ours, acting = our_modifier(obj), Settings.of(obj)
+    acting, binding = Settings.of(obj), status_of(obj).binding
     lets_pass = native.passing or native.passing_in_renders
     found = notes(
         obj,
         replaced_modifier="" if lets_pass else native.replaced_modifier,
         base_left_on=native.base_left_on,
-        own_modifier=ours.name if ours is not None else "",
         drawn=drawn,
         followed=bool(modifiers_read(obj)),
         straightened=acting.acting_method == "SPHERICAL_JOINT"
@@ -67,23 +43,32 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
     found += _notes_on_followed(obj)
     names = listed([each.name for each in reshaping_modifiers(obj) if each.show_viewport])
     if drawn and names:
-        found.append(AS_READ.format(obj=obj.name, names=names))
+        found.append(
+            f"The GPU display shows {obj.name} as {names} shaped it when it was read. Press "
+            "Refresh to read it again, or choose the display Modifier."
+        )
     if native.base_left_on and not drawn and acting.compensates:
-        found += _notes_on_left_out(obj)
+        count = 0 if binding is None else int(binding.partly_masked.sum())
+        if count:
+            found.append(
+                f"Not compensated: {counted(count, 'vertex')} of {obj.name} with a weight between "
+                "0 and 1 in the vertex group of the Armature modifier, because that modifier has "
+                "bendy bones, envelopes or Multi Modifier. Give them 0 or 1."
+            )
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
         )
-    binding = status_of(obj).binding
     if binding is not None and acting.by_example:
         found.extend(binding.examples(settings.limb_axis).problems)
-    group = settings.vertex_group
-    if group and group not in obj.vertex_groups and acting.acts("vertex_group"):
-        found.append(f"{obj.name} has no vertex group {group}; the compensation acts fully.")
-    group = settings.blend_group
-    if group and group not in obj.vertex_groups and acting.acts("blend_group"):
-        found.append(f"{obj.name} has no vertex group {group}; nothing is blended to linear.")
+    for setting, sentence in (
+        ("vertex_group", "{obj} has no vertex group {group}; the compensation acts fully."),
+        ("blend_group", "{obj} has no vertex group {group}; nothing is blended to linear."),
+    ):
+        group = getattr(settings, setting)
+        if group and group not in obj.vertex_groups and acting.acts(setting):
+            found.append(sentence.format(obj=obj.name, group=group))
     return found
 
 
@@ -95,14 +80,12 @@ def _turned_off(obj: bpy.types.Object) -> list[str]:
     viewport = not (ours.show_viewport or native.hidden)
     renders = not (ours.show_render or native.passing_in_renders)
     where = listed(["the viewport"] * viewport + ["renders"] * renders)
-    return [TURNED_OFF.format(ours=ours.name, where=where, obj=obj.name)] if where else []
-
-
-def _notes_on_left_out(obj: bpy.types.Object) -> list[str]:
-    """The vertices that are not compensated where the Armature modifier stays on."""
-    binding = status_of(obj).binding
-    count = 0 if binding is None else int(binding.partly_masked.sum())
-    return [PARTLY_MASKED.format(obj=obj.name, vertices=counted(count, "vertex"))] if count else []
+    if not where:
+        return []
+    return [
+        f"The modifier {ours.name} is turned off in {where}, so {obj.name} is not deformed as "
+        "chosen there. Turn it on."
+    ]
 
 
 def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
@@ -110,10 +93,16 @@ def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
     found = []
     names = listed([each.name for each in differing_in_renders(obj)])
     if names:
-        found.append(OTHER_IN_RENDERS.format(names=names, obj=obj.name))
+        found.append(
+            f"{obj.name} gets another mesh from {names} in renders, where the Armature modifier "
+            f"alone deforms it. Give {names} the same settings in the viewport and in renders."
+        )
     names = listed(_changing_with_the_frame(obj))
     if names:
-        found.append(OTHER_IN_FRAMES.format(names=names, obj=obj.name))
+        found.append(
+            f"{obj.name} gets other vertices from {names} in other frames. While they play, the "
+            "Armature modifier alone deforms them."
+        )
     refusal = examples_refusal(obj)
     if refusal and Settings.of(obj).by_example and len(settings_of(obj).examples):
         found.append(refusal)

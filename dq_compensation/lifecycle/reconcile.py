@@ -64,12 +64,7 @@ from .replacement import (
     replace_armature_modifier,
 )
 
-MODIFIER_MISSING = (
-    "The modifier DQ Compensation of {obj} was applied or removed. If you have applied it, undo "
-    "that. Press Refresh to add it again, or Disable to go back to the Armature modifier."
-)
 MISFIT = "number of vertices"
-DEFORMED_MEANWHILE = "Until then the Armature modifier deforms it."
 
 
 class State(Enum):
@@ -111,12 +106,20 @@ def look(
     """
     if reason := deformation_refusal(obj):
         return Comparison(State.BLOCKED, reason)
-    if reason := None if _is_linked(obj) else installation_refusal(obj):
+    # What is linked, or has a linked mesh, can only be shown as it is.
+    linked = obj.library is not None or is_fixed(obj)
+    if reason := None if linked else installation_refusal(obj):
         shown = settings_of(obj).display == "MODIFIER"
-        return Comparison(State.BLOCKED, f"{reason} {DEFORMED_MEANWHILE}" if shown else reason)
+        meanwhile = " Until then the Armature modifier deforms it." if shown else ""
+        return Comparison(State.BLOCKED, reason + meanwhile)
     ours, native = our_modifier(obj), settings_of(obj).native
     if ours is None and native.replaced_modifier and not native.parted:
-        return Comparison(State.MISSING, MODIFIER_MISSING.format(obj=obj.name))
+        reason = (
+            f"The modifier DQ Compensation of {obj.name} was applied or removed. If you have "
+            "applied it, undo that. Press Refresh to add it again, or Disable to go back to the "
+            "Armature modifier."
+        )
+        return Comparison(State.MISSING, reason)
     parts = _changed_parts(obj, binding) if ours is not None else ()
     if parts or (obj.library is None and (ours is None or not native.replaced_modifier)):
         return Comparison(State.OUT_OF_DATE, parts=parts)
@@ -133,11 +136,6 @@ def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Comparison:
         # They are read once in this frame. A mesh that does not fit even then passes.
         return Comparison(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
     return Comparison(State.PASSING, misfit_problem(obj))
-
-
-def _is_linked(obj: bpy.types.Object) -> bool:
-    """Whether an object, or the mesh that its modifier reads, can only be shown as it is."""
-    return obj.library is not None or is_fixed(obj)
 
 
 def _changed_parts(obj: bpy.types.Object, binding: Binding | None) -> tuple[str, ...]:
@@ -223,11 +221,7 @@ def _bring_up_to_date(
 
 
 def _give_way(obj: bpy.types.Object, found: Comparison) -> list[str]:
-    """Let the Armature modifier deform an object that we cannot deform.
-
-    Returns:
-        what to note where that concerns renders only.
-    """
+    """Let the Armature modifier deform what we cannot deform; returns notes on renders."""
     if obj.library is not None:
         return []
     if found.state is State.MISSING:
@@ -250,11 +244,7 @@ def _read(
     found: Comparison,
     binding: Binding | None,
 ) -> None:
-    """Bind an object where something needs it: our drawing, its examples, or a crowd.
-
-    Args:
-        binding: where an edit or what was out of date needed it before.
-    """
+    """Bind an object, unless it has just been bound, where drawing, examples or a crowd need it."""
     status, settings = status_of(obj), settings_of(obj)
     drawn = settings.display == "GPU" or is_in_crowd(find_rig(obj))
     try:

@@ -20,11 +20,6 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import armature_modifier
 from ..scene.settings.object_settings import Settings, settings_of
 
-REFUSAL_FIXED = (
-    "The mesh of {obj} is linked from another file, where it was enabled with other settings. "
-    "Change them there, or make the mesh local."
-)
-
 
 def is_fixed(obj: bpy.types.Object) -> bool:
     """Whether the node modifier came with a mesh from another file, as in a library override.
@@ -59,7 +54,10 @@ def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:
         if armature is not None and not known:
             nodes.show_in_editmode = armature.show_in_editmode
     elif changed_parts_of_fixed(obj, settings):
-        raise BindingError(REFUSAL_FIXED.format(obj=obj.name))
+        raise BindingError(
+            f"The mesh of {obj.name} is linked from another file, where it was enabled with other "
+            "settings. Change them there, or make the mesh local."
+        )
     elif armature is not None:
         arrange(obj, armature, base_of(nodes), settings)
         if not known:

@@ -1,7 +1,7 @@
 """The base of the deformation: the Armature modifier left on, or our own skinning in its place.
 
-Left on, the Armature modifier gives what it gives in Blender, with Preserve Volume as the method
-needs it, and our modifier adds the compensation. What the user has set is kept in
+It is left on wherever it serves. It gives what it gives in Blender then, with Preserve Volume as
+the method needs it, and our modifier adds the compensation. What the user has set is kept in
 `Object.dq_compensation.native` and put back.
 """
 
@@ -12,44 +12,45 @@ from typing import cast
 import bpy
 
 from ..core.deform import Deformation
+from ..scene.binding.stored_examples import Examples
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.rigging import armature_modifier, mixed_modifiers
 from ..scene.settings.object_settings import DQCompensationNativeState, Settings, settings_of
 from ..wording import listed
-from .modifier_stack import our_modifier, our_modifiers
+from .modifier_stack import our_modifier
 from .tree_kind import Base
 
-REFUSAL_MIXED = (
-    "{names} of {obj} is mixed into the result of {armature} (Multi Modifier), which only the "
-    "display Modifier computes. Turn off Multi Modifier in {names}."
-)
 
-
-def can_be_left_on(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
-    """Whether nothing else sets Preserve Volume of the Armature modifier."""
+def base_for(
+    obj: bpy.types.Object,
+    armature: bpy.types.ArmatureModifier,
+    deformation: Deformation,
+    examples: Examples | None,
+) -> Base:
+    """The base of the tree that deforms a mesh."""
     owner = f'modifiers["{bpy.utils.escape_identifier(armature.name)}"]'
-    return f"{owner}.use_deform_preserve_volume" not in animated_paths(obj)
-
-
-def mixed_modifiers_of(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    """The Armature modifiers that mix their result with that of the first one."""
-    return mixed_modifiers(obj, [ours.name for ours in our_modifiers(obj)])
+    if f"{owner}.use_deform_preserve_volume" in animated_paths(obj):
+        return "OWN"  # something else sets it
+    method = deformation.method
+    if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
+        return "OWN"
+    if method != "COMPENSATED" or not armature.vertex_group:
+        return "ARMATURE"
+    # The offset depends on the position that is not masked; but our own tree does not do all that
+    # the Armature modifier does.
+    does_more = deformation.segments is not None or armature.use_bone_envelopes
+    return "ARMATURE" if does_more or mixed_modifiers(obj) else "OWN"
 
 
 def mixing_refusal(obj: bpy.types.Object) -> str | None:
     """Why only the node modifier gives the deformation of an object, or None; cheap."""
-    armature, names = armature_modifier(obj), listed([m.name for m in mixed_modifiers_of(obj)])
+    armature, names = armature_modifier(obj), listed([m.name for m in mixed_modifiers(obj)])
     if armature is None or not names:
         return None
-    return REFUSAL_MIXED.format(obj=obj.name, armature=armature.name, names=names)
-
-
-def does_more(
-    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, deformation: Deformation
-) -> bool:
-    """Whether the Armature modifier does what our own tree does not."""
-    bendy = deformation.segments is not None
-    return bendy or armature.use_bone_envelopes or bool(mixed_modifiers_of(obj))
+    return (
+        f"{names} of {obj.name} is mixed into the result of {armature.name} (Multi Modifier), "
+        f"which only the display Modifier computes. Turn off Multi Modifier in {names}."
+    )
 
 
 def mask_of(
@@ -61,7 +62,7 @@ def mask_of(
     everywhere when it has none. Without a group nothing is inverted otherwise.
     """
     if base == "ARMATURE" and not armature.vertex_group:
-        for other in mixed_modifiers_of(obj):
+        for other in mixed_modifiers(obj):
             if other.object not in {None, armature.object}:
                 return other.vertex_group, not (other.vertex_group and other.invert_vertex_group)
     group = armature.vertex_group
@@ -91,7 +92,7 @@ def arrange(
             native.hidden_base = False
             show(armature, viewport=False, render=False)
     if left_on:
-        _keep_preserve_volume(armature, settings)
+        _preserve_volume(armature, preserved=settings.acting_method != "LINEAR")
 
 
 def is_replaced(native: DQCompensationNativeState, armature: bpy.types.Modifier) -> bool:
@@ -155,11 +156,6 @@ def let_base_go(obj: bpy.types.Object) -> None:
     if armature is not None and native.base_left_on and not native.base_let_go:
         _preserve_volume(armature, preserved=native.replaced_preserve_volume)
         native.base_let_go = True
-
-
-def _keep_preserve_volume(armature: bpy.types.ArmatureModifier, settings: Settings) -> None:
-    """Set Preserve Volume of an Armature modifier that is left on as the method needs it."""
-    _preserve_volume(armature, preserved=settings.acting_method != "LINEAR")
 
 
 def preserves_volume(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:

@@ -73,16 +73,8 @@ LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 OF_PALETTE = frozenset(
-    (
-        PALETTE_REST,
-        PALETTE_LENGTH,
-        PALETTE_END,
-        PALETTE_PARTNER,
-        PALETTE_GROUP,
-        JOINT_ROWS,
-        PAIR_ROWS,
-    )
-    + (BONE, BONE_MATRIX, SWING, LIMB_STATE, POSED_PAIR)
+    {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
+    | {PAIR_ROWS, BONE, BONE_MATRIX, SWING, LIMB_STATE, POSED_PAIR}
 )
 
 

@@ -40,7 +40,9 @@ def attribute_mesh(obj: bpy.types.Object) -> bpy.types.Mesh:
 def ensure_attribute_object(obj: bpy.types.Object, count: int) -> bpy.types.Object:
     """The attribute object of an object, with that many points; a new one if others use it."""
     known = attribute_object(obj)
-    if known is None or known.library is not None or _has_other_users(known, obj):
+    others = (each for each in bpy.data.objects if each != obj and each.type == "MESH")
+    of_others = (attribute_object_of(ours) for each in others for ours in our_modifiers(each))
+    if known is None or known.library is not None or known in of_others:
         name = f"DQ Compensation attributes: {obj.name}"
         known = bpy.data.objects.new(name, bpy.data.meshes.new(name))
         known[ATTRIBUTE_OBJECT_PROPERTY] = True
@@ -51,10 +53,3 @@ def ensure_attribute_object(obj: bpy.types.Object, count: int) -> bpy.types.Obje
         mesh.vertices.add(count)
         mesh.update()
     return known
-
-
-def _has_other_users(known: bpy.types.Object, obj: bpy.types.Object) -> bool:
-    others = (each for each in bpy.data.objects if each != obj and each.type == "MESH")
-    return any(
-        attribute_object_of(ours) == known for each in others for ours in our_modifiers(each)
-    )

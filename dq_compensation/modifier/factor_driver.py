@@ -7,7 +7,7 @@ from typing import cast
 import bpy
 
 from ..scene.settings.object_settings import settings_of
-from .modifier_inputs import has_input, input_data_path
+from .modifier_inputs import get_input, input_data_path
 
 _FACTOR_PATH = "dq_compensation.factor"
 
@@ -18,16 +18,15 @@ def drive_factor(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
     Where the add-on is not installed the object's property does not exist: the driver falls back
     to the factor that `keep_factor` has left.
     """
-    if not has_input(nodes, "Factor"):
+    if get_input(nodes, "Factor") is None:
         release_factor(obj)
         return
     if is_driven(obj, nodes):
         return
-    path = input_data_path(nodes, "Factor")
-    known = _driver_of(obj, path)
+    known = _driver_of(obj, nodes)
     if known is None:
         settings_of(obj).native.had_animation = obj.animation_data is not None
-        known = cast("bpy.types.FCurve", obj.driver_add(path))
+        known = cast("bpy.types.FCurve", obj.driver_add(input_data_path(nodes, "Factor")))
     known.mute = False
     driver = known.driver
     driver.type = "AVERAGE"
@@ -43,9 +42,7 @@ def drive_factor(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
 
 def is_driven(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bool:
     """Whether the modifier's factor follows the object's; users can remove or mute the driver."""
-    if not has_input(nodes, "Factor"):
-        return False
-    known = _driver_of(obj, input_data_path(nodes, "Factor"))
+    known = _driver_of(obj, nodes)
     if known is None or known.mute or known.driver.type != "AVERAGE":
         return False
     variables = known.driver.variables
@@ -57,9 +54,9 @@ def is_driven(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bool:
 
 def keep_factor(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
     """Store the current factor in the modifier, for Blender without the add-on."""
-    if not is_driven(obj, nodes):
+    known = _driver_of(obj, nodes)
+    if known is None or not is_driven(obj, nodes):
         return
-    known = cast("bpy.types.FCurve", _driver_of(obj, input_data_path(nodes, "Factor")))
     target = known.driver.variables[0].targets[0]
     factor = settings_of(obj).factor
     # Writing it makes Blender sort out all dependencies anew.
@@ -86,6 +83,9 @@ def _is_ours(curve: bpy.types.FCurve) -> bool:
     return curve.data_path.startswith("modifiers[") and paths == [_FACTOR_PATH]
 
 
-def _driver_of(obj: bpy.types.Object, path: str) -> bpy.types.FCurve | None:
+def _driver_of(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bpy.types.FCurve | None:
+    """The driver of the modifier's factor; None without one, or without a factor."""
     animation = obj.animation_data
-    return animation.drivers.find(path) if animation else None
+    if animation is None or get_input(nodes, "Factor") is None:
+        return None
+    return animation.drivers.find(input_data_path(nodes, "Factor"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import bpy
@@ -11,14 +9,13 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import signature_before
-from ..scene.binding.stored_examples import Examples
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.named_bones import named_bones
 from ..scene.blender.own_objects import is_hidden, remove_hidden
 from ..scene.blender.rigging import armature_modifier, rig_of
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.new_data import note_removed
-from .armature_base import arrange, can_be_left_on, does_more, mask_of, put_back, shown_in_viewport
+from .armature_base import arrange, base_for, mask_of, put_back, shown_in_viewport
 from .attribute_object import INPUT, attribute_mesh, attribute_object_of, ensure_attribute_object
 from .factor_driver import drive_factor, release_factor
 from .modifier_inputs import get_input, get_inputs, set_input
@@ -27,21 +24,11 @@ from .nodes.arriving_shape import keep_shape, shape_keepers
 from .nodes.node_tree import ensure_tree
 from .nodes.own_trees import TREE_PROPERTY, remove_tree
 from .palette.palette_object import compute_what_is_read, ensure_palette, reads_bones
-from .tree_kind import Base, ExampleCounts, base_for, kind_for, slots_for
-from .vertex_attributes import (
-    count_sets,
-    measured_bones,
-    remove_attributes,
-    skinning_bones,
-    write_attributes,
-)
-from .written_record import are_measured_alike, forget, forget_content, remember
+from .tree_kind import Base, ExampleCounts, kind_for, slots_for
+from .vertex_attributes import measured_bones, remove_attributes, skinning_bones, write_attributes
+from .written_record import CONTENT_PROPERTY, are_measured_alike, forget, remember
 
 MODIFIER_NAME = "DQ Compensation"
-
-REFUSAL_TOO_SMALL = (
-    "{obj} has fewer vertices than it takes to keep its {poses} example poses. Remove some."
-)
 
 
 def install(
@@ -57,31 +44,28 @@ def install(
         follow_factor: let a driver take the factor from the object's properties.
 
     Raises:
-        BindingError: its mesh is linked; the message is for the panel.
+        BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
+            poses; the message is for the panel.
     """
     if reason := installation_refusal(obj):
         raise BindingError(reason)
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
-    _require_vertices_for(examples, obj)
-    base: Base = "OWN"
-    if can_be_left_on(obj, armature):
-        base = base_for(
-            deformation,
-            examples,
-            masked=bool(armature.vertex_group),
-            followed=bool(binding.followed),
-            forced=does_more(obj, armature, deformation),
-            count_sets=partial(count_sets, deformation.influences),
-        )
+    if examples is not None:
+        counts = ExampleCounts.of(examples)
+        if counts.table_rows > len(mesh_of(obj).vertices):
+            raise BindingError(
+                f"{obj.name} has fewer vertices than it takes to keep its {counts.poses} example "
+                "poses. Remove some."
+            )
+    base = base_for(obj, armature, deformation, examples)
     mask, inverted = mask_of(obj, armature, base)
-    written = _write(obj, binding, settings, base)
+    palette, hidden, sets = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
     leaves_nothing = modifier is None and not settings_of(obj).native.parted
     if modifier is None:
         modifier = _add_modifier(obj, armature)
-    palette, hidden = written.palette, written.hidden
     arrange(obj, armature, base, settings)
     shown = {
         "In Viewport": shown_in_viewport(obj, armature),
@@ -93,7 +77,7 @@ def install(
         base,
         masked=bool(mask) or inverted,
         shape_varies=binding.shape_varies,
-        sets=written.sets,
+        sets=sets,
         sampled=hidden is not None,
         base_is_on=all(shown.values()),
     )
@@ -112,7 +96,7 @@ def install(
         "Invert Mask": inverted,
         INPUT: hidden,
         "Vertices": binding.vertex_count,
-        "Sets": written.sets,
+        "Sets": sets,
         **shown,
     }
     for name in get_inputs(modifier):
@@ -128,33 +112,30 @@ def install(
     return modifier
 
 
-@dataclass(frozen=True)
-class _Written:
-    """The data that a tree reads of an object.
+def _write(
+    obj: bpy.types.Object, binding: Binding, settings: Settings, base: Base
+) -> tuple[bpy.types.Object | None, bpy.types.Object | None, int]:
+    """Write the palette and the attributes that a tree of that base reads.
 
-    Attributes:
-        palette: None where the tree reads no pose, and no bone is named.
-        hidden: the attribute object; None where the mesh itself has the attributes.
-        sets: how many sets of bones there are.
+    Returns:
+        the palette, None where the tree reads no pose, and no bone is named; the attribute object,
+        None where the mesh itself has the attributes; how many sets of bones there are.
     """
-
-    palette: bpy.types.Object | None = None
-    hidden: bpy.types.Object | None = None
-    sets: int = 1
-
-
-def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Base) -> _Written:
-    """Write the palette and the attributes that a tree of that base reads."""
-    rig, alone = rig_of(obj), not _other_users(obj)
+    rig, others = rig_of(obj), _other_users(obj)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     # Bones that are named are known again after a renaming.
     named = named_bones(obj) & set(binding.skeleton.names)
     if base == "ARMATURE" and deformation.compensation is None:
-        if alone:
+        if not others:
             remove_attributes(mesh_of(obj))
-        return _Written(ensure_palette(rig, binding, named) if named else None)
+        return ensure_palette(rig, binding, named) if named else None, None, 1
     hidden = None
-    if binding.followed or _differs_from_others(obj, settings, base):
+    # Objects that share the mesh may need other attributes in it.
+    differs = any(
+        _bound_to(other) != _bound_to(obj) or not are_measured_alike(obj, settings, base, other)
+        for other in others
+    )
+    if binding.followed or differs:
         hidden = ensure_attribute_object(obj, binding.vertex_count)
     skins = base == "OWN"
     palette = ensure_palette(
@@ -170,21 +151,10 @@ def _write(obj: bpy.types.Object, binding: Binding, settings: Settings, base: Ba
         examples,
         palette,
         slots_for(binding.influences.width) if skins else 0,
-        remove_others=hidden is not None or alone,
+        remove_others=hidden is not None or not others,
     )
     compute_what_is_read(palette, bones=skins or reads_bones(palette))
-    return _Written(palette, hidden, sets)
-
-
-def _require_vertices_for(examples: Examples | None, obj: bpy.types.Object) -> None:
-    """The mesh stores the example poses in its vertices.
-
-    Raises:
-        BindingError: there are more example poses than vertices.
-    """
-    counts = None if examples is None else ExampleCounts.of(examples)
-    if counts is not None and counts.table_rows > len(mesh_of(obj).vertices):
-        raise BindingError(REFUSAL_TOO_SMALL.format(obj=obj.name, poses=counts.poses))
+    return palette, hidden, sets
 
 
 def uninstall(obj: bpy.types.Object) -> None:
@@ -226,7 +196,7 @@ def remove_unused() -> None:
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
             remove_attributes(mesh)
-            forget_content(mesh)
+            mesh.pop(CONTENT_PROPERTY, None)
     for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:
         if not tree.users and tree.library is None:
             remove_tree(tree)
@@ -258,14 +228,6 @@ def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
         and get_input(modifier, "Palette") is not None
         and attribute_object_of(modifier) is None
     ]
-
-
-def _differs_from_others(obj: bpy.types.Object, settings: Settings, base: Base) -> bool:
-    """Whether objects that share the mesh of an object need other attributes in it."""
-    return any(
-        _bound_to(other) != _bound_to(obj) or not are_measured_alike(obj, settings, base, other)
-        for other in _other_users(obj)
-    )
 
 
 def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:

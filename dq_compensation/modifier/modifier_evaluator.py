@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.rigging import armature_modifier
+from ..scene.blender.rigging import armature_modifier, mixed_modifiers
 from ..scene.blender.temporary_copy import temporary_copy
 from ..scene.settings.object_settings import Settings
-from .armature_base import mixed_modifiers_of, put_back
+from .armature_base import put_back
 from .installation import install, uninstall
 from .modifier_stack import our_modifier
 
@@ -47,7 +47,9 @@ def evaluate_by_modifier(
             depsgraph = bpy.context.evaluated_depsgraph_get()
             mesh = mesh_of(copy.evaluated_get(depsgraph))
             if len(mesh.vertices) != binding.vertex_count:
-                raise BindingError(_misfit(obj, binding, len(mesh.vertices)))
+                if binding.followed and binding.shape_keys is not None:
+                    raise BindingError(binding.shape_keys.other_count(len(mesh.vertices)))
+                raise BindingError(f"The mesh of {obj.name} has changed. Press Refresh.")
             positions = np.empty(3 * len(mesh.vertices), np.float32)
             position: Any = mesh.attributes["position"]
             position.data.foreach_get("vector", positions)
@@ -56,16 +58,10 @@ def evaluate_by_modifier(
     return positions.reshape(-1, 3)
 
 
-def _misfit(obj: bpy.types.Object, binding: Binding, count: int) -> str:
-    if binding.followed and binding.shape_keys is not None:
-        return binding.shape_keys.other_count(count)
-    return f"The mesh of {obj.name} has changed. Press Refresh."
-
-
 def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:
     """The copied node modifiers, and all modifiers after the base."""
     armature = armature_modifier(copy)
-    modifiers, mixed = list(copy.modifiers), mixed_modifiers_of(copy)
+    modifiers, mixed = list(copy.modifiers), mixed_modifiers(copy)
     after = modifiers[modifiers.index(cast("bpy.types.Modifier", armature)) + 1 :]
     after = [each for each in after if each not in mixed]
     ours = our_modifier(copy)

@@ -23,18 +23,6 @@ from .tree_kind import Base
 
 # Blender moves no modifier that makes a mesh before one of these.
 _WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
-ADVICE_LINKED = (
-    "Enable {obj} in that file, or make object and mesh local (Object, Relations, Make Local, "
-    "Selected Objects and Data)."
-)
-REFUSAL_ORIGINAL_DATA = (
-    "The modifier {names} of {obj} stands after the Armature modifier, and Blender lets no node "
-    "modifier stand before it. Apply {names}, remove it, or move it above the Armature modifier."
-)
-REFUSAL_OTHER_VERTICES = (
-    "{obj} gets another number of vertices from {names} than before, so {armature} alone deforms "
-    "it. Press Refresh to read them again."
-)
 
 
 def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
@@ -66,8 +54,7 @@ def reads_shape(modifier: bpy.types.NodesModifier) -> bool:
 
 def _last_of_base(obj: bpy.types.Object) -> bpy.types.Modifier | None:
     """The modifier that ours comes right after."""
-    names = [ours.name for ours in our_modifiers(obj)]
-    return next(reversed(mixed_modifiers(obj, names)), armature_modifier(obj))
+    return next(reversed(mixed_modifiers(obj)), armature_modifier(obj))
 
 
 def is_in_place(obj: bpy.types.Object) -> bool:
@@ -102,13 +89,22 @@ def put_in_place(obj: bpy.types.Object) -> None:
 
 def installation_refusal(obj: bpy.types.Object) -> str | None:
     """Why the node modifier cannot be added to an object that can be bound, or None."""
-    named, advice = f"The mesh of {obj.name}", ADVICE_LINKED.format(obj=obj.name)
-    if reason := linked_refusal(named, (obj, mesh_of(obj)), advice):
+    advice = (
+        f"Enable {obj.name} in that file, or make object and mesh local (Object, Relations, Make "
+        "Local, Selected Objects and Data)."
+    )
+    if reason := linked_refusal(f"The mesh of {obj.name}", (obj, mesh_of(obj)), advice):
         return reason
     stack, base = list(obj.modifiers), _last_of_base(obj)
     after = stack[stack.index(base) + 1 :] if base is not None else []
     names = listed([each.name for each in after if each.type in _WANT_ORIGINAL_DATA])
-    return REFUSAL_ORIGINAL_DATA.format(obj=obj.name, names=names) if names else None
+    if not names:
+        return None
+    return (
+        f"The modifier {names} of {obj.name} stands after the Armature modifier, and Blender lets "
+        f"no node modifier stand before it. Apply {names}, remove it, or move it above the "
+        "Armature modifier."
+    )
 
 
 def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:
@@ -132,8 +128,8 @@ def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> i
 def misfit_problem(obj: bpy.types.Object) -> str:
     """The sentence for a node modifier that gets other vertices than it was made for."""
     armature, names = armature_modifier(obj), [m.name for m in modifiers_before(obj) if acts(m)]
-    return REFUSAL_OTHER_VERTICES.format(
-        obj=obj.name,
-        armature=armature.name if armature is not None else "",
-        names=", ".join(names) or "Modifiers",
+    return (
+        f"{obj.name} gets another number of vertices from {', '.join(names) or 'Modifiers'} than "
+        f"before, so {armature.name if armature is not None else ''} alone deforms it. Press "
+        "Refresh to read them again."
     )

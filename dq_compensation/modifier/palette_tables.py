@@ -16,6 +16,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scene.blender.attributes import AttributeType, read_attribute, write_attribute
 from .attribute_names import JOINT_ROWS, PAIR_ROWS, PREFIX
 
 # A custom property of a palette's mesh: the rows of bones, joints and pairs.
@@ -26,33 +27,21 @@ POINTS_OF_JOINT = 2
 # The tables by the attribute that has the rows; where the property has their number.
 _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
 
-# Of each kind of attribute: the property with the values, how many, and their type.
-_KINDS: dict[str, tuple[str, int, type[np.generic]]] = {
-    "INT": ("value", 1, np.int32),
-    "FLOAT": ("value", 1, np.float32),
-    "FLOAT_VECTOR": ("vector", 3, np.float32),
-    "FLOAT4X4": ("value", 16, np.float32),
-}
-
 Rows = NDArray[np.float32]
 
 
 def table_rows(mesh: bpy.types.Mesh, name: str) -> Rows:
     """The rows of a table, shape (k, 16)."""
     count = int(read_counts(mesh)[_PLACES[name]])
-    return read_points(mesh, name)[:count].reshape(-1, 16)
+    return read_attribute(mesh, name, AttributeType.MATRIX, len(mesh.vertices))[:count]
 
 
 def rows_in_table(
     mesh: bpy.types.Mesh, name: str, wanted: NDArray[np.floating]
 ) -> NDArray[np.int32]:
-    """Where rows are in a table of a palette's mesh; those that it does not have are appended.
+    """The numbers of rows (k, 16) in a table of a palette's mesh, shape (k,).
 
-    Args:
-        wanted: shape (k, 16).
-
-    Returns:
-        shape (k,), the numbers of the rows.
+    Those that it does not have are appended.
     """
     known = table_rows(mesh, name)
     wanted = np.ascontiguousarray(wanted, np.float32) + np.float32(0.0)  # without -0
@@ -75,7 +64,7 @@ def write_table(mesh: bpy.types.Mesh, name: str, rows: Rows) -> None:
     _grow(mesh, point_count(counts))
     values = np.zeros((len(mesh.vertices), 16), np.float32)
     values[: len(rows)] = rows
-    write_points(mesh, name, values)
+    write_attribute(mesh, name, values)
     write_counts(mesh, counts)
     mesh.update()
 
@@ -91,7 +80,7 @@ def _grow(mesh: bpy.types.Mesh, count: int) -> None:
         if name == "position" or name.startswith(PREFIX):
             values = read_points(mesh, name)
             values[before:] = values[0]
-            write_points(mesh, name, values)
+            write_attribute(mesh, name, values)
 
 
 def point_count(counts: NDArray[np.integer]) -> int:
@@ -117,26 +106,9 @@ def write_counts(mesh: bpy.types.Mesh, counts: NDArray[np.integer]) -> None:
 
 
 def read_points(mesh: bpy.types.Mesh, name: str) -> NDArray[Any]:
-    """The rows that `write_points` has written; none without that attribute of points."""
-    attribute: Any = mesh.attributes.get(name)
-    if attribute is None or attribute.data_type not in _KINDS or attribute.domain != "POINT":
+    """The values of an attribute of a palette's points; none without it."""
+    attribute = mesh.attributes.get(name)
+    kinds = {kind.blender_name: kind for kind in AttributeType}
+    if attribute is None or attribute.data_type not in kinds or attribute.domain != "POINT":
         return np.zeros(0, np.float32)
-    field, width, dtype = _KINDS[attribute.data_type]
-    values = np.empty((len(mesh.vertices), width), dtype)
-    attribute.data.foreach_get(field, values.reshape(-1))
-    return values.reshape(-1) if width == 1 else values
-
-
-def write_points(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> None:
-    """An attribute of all points: integers or numbers (n,), vectors (n, 3) or matrices (n, 16)."""
-    width = values.shape[1] if values.ndim > 1 else 1
-    integer = np.issubdtype(values.dtype, np.integer)
-    kind = "INT" if integer else {1: "FLOAT", 3: "FLOAT_VECTOR", 16: "FLOAT4X4"}[width]
-    field, _, dtype = _KINDS[kind]
-    attributes: Any = mesh.attributes
-    attribute = attributes.get(name)
-    if attribute is not None and (attribute.data_type, attribute.domain) != (kind, "POINT"):
-        attributes.remove(attribute)
-        attribute = None
-    attribute = attribute or attributes.new(name, kind, "POINT")
-    attribute.data.foreach_set(field, np.ascontiguousarray(values, dtype).reshape(-1))
+    return read_attribute(mesh, name, kinds[attribute.data_type], len(mesh.vertices))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from ..core.deform import Deformation, Method
@@ -16,10 +15,6 @@ TREE_VERSION = 23
 Base = Literal["ARMATURE", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
 the compensation alone. OWN: the tree skins the mesh, and the Armature modifier is hidden."""
-
-# Of COMPENSATED: where at least so many vertices share each set of bones, our own skinning is
-# faster. A real human has 20 to 200 for a set, and is twice as fast on the Armature modifier.
-OWN_FROM_VERTICES_PER_SET = 500
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -91,17 +86,9 @@ class TreeKind:
     @property
     def key(self) -> str:
         """The key that is stored in the tree."""
-        names = (
-            "masked",
-            "painted",
-            "scattered",
-            "measured",
-            "shaped",
-            "blended",
-            "sampled",
-            "switched",
+        options = "".join(
+            f" {each.name}" for each in fields(self) if getattr(self, each.name) is True
         )
-        options = "".join(f" {name}" for name in names if getattr(self, name))
         options += f" swung {self.swung}" * bool(self.swung)
         if self.examples is not None:
             of = self.examples
@@ -125,40 +112,6 @@ class TreeKind:
         return f"DQ Compensation: {method}{' by Example' if self.examples else ''}"
 
 
-def base_for(
-    deformation: Deformation,
-    examples: Examples | None,
-    *,
-    masked: bool,
-    followed: bool,
-    forced: bool,
-    count_sets: Callable[[], int],
-) -> Base:
-    """The base of the tree that deforms a mesh: the faster one of those that serve.
-
-    Args:
-        masked: whether the Armature modifier is limited to a vertex group.
-        followed: whether modifiers before the Armature modifier make the mesh. Where they make
-            other vertices than were bound, as in renders, the base deforms those, too.
-        forced: whether the Armature modifier does what our own tree does not: bendy bones,
-            envelopes, mixing with other Armature modifiers.
-        count_sets: gives the number of sets of bones; it takes milliseconds.
-    """
-    method = deformation.method
-    if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
-        return "OWN"
-    if method != "COMPENSATED" or forced:
-        return "ARMATURE"
-    if deformation.segments is not None:
-        return "ARMATURE"  # our own tree knows no bendy bones
-    if masked:
-        return "OWN"  # the offset depends on the position that is not masked
-    if followed:
-        return "ARMATURE"
-    least = OWN_FROM_VERTICES_PER_SET * count_sets()
-    return "OWN" if deformation.influences.vertex_count >= least else "ARMATURE"
-
-
 def kind_for(
     deformation: Deformation,
     examples: Examples | None,
@@ -180,39 +133,25 @@ def kind_for(
         base_is_on: whether the Armature modifier is on, in viewports and renders.
     """
     influences, method = deformation.influences, deformation.method
+    own, compensates = base == "OWN", method == "COMPENSATED"
     compensation = deformation.compensation
-    painted = method == "COMPENSATED" and deformation.painted is not None
     measured = isinstance(compensation, MeasuredJoints)
     swings = compensation.swings if compensation is not None else None
-    swung = swings.amounts.shape[1] if swings is not None and swings.acts else 0
-    if base == "ARMATURE":
-        adds = method == "COMPENSATED"
-        return TreeKind(
-            method,
-            base,
-            0,
-            masked and adds,
-            painted,
-            measured=measured,
-            swung=swung * adds,
-            shaped=measured and shape_varies,
-            sampled=sampled,
-            switched=adds and not base_is_on,
-        )
-    scattered = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
+    few_share = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,
         base,
-        slots_for(influences.width),
-        masked,
-        painted,
-        scattered,
-        measured,
-        swung=swung * (method == "COMPENSATED"),
+        slots_for(influences.width) if own else 0,
+        masked=masked and (own or compensates),
+        painted=compensates and deformation.painted is not None,
+        scattered=own and few_share,
+        measured=measured,
+        swung=swings.amounts.shape[1] if swings is not None and swings.acts else 0,
         shaped=measured and shape_varies,
-        blended=deformation.blend is not None,
+        blended=own and deformation.blend is not None,
         sampled=sampled,
-        examples=None if examples is None else ExampleCounts.of(examples),
+        switched=compensates and not own and not base_is_on,
+        examples=ExampleCounts.of(examples) if own and examples is not None else None,
     )
 
 

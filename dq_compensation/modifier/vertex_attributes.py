@@ -18,6 +18,7 @@ from ..core.swing_joints import SwingJoints
 from ..core.vectors import transformed_points
 from ..scene.binding.binding import Binding
 from ..scene.binding.stored_examples import Examples
+from ..scene.blender.attributes import write_attribute
 from ..scene.blender.mesh import mesh_of
 from . import attribute_names as stored
 from .example_tables import example_bones, example_tables
@@ -115,36 +116,10 @@ def _activate(mesh: bpy.types.Mesh, name: str | None) -> None:
 
 
 def _write(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> bool:
-    """A point attribute; shorter arrays are tables and fill its first elements.
-
-    Returns:
-        whether it was another one before. What is equal is not written, so that nobody takes it
-        for an edit.
-    """
-    integer = np.issubdtype(values.dtype, np.integer)
-    kind = "INT" if integer else "FLOAT_VECTOR" if values.ndim == 2 else "FLOAT"
-    attributes: Any = mesh.attributes
-    attribute = attributes.get(name)
-    if attribute is not None and (attribute.data_type != kind or attribute.domain != "POINT"):
-        attributes.remove(attribute)
-        attribute = None
-    full = np.zeros((len(mesh.vertices), *values.shape[1:]), np.int32 if integer else np.float32)
+    """A point attribute; shorter arrays are tables and fill its first elements."""
+    full = np.zeros((len(mesh.vertices), *values.shape[1:]), values.dtype)
     full[: len(values)] = values
-    field = "vector" if values.ndim == 2 else "value"
-    if attribute is not None:
-        before = np.empty_like(full)
-        attribute.data.foreach_get(field, before.reshape(-1))
-        if np.array_equal(before, full):
-            return False
-    attribute = attribute or attributes.new(name, kind, "POINT")
-    attribute.data.foreach_set(field, full.reshape(-1))
-    return True
-
-
-def count_sets(influences: Influences) -> int:
-    """How many distinct sets of bones move vertices."""
-    bones, weights = influences.in_blending_order()
-    return len(_distinct_rows(np.where(weights > 0.0, bones, bones[:, :1]))[0])
+    return write_attribute(mesh, name, full)
 
 
 def _of_influences(
@@ -201,11 +176,7 @@ def _of_measured(
     bone_rows: NDArray[np.integer],
     palette: bpy.types.Mesh,
 ) -> dict[str, NDArray[Any]]:
-    """The joint and limb that each vertex is measured against, in the palette's table.
-
-    Args:
-        bone_rows: of `rows_of_bones`.
-    """
+    """The joint and limb that each vertex is measured against, in the palette's table."""
     _, starts, ends = bone_rows.T
     limbs = measured.limbs
     two = np.zeros((binding.vertex_count, 2), np.int64)
@@ -241,15 +212,14 @@ def _of_swings(
 ) -> dict[str, NDArray[Any]]:
     """The joints that swing each vertex, in the palette's table, and how much.
 
-    Args:
-        left_out: shape (n,), vertices that are not to be swung; None: none.
+    Vertices that are `left_out`, shape (n,), are not swung.
     """
     if swings is None or not swings.acts:
         return {}
     _, starts, ends = bone_rows.T
     children, parents = swings.children, swings.parents
     table = np.zeros((len(children), 2, 4, 4))
-    # Without a limb of the parent: `palette_joints.swing_rows`.
+    # Without a limb of the parent: `palette_points.swing_rows`.
     table[:, :, 0, :3], table[:, :, 1, :3] = swings.heads[:, None], swings.axes[:, None]
     for row, limb in enumerate((ends[parents], starts[children])):
         rows = (starts[children], ends[parents], limb, starts[parents])

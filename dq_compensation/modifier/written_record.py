@@ -33,12 +33,6 @@ from .tree_kind import TREE_VERSION, Base
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
 STATE_PROPERTY = "dq_compensation_made_for"
-# Of the object, in files of earlier versions.
-_FORMER_PROPERTIES = (
-    "dq_compensation_modifier_state",
-    "dq_compensation_modifier_place",
-    "dq_compensation_measure",
-)
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
@@ -57,7 +51,13 @@ _STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh
 def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
     """Remember the state that the modifier of an object has just been made for."""
     forget(obj)
-    mesh, attributes = attribute_mesh(obj), _attributes_for(obj, binding, settings)
+    mesh, modifier, attributes = attribute_mesh(obj), our_modifier(obj), dict[str, object]()
+    if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
+        attributes[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
+    if settings.compensates:
+        attributes[MEASURED] = _measuring_of(settings)
+        attributes["place"] = binding.object_to_armature.ravel().tolist()
+        attributes["extent"] = binding.extent
     written = _record(mesh, CONTENT_PROPERTY)
     content = written | binding.content | attributes
     if content != written:
@@ -68,31 +68,9 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
     obj[STATE_PROPERTY] = json.dumps(record)
 
 
-def _attributes_for(
-    obj: bpy.types.Object, binding: Binding, settings: Settings
-) -> dict[str, object]:
-    """The record of the attributes that the modifier of an object reads."""
-    modifier, found = our_modifier(obj), dict[str, object]()
-    if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
-        found[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
-    if settings.compensates:
-        found[MEASURED] = _measuring_of(settings)
-        found["place"] = binding.object_to_armature.ravel().tolist()
-        found["extent"] = binding.extent
-    return found
-
-
 def forget(obj: bpy.types.Object) -> None:
     """Remove the record of an object."""
-    for name in (STATE_PROPERTY, *_FORMER_PROPERTIES):
-        if name in obj:
-            del obj[name]
-
-
-def forget_content(mesh: bpy.types.Mesh) -> None:
-    """Remove the record of a mesh."""
-    if CONTENT_PROPERTY in mesh:
-        del mesh[CONTENT_PROPERTY]
+    obj.pop(STATE_PROPERTY, None)
 
 
 def changed_parts(
@@ -181,19 +159,14 @@ def _options(settings: Settings, words: dict[str, str]) -> list[str]:
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     """The joints that MEASURED acts at: from the hierarchy, and from the mesh.
 
-    Returns:
-        None where it is not used, or was measured by an earlier version.
+    None where it is not used, or was measured by an earlier version.
     """
     counts = _record(obj, STATE_PROPERTY).get("joints")
     return None if counts is None else (counts[0], counts[1])
 
 
 def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Digests:
-    """The digests of all that the modifier depends on but for what the mesh's record has.
-
-    Args:
-        structure: `structure_of` the object.
-    """
+    """The digests of all that the modifier depends on but for what the mesh's record has."""
     found = structure.copy()
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
@@ -213,25 +186,20 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
     # An object that shares the mesh may have written them anew: another number of sets, perhaps.
     weights = _record(mesh, CONTENT_PROPERTY).get("weights")
+    # The base, and where it is shown: what is not deformed is not compensated.
+    base: tuple[object, ...] = ("OWN",)
+    if base_of(modifier) == "ARMATURE":
+        shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
+        base = ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
         ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
-        BASE: digest(*_base(obj, modifier, armature)),
+        BASE: digest(*base),
         VERSION: digest(TREE_VERSION),
     }
-
-
-def _base(
-    obj: bpy.types.Object, modifier: bpy.types.NodesModifier, armature: bpy.types.ArmatureModifier
-) -> tuple[object, ...]:
-    """The base, and where it is shown: what is not deformed is not compensated."""
-    if base_of(modifier) == "OWN":
-        return ("OWN",)
-    shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
-    return ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
 
 
 def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ..bake.bake_source import REFUSAL_REST
 from ..core.local_poses import Interpolation
 from ..core.take_fitting import scales_of_keys
 from ..core.takes import Take, TakeValues
-from ..errors import UserError
+from ..errors import UserError, raise_refusal
 from ..option_fields import option, tolerance_option
 from ..scene.binding.motion_state import motion_digests
 from ..scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
@@ -36,7 +36,6 @@ from .take_checks import watch_takes
 
 ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
 REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
-REFUSAL_NO_MESH = "{armature} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
 REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
 REFUSAL_HIDDEN = (
     "{armature} and its meshes are hidden, so Blender does not evaluate them. Show one of them."
@@ -134,7 +133,7 @@ def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) ->
     if is_in_edit_mode(armature):
         return REFUSAL_EDIT_MODE.format(armature=name)
     if not meshes:
-        return REFUSAL_NO_MESH.format(armature=name)
+        return f"{name} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
     if not any(obj.visible_get(view_layer=view_layer) for obj in (armature, *meshes)):
         return REFUSAL_HIDDEN.format(armature=name)
     return None
@@ -167,16 +166,14 @@ def cache_take(
     Raises:
         UserError: it cannot be done; nothing has changed.
     """
-    if reason := take_refusal(armature, context.view_layer):
-        raise UserError(reason)
+    raise_refusal(take_refusal(armature, context.view_layer))
     scene = context.scene
     first = scene.frame_start if options.first is None else options.first
     last = scene.frame_end if options.last is None else options.last
     frames = frames_of_range(first, last, 1)
     if len(frames) > MOST_FRAMES:
         raise UserError(f"A take has at most {MOST_FRAMES:,} frames. Cache a part of the range.")
-    if reason := motion_refusal(armature):
-        raise UserError(reason)
+    raise_refusal(motion_refusal(armature))
     options = replace(options, name=options.name or default_name(armature))
     former = find_take(armature, options.name)
     if former is not None and former.stored is not None and former.stored.library is not None:
@@ -194,13 +191,26 @@ def cache_take(
     rate = scene.render.fps / scene.render.fps_base
     steps = make_take(source, sampled, frames, options, options.tolerance / unit, rate)
     take, error = yield from with_progress(steps, f"Reducing keys of {options.name}", 0.5, 0.5)
-    if len(frames) > 1 and _is_still(take):
+    still = all(each.key_count == each.track_count for each in (take.keys, take.values.keys))
+    if len(frames) > 1 and still:
         raise UserError(REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
     item = keep_take(armature, take, options, error * unit)
     item.made_from = json.dumps(motion_digests(armature))
     note_changed(item, ())
     watch_takes()
-    return [_report(item, take, sampled, armature)]
+    return [
+        TakeReport(
+            armature.name,
+            item.name,
+            frames=len(frames),
+            sampled_keys=item.sampled_keys,
+            keys=item.keys,
+            stored_bytes=stored_bytes(item.stored) if item.stored is not None else 0,
+            error=item.error,
+            shape_keys=len(take.values.names),
+            travels=sampled.travels,
+        )
+    ]
 
 
 def make_take(
@@ -294,34 +304,9 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
 
 def take_size(item: DQCompensationTake) -> str:
     """The numbers of keys that a take has and had, and its memory in the file."""
-    return _size(item.keys, item.sampled_keys, _bytes_of(item))
+    count = stored_bytes(item.stored) if item.stored is not None else 0
+    return _size(item.keys, item.sampled_keys, count)
 
 
 def _size(keys: int, sampled_keys: int, count: int) -> str:
     return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
-
-
-def _bytes_of(item: DQCompensationTake) -> int:
-    return stored_bytes(item.stored) if item.stored is not None else 0
-
-
-def _report(
-    item: DQCompensationTake, take: Take, sampled: SampledMotion, armature: bpy.types.Object
-) -> TakeReport:
-    return TakeReport(
-        armature_name=armature.name,
-        take_name=item.name,
-        frames=take.length + 1,
-        sampled_keys=item.sampled_keys,
-        keys=item.keys,
-        stored_bytes=_bytes_of(item),
-        error=item.error,
-        shape_keys=len(take.values.names),
-        travels=bool(sampled.travels),
-    )
-
-
-def _is_still(take: Take) -> bool:
-    """Whether nothing moves in a take."""
-    still = take.keys.key_count == take.keys.track_count
-    return still and take.values.keys.key_count == take.values.keys.track_count

@@ -26,18 +26,13 @@ CHECK_AFTER = 0.5
 _watched: set[int] | None = None
 
 
-def armatures_with_takes() -> list[bpy.types.Object]:
-    """The armature objects of the file that have takes."""
-    return [
-        obj for obj in bpy.data.objects if obj.type == "ARMATURE" and len(settings_of(obj).takes)
-    ]
-
-
 def check_takes() -> None:
     """Compare every take of the file with what it was sampled from."""
     global _watched
     _watched, stored = set(), set()
-    for armature in armatures_with_takes():
+    for armature in bpy.data.objects:
+        if armature.type != "ARMATURE" or not len(settings_of(armature).takes):
+            continue
         check_takes_of(armature)
         followed = (armature, armature.data, *constraint_targets(armature))
         _watched.update(each.session_uid for each in followed if each is not None)

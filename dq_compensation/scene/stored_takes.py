@@ -40,11 +40,7 @@ def store_take(take: Take, name: str) -> bpy.types.Mesh:
 
 
 def stored_take(mesh: bpy.types.Mesh) -> Take:
-    """The take of a data-block.
-
-    Raises:
-        UserError: it cannot be read; a newer version of the add-on may have written it.
-    """
+    """The take of a data-block; UserError where it cannot be read."""
     return unpacked(mesh[TAKE_PROPERTY])
 
 
@@ -91,11 +87,7 @@ def packed(take: Take) -> bytes:
 
 
 def unpacked(data: bytes) -> Take:
-    """The take of such bytes.
-
-    Raises:
-        UserError: they cannot be read.
-    """
+    """The take of such bytes; UserError where they cannot be read."""
     try:
         with np.load(BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}

@@ -134,11 +134,7 @@ def seconds_since_change() -> float:
     return _delayed_check.seconds_since_request()
 
 
-def _run_check() -> float | None:
-    return _check() if _check is not None else None
-
-
-_delayed_check = DelayedCall(_run_check, CHECK_AFTER, "QUIET")
+_delayed_check = DelayedCall(lambda: _check() if _check else None, CHECK_AFTER, "QUIET")
 
 
 def tag_redraw() -> None:

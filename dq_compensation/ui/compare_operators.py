@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import bpy
 import rna_keymap_ui
@@ -11,7 +11,7 @@ from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator, UILa
 from ..lifecycle import enabling
 from ..scene.copies.targets import target_meshes
 from ..scene.settings.object_settings import ChosenMethod, settings_of
-from .operators import DQC_OT_disable, DQC_OT_enable, disable_selected, enable_selected
+from .operators import DQC_OT_disable, DQC_OT_enable
 from .reporting import OperatorResult, Refusing
 
 # Blender goes on with these while the key is held: playback, and the view.
@@ -26,17 +26,18 @@ class DQC_OT_toggle(Refusing, Operator):
 
     bl_idname = "dqc.toggle"
     bl_label = "Toggle DQ Compensation"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        toggled = DQC_OT_disable if _enabled(context) else DQC_OT_enable
-        return toggled.refusal(context)
+        return _toggled(context).refusal(context)
 
     def execute(self, context: Context) -> OperatorResult:
         # Not by `bpy.ops`: there a refusal is an error of Python, which users see as a traceback.
-        toggle = disable_selected if _enabled(context) else enable_selected
-        return toggle(self, context)
+        return _toggled(context).execute(cast("Any", self), context)
+
+
+def _toggled(context: Context) -> type[DQC_OT_enable | DQC_OT_disable]:
+    return DQC_OT_disable if _enabled(context) else DQC_OT_enable
 
 
 class DQC_OT_compare(Refusing, Operator):
@@ -68,11 +69,7 @@ class DQC_OT_compare(Refusing, Operator):
 
 
 def show_plain(objects: list[Object]) -> dict[str, ChosenMethod]:
-    """Deform objects as their Armature modifiers would.
-
-    Returns:
-        the methods that they had, by the names of the objects.
-    """
+    """Deform objects as their Armature modifiers would; returns their methods by their names."""
     methods = {}
     for obj in objects:
         settings = settings_of(obj)

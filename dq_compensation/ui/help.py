@@ -28,6 +28,8 @@ _PAGES = (
     ("bpy.ops.dqc.support*", "by_example", ""),
     ("bpy.ops.dqc.paint*", "painting", ""),
     ("bpy.ops.dqc.weights*", "painting", ""),
+    ("bpy.ops.dqc.soften*", "painting", "soften-weights"),
+    ("bpy.ops.dqc.restore_weights", "painting", "soften-weights"),
     ("bpy.ops.dqc.take*", "crowds", "takes"),
     ("bpy.ops.dqc.compare", "guide", "compare"),
     ("bpy.ops.dqc.toggle", "guide", "compare"),
@@ -38,6 +40,7 @@ _PAGES = (
     ("bpy.types.dqcompensationtake*", "crowds", "takes"),
     ("bpy.types.dqcompensationplayback*", "crowds", "takes"),
     ("bpy.types.dqcompensationsettings.overlay*", "painting", "the-overlay"),
+    ("bpy.types.dqcompensationsettings.softness*", "painting", "soften-weights"),
     ("bpy.types.dqcompensationpreferences*", "guide", "preferences"),
     ("bpy.types.dqcompensation*", "guide", "settings"),
 )
@@ -70,11 +73,7 @@ class DQC_OT_help(Operator):
 
 
 class WithHelp:
-    """A panel with a button in its header that opens its page.
-
-    Attributes:
-        help_page, help_section: of the manual.
-    """
+    """A panel with a button in its header that opens its page and section of the manual."""
 
     help_page = "guide"
     help_section = ""

@@ -13,6 +13,9 @@ from ..scene.settings.object_settings import settings_of
 from ..wording import listed
 from .reporting import OperatorResult, Refusing
 
+# Of an earlier bake: what acts on an enabled object, too.
+_LEFTOVERS = (acting_keys_warning, acting_helpers_warning)
+
 
 def _join(sentences: list[str]) -> str:
     return " ".join(text if text.endswith(".") else f"{text}." for text in sentences)
@@ -28,7 +31,6 @@ stack, and Disable restores every setting"""
 
     bl_idname = "dqc.enable"
     bl_label = "Enable"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -39,29 +41,19 @@ stack, and Disable restores every setting"""
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
 
     def execute(self, context: Context) -> OperatorResult:
-        return enable_selected(self, context)
-
-
-def enable_selected(operator: Operator, context: Context) -> OperatorResult:
-    """Enable what is selected, and report it by an operator."""
-    wanted = [obj for obj in target_meshes(context) if not settings_of(obj).enabled]
-    local = [obj for obj in wanted if obj.library is None]
-    done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
-    refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
-    if refused:
-        operator.report({"WARNING" if done else "ERROR"}, _join(refused))
-    elif twice := [reason for obj in done for reason in _warnings_of(obj) if reason]:
-        operator.report({"WARNING"}, " ".join(twice))
-    elif done:
-        operator.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")
-    else:
-        operator.report({"INFO"}, "Enabled already")
-    return {"FINISHED"} if done else {"CANCELLED"}
-
-
-def _warnings_of(obj: Object) -> tuple[str | None, str | None]:
-    """The leftovers of an earlier bake that act on an enabled object, too."""
-    return acting_keys_warning(obj), acting_helpers_warning(obj)
+        wanted = [obj for obj in target_meshes(context) if not settings_of(obj).enabled]
+        local = [obj for obj in wanted if obj.library is None]
+        done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
+        refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
+        if refused:
+            self.report({"WARNING" if done else "ERROR"}, _join(refused))
+        elif twice := [text for obj in done for find in _LEFTOVERS if (text := find(obj))]:
+            self.report({"WARNING"}, " ".join(twice))
+        elif done:
+            self.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")
+        else:
+            self.report({"INFO"}, "Enabled already")
+        return {"FINISHED"} if done else {"CANCELLED"}
 
 
 class DQC_OT_disable(Refusing, Operator):
@@ -70,7 +62,6 @@ as it was before"""
 
     bl_idname = "dqc.disable"
     bl_label = "Disable"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -81,24 +72,19 @@ as it was before"""
         return reasons[0] if reasons and all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
-        return disable_selected(self, context)
-
-
-def disable_selected(operator: Operator, context: Context) -> OperatorResult:
-    """Disable what is selected, and report it by an operator."""
-    enabled = [
-        obj
-        for obj in target_meshes(context)
-        if obj.library is None
-        and (settings_of(obj).enabled or enabling.copied_modifier_warning(obj))
-    ]
-    if not enabled:
-        operator.report({"INFO"}, "Disabled already")
-        return {"CANCELLED"}
-    for obj in enabled:
-        enabling.disable(obj)
-    operator.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
-    return {"FINISHED"}
+        enabled = [
+            obj
+            for obj in target_meshes(context)
+            if obj.library is None
+            and (settings_of(obj).enabled or enabling.copied_modifier_warning(obj))
+        ]
+        if not enabled:
+            self.report({"INFO"}, "Disabled already")
+            return {"CANCELLED"}
+        for obj in enabled:
+            enabling.disable(obj)
+        self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
+        return {"FINISHED"}
 
 
 class DQC_OT_refresh(Refusing, Operator):
@@ -106,7 +92,6 @@ class DQC_OT_refresh(Refusing, Operator):
 
     bl_idname = "dqc.refresh"
     bl_label = "Refresh"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:

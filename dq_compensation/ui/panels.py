@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_display
@@ -13,18 +13,16 @@ from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
 from ..viewport.look.see_through import display_hints
 from .compare_operators import DQC_OT_compare, shortcut
-from .help import WithHelp
 from .sentences import draw_sentence
 from .settings_operators import VIEW3D_PT_dq_compensation_presets
+from .sidebar import SidebarPanel
 
 
-class VIEW3D_PT_dq_compensation(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation(SidebarPanel):
     """Deform the active character with DQ Compensation."""
 
     bl_label = "DQ Compensation"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
+    bl_parent_id = ""
     help_page = "guide"
 
     def draw_header_preset(self, context: Context) -> None:
@@ -33,12 +31,7 @@ class VIEW3D_PT_dq_compensation(WithHelp, Panel):
             VIEW3D_PT_dq_compensation_presets.draw_panel_header(self.layout)
         super().draw_header_preset(context)
 
-    def draw(self, context: Context) -> None:
-        layout = self.layout
-        if layout is None:
-            return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+    def fill(self, layout: UILayout, context: Context) -> None:
         meshes, text = _shown_meshes(context)
         if text:
             draw_sentence(layout, context, text, "INFO")
@@ -88,26 +81,17 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         column.use_property_decorate = True
         column.prop(settings, "factor", slider=True)
         column.use_property_decorate = False
-    if acts("curve"):
-        column.prop(settings, "curve")
-    if acts("limb_axis"):
-        column.prop(settings, "limb_axis")
-    if acts("use_mesh_joints"):
-        column.prop(settings, "use_mesh_joints")
-        if counts := joint_counts(obj):
-            found = _joints_found(counts, by_mesh=settings.use_mesh_joints)
-            draw_sentence(column, context, found, "INFO")
+    for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
+        column.prop(settings, name)
+    if acts("use_mesh_joints") and (counts := joint_counts(obj)):
+        of_mesh = f", {counts[1]} from the mesh" if settings.use_mesh_joints else ""
+        found = f"Joints found: {counts[0]} from the hierarchy{of_mesh}."
+        draw_sentence(column, context, found, "INFO")
     if acts("use_ball_joints"):
         column.prop(settings, "use_ball_joints")
-    if acts("vertex_group"):
-        column.prop_search(settings, "vertex_group", obj, "vertex_groups", text="Vertex Group")
-    if acts("blend_group"):
-        column.prop_search(settings, "blend_group", obj, "vertex_groups", text="Blend Group")
-
-
-def _joints_found(counts: tuple[int, int], *, by_mesh: bool) -> str:
-    of_mesh = f", {counts[1]} from the mesh" if by_mesh else ""
-    return f"Joints found: {counts[0]} from the hierarchy{of_mesh}."
+    for name, text in (("vertex_group", "Vertex Group"), ("blend_group", "Blend Group")):
+        if acts(name):
+            column.prop_search(settings, name, obj, "vertex_groups", text=text)
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:
@@ -120,10 +104,9 @@ def _status(layout: UILayout, context: Context, obj: Object) -> None:
         return
     if reason := enabling.problem_of(obj):
         draw_sentence(layout, context, reason, "ERROR")
-        layout.operator("dqc.refresh", icon="FILE_REFRESH")
-        return
-    for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
-        draw_sentence(layout, context, note, "INFO")
+    else:
+        for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
+            draw_sentence(layout, context, note, "INFO")
     layout.operator("dqc.refresh", icon="FILE_REFRESH")
 
 

@@ -16,6 +16,7 @@ from ..scene.settings.addon_preferences import (
     MAX_FIGURES,
     NEW,
     UNLIKE_OLD_CHARACTERS,
+    preferences,
 )
 from ..scene.settings.declaration import same_property
 from ..scene.settings.object_settings import CharacterChoices
@@ -45,12 +46,7 @@ class DQCompensationPreferences(AddonPreferences):
 
     bl_idname = ADDON_ID
 
-    new_display: _as_of_objects("display")
-    new_method: _as_of_objects("method")
-    new_factor: _as_of_objects("factor")
-    new_curve: _as_of_objects("curve")
-    new_use_mesh_joints: _as_of_objects("use_mesh_joints")
-    new_use_ball_joints: _as_of_objects("use_ball_joints")
+    __annotations__ = {NEW + name: _as_of_objects(name) for name in FOR_NEW_CHARACTERS}
     overlay_colours: EnumProperty(
         name="Overlay",
         description="The colours of the overlay, from no distance to the largest",
@@ -117,13 +113,12 @@ class DQC_OT_preferences_reset(Operator):
     bl_options = {"INTERNAL"}
 
     def execute(self, context: Context) -> OperatorResult:
-        addon = context.preferences.addons.get(ADDON_ID)
-        preferences: Any = None if addon is None else addon.preferences
-        if preferences is None:
+        chosen = preferences()
+        if chosen is None:
             return {"CANCELLED"}
         for name in DQCompensationPreferences.__annotations__:
-            preferences.property_unset(name)
-        crowd_changed(preferences, context)
+            chosen.property_unset(name)
+        crowd_changed(chosen, context)
         context.preferences.is_dirty = True
         self.report({"INFO"}, "The preferences of DQ Compensation are the defaults again")
         return {"FINISHED"}

@@ -21,7 +21,12 @@ _Execute = TypeVar("_Execute", bound=Callable[..., Any])
 
 
 class Refusing:
-    """An operator that cannot be pressed while it has a `refusal`; its tooltip shows the reason."""
+    """An operator that cannot be pressed while it has a `refusal`; its tooltip shows the reason.
+
+    It changes the file, unless its options say otherwise.
+    """
+
+    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def poll(cls, context: Context) -> bool:

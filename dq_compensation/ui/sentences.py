@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -28,11 +27,9 @@ _DIALOG_MARGIN = 60
 def draw_sentence(
     layout: UILayout, context: Context, text: str, icon: IconItems, *, margin: int = _MARGIN
 ) -> None:
-    """Draw a sentence in lines that fit into the sidebar.
+    """Draw a sentence in lines that fit into the sidebar, an icon before the first.
 
     Args:
-        layout: gets a label for each line.
-        icon: before the first line.
         margin: the pixels of the sidebar, at interface scale 1, that the text does not get: the
             icon's, the tabs' and those of the boxes around it.
     """
@@ -40,15 +37,9 @@ def draw_sentence(
 
 
 def shortened(context: Context, name: str, before: str = "") -> str:
-    """A name that begins with an ellipsis where the sidebar is too narrow for all of it.
+    """A text and a name, which begins with an ellipsis where the sidebar is too narrow for both.
 
     Names of bones often begin alike and differ at their ends.
-
-    Args:
-        before: a text that stands before the name.
-
-    Returns:
-        both texts.
     """
     width, shown = _sidebar_width(context, _MARGIN), name
     while len(shown) > 1 and shown_width(before + shown) > width:
@@ -76,21 +67,13 @@ def _draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
         column.label(text=line, icon=icon if number == 0 else "BLANK1")
 
 
-def broken_lines(
-    text: str, width: float, measure: Callable[[str], float] | None = None
-) -> list[str]:
-    """A text in lines of at most this width, but for words that are wider themselves.
-
-    Args:
-        width: in pixels at interface scale 1, or in what `measure` gives.
-        measure: how wide a text is; by default as the interface shows it.
-    """
-    measure = measure or shown_width
-    space = measure(" ")
+def broken_lines(text: str, width: float) -> list[str]:
+    """A text in lines of at most so many pixels at interface scale 1; longer words stand alone."""
+    space = shown_width(" ")
     lines: list[str] = []
     left = 0.0
     for word in text.split():
-        needed = measure(word)
+        needed = shown_width(word)
         if lines and space + needed <= left:
             lines[-1] = f"{lines[-1]} {word}"
             left -= space + needed

@@ -29,14 +29,14 @@ _SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_
 _PRESETS = "dq_compensation"
 
 
-def _source(context: Context) -> Object | None:
-    """The character whose settings are copied: the active one."""
-    active = context.active_object
-    meshes = target_meshes(context)
+def _source_and_others(context: Context) -> tuple[Object | None, list[Object]]:
+    """The character whose settings are copied, the active one, and those that get them."""
+    active, meshes = context.active_object, target_meshes(context)
     if active is None or not meshes:
-        return None
+        return None, meshes
     # The meshes of the active object come first.
-    return active if active.type == "MESH" else meshes[0]
+    source = active if active.type == "MESH" else meshes[0]
+    return source, [obj for obj in meshes if obj != source]
 
 
 class DQC_OT_settings_copy(Refusing, Operator):
@@ -45,22 +45,18 @@ enables nothing"""
 
     bl_idname = "dqc.settings_copy"
     bl_label = "Copy Settings to Selected"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        source = _source(context)
-        others = [obj for obj in target_meshes(context) if obj != source]
+        source, others = _source_and_others(context)
         if source is None or not others:
             return "Select other characters, and then the one whose settings they get"
         reasons = [enabling.linked_refusal(obj) for obj in others]
         return reasons[0] if all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
-        source = _source(context)
-        if source is None:
-            return {"CANCELLED"}
-        others = [obj for obj in target_meshes(context) if obj != source]
+        source, others = _source_and_others(context)
+        assert source is not None
         done = [obj for obj in others if enabling.linked_refusal(obj) is None]
         missing = [text for obj in done for text in copy_settings(source, obj)]
         missing += [reason for obj in others if (reason := enabling.linked_refusal(obj))]

@@ -35,13 +35,9 @@ class Drawing(Protocol):
     def in_region(
         self, context: bpy.types.Context, enabled: Sequence[bpy.types.Object]
     ) -> Callable[[ViewUniforms, bpy.types.Depsgraph], None] | None:
-        """The function that draws it in the current region, before the objects are drawn.
+        """The function that draws it in the current region, before the enabled objects are drawn.
 
-        Args:
-            enabled: the enabled objects of the file.
-
-        Returns:
-            None where its view layer has none of it; what that layer had of it is freed.
+        None where its view layer has none of it; what that layer had of it is freed.
         """
         ...
 
@@ -79,6 +75,7 @@ _handles: list[object] = []
 
 def draw() -> None:
     """Draw the enabled objects that are visible in the current region."""
+    global _session
     context = bpy.context
     enabled = enabled_objects()
     if _session is not None:
@@ -93,7 +90,7 @@ def draw() -> None:
     if not all(map(follows_viewports, objects)):
         check_soon()
     depsgraph = context.evaluated_depsgraph_get()
-    session = _get_session()
+    session = _session = _session or _Session(Batches(), ViewUniforms())
     _update_view(session, context.space_data)
     for draw_other in others:
         draw_other(session.view, depsgraph)
@@ -140,13 +137,6 @@ def free() -> None:
         _session.legends.clear()
     for drawing in ALSO_DRAWN:
         drawing.free()
-
-
-def _get_session() -> _Session:
-    global _session
-    if _session is None:
-        _session = _Session(Batches(), ViewUniforms())
-    return _session
 
 
 def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None:

@@ -18,8 +18,9 @@ import numpy as np
 
 import dq_compensation
 from benchmarks.targets import record
-from dq_compensation.bake.bake_source import Source
-from dq_compensation.bake.shape_keys.frames import Gathered, gather, verify, write
+from dq_compensation.bake.bake_source import PoseOffsets, Source
+from dq_compensation.bake.key_options import RangeOptions
+from dq_compensation.bake.shape_keys.frame_baking import RangeBake
 from dq_compensation.lifecycle.enabling import disable, enable
 from dq_compensation.scene.scene_frames import frames_of_range
 from human.model import build_human
@@ -65,8 +66,9 @@ def main() -> None:
     times["reading the character"] = time.perf_counter() - start
 
     start = time.perf_counter()
-    steps = gather(source, scene, frames)
-    gathered: Gathered | None = None
+    bake = RangeBake(source, RangeOptions(1, count, overwrite=False))
+    steps = bake.gather()
+    gathered: PoseOffsets | None = None
     while gathered is None:
         try:
             next(steps)
@@ -75,12 +77,12 @@ def main() -> None:
     times["gathering, the frames included"] = time.perf_counter() - start
 
     start = time.perf_counter()
-    write(obj, gathered, "Frame {frame:04d}")
+    names = tuple(bake.write(obj, gathered))
     times["writing keys and curves"] = time.perf_counter() - start
 
     disable(obj)
     start = time.perf_counter()
-    for _ in verify(obj, source, scene, frames):
+    for _ in bake.verify(obj, bake.report(obj, gathered, names)):
         pass
     times["checking"] = time.perf_counter() - start
 

@@ -2,7 +2,7 @@
 
     .venv-5.2/bin/python scripts/run.py benchmarks.characters [CHARACTER ...]
 
-CHARACTER is one of: human, body, pieces, crowd, grid, examples; all of them without one. Add
+CHARACTER is one of: human, body, pieces, crowd, examples; all of them without one. Add
 `--rounds 30` for steadier numbers, `--ways MEASURED` for one way alone. Where other processes keep
 all cores busy, times say nothing; compare the work of one core then:
 
@@ -110,14 +110,13 @@ def _keep_vertices(mesh: bpy.types.Mesh, first: int, end: int) -> None:
     edited.free()
 
 
-def grid(*, examples: bool = False) -> Prototype:
-    """65,536 vertices on a chain of 80 bones; with 4 poses of 4 bones, if wanted."""
+def grid_by_example() -> Prototype:
+    """65,536 vertices on a chain of 80 bones, with 4 poses of 4 bones."""
     subject = Subject()
     armature = build_chain(subject.bones)
     obj = build_mesh(subject, armature)
-    if examples:
-        bpy.context.view_layer.update()
-        add_bent_examples(obj, bind(obj), EXAMPLE_BONES)
+    bpy.context.view_layer.update()
+    add_bent_examples(obj, bind(obj), EXAMPLE_BONES)
     return armature, [obj]
 
 
@@ -144,14 +143,9 @@ CHARACTERS: dict[str, Character] = {
         ways=("DUAL_QUATERNION", MEASURED),
         rounds=4,
     ),
-    "grid": Character(
-        "Grid of 65,536 vertices, 80 bones",
-        grid,
-        {"DUAL_QUATERNION": 1.1, FITTED: 1.3, MEASURED: 1.4},
-    ),
     "examples": Character(
         "Grid of 65,536 vertices, 80 bones, 4 poses of 4 bones, two of them acting",
-        lambda: grid(examples=True),
+        grid_by_example,
         {MEASURED_BY_EXAMPLE: 2.0, JOINT_BY_EXAMPLE: 2.0},
         ways=(MEASURED, MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE),
     ),

@@ -44,6 +44,7 @@ from dq_compensation.viewport.look.surface import (
 from dq_compensation.viewport.poses.instance_poses import GivenPoses
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from tests.gpu_memory import gpu_bytes
 
 BONES, INFLUENCES, SIDE = 80, 4, 256
 # What all methods read of a pose.
@@ -178,7 +179,7 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
     order = pose_order(armature, skeleton)
     rest, surface = grid_surface(2)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    poses = GivenPoses([(skeleton, 1)], LAYOUT)
+    poses = GivenPoses(skeleton, 1, LAYOUT)
     view = ViewUniforms()
     lamp = StudioLight((0.0, 0.0, 1.0), (1.0, 1.0, 1.0))
     matrices = pose_matrices(armature, order)
@@ -223,7 +224,7 @@ def main() -> None:
     skeleton = read_skeleton(armature)
     rest, surface = grid_surface(SIDE)
     deformed, deformation = make_deformed(rest, surface, skeleton)
-    poses = GivenPoses([(skeleton, 1)], LAYOUT)
+    poses = GivenPoses(skeleton, 1, LAYOUT)
     poses.upload(pose_matrices(armature, pose_order(armature, skeleton)))
 
     print(f"{gpu.platform.renderer_get()}, {gpu.platform.backend_type_get()}")
@@ -256,7 +257,9 @@ def main() -> None:
     deformed.deform(replace(deformation, blend=blend), poses, poses.groups[0])
     deformed.mesh.material_batches  # noqa: B018 - builds what drawing needs
     deformed.mesh.edge_batch  # noqa: B018
-    sizes = deformed.mesh.gpu_bytes() | deformed.gpu_bytes()
+    sizes = gpu_bytes(deformed)
+    sizes["material_batches"] = surface.triangle_groups.nbytes
+    sizes["edge_batch"] = surface.edges.nbytes
     print_memory({name: size / len(rest) for name, size in sizes.items()})
 
 

@@ -45,6 +45,7 @@ from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.skinning.gpu_mesh import gpu_mesh_of
 from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
 from human.model import build_human
+from tests.gpu_memory import gpu_bytes
 
 COUNTS = (1, 32, 1000)
 FRAMES, KEY_STEP = 240, 4
@@ -122,7 +123,7 @@ def pass_times(binding: Binding, take: Take, count: int, wait: Wait) -> dict[str
     found: dict[str, float] = {}
     for method in METHODS if count <= ARMATURES else ("COMPENSATED",):
         deformation = deformation_of(binding, method)
-        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation), take.fps)
         crowd = DeformedMesh(mesh, binding.skeleton, count)
         found |= method_times(method, deformation, playback, crowd, wait)
     return found
@@ -150,7 +151,9 @@ def method_times(
         "chain": seconds(playback.chain, wait, 9),
         **found,
         "skin and normals": seconds(lambda: skin(with_normals=True), wait, repeats),
-        "memory": sum(crowd.gpu_bytes().values()) + playback.gpu_bytes(),
+        "memory": sum(
+            (*gpu_bytes(crowd, without=crowd.mesh).values(), *gpu_bytes(playback).values())
+        ),
         "python": python_seconds(frame, 50),
     }
 

@@ -111,6 +111,12 @@ def evaluated_positions(obj: bpy.types.Object) -> NDArray[np.float32]:
     return positions.reshape(-1, 3)
 
 
+def all_weights(obj: bpy.types.Object) -> list[dict[str, float]]:
+    """The weights of each vertex, by the names of the groups."""
+    names = [group.name for group in obj.vertex_groups]
+    return [{names[each.group]: each.weight for each in v.groups} for v in obj.data.vertices]
+
+
 def write_no_numbers(obj: bpy.types.Object, vertices: NDArray[np.integer]) -> None:
     """Make the strongest weight of each of these vertices NaN, as a broken importer does."""
     editor = bmesh.new()

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier import tree_kind
 from tests.blender.enabled_scenes import (
     check,
     datablocks,
@@ -136,26 +135,9 @@ def test_what_lets_pass_adds_no_data(method: str) -> None:
     assert error(obj) <= TOLERANCE
 
 
-def test_meshes_of_few_sets_of_bones_are_skinned_by_our_own_tree(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    obj, rig = enabled_character()
-    assert is_base(obj)
-    pose_at_random(rig)
-    on_armature = evaluated_positions(obj)
-    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES_PER_SET", 0)
-    disable(obj)
-    enable(obj)
-    assert hidden_armature_modifier(obj)
-    assert distance(evaluated_positions(obj), on_armature) <= TOLERANCE
-
-
 @pytest.mark.parametrize("feature", [with_bendy_bones, with_envelopes, with_a_second_armature])
-def test_what_our_own_tree_does_not_know_keeps_the_armature_modifier(
-    feature: Feature, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a mesh of few sets of bones, with a mask and with shape keys, too."""
-    monkeypatch.setattr(tree_kind, "OWN_FROM_VERTICES_PER_SET", 0)
+def test_what_our_own_tree_does_not_know_keeps_the_armature_modifier(feature: Feature) -> None:
+    """With a mask and with shape keys, too."""
     obj, rig = character()
     feature(obj, rig)
     half = obj.vertex_groups.new(name="Half")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.bake.acting_keys import played_keys
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.bake.shape_keys import frame_baking
+from dq_compensation.bake.shape_keys.frame_baking import RangeBake
 from dq_compensation.errors import UserError
 from dq_compensation.scene.shape_keys.key_animation import remove_curves
 from tests.blender.bake_scenes import LAST_FRAME, curves_of
@@ -140,13 +140,13 @@ def test_a_bake_that_fails_leaves_nothing_in_the_action(
         return [*kinds, len(getattr(action, "slots", ())), tuple(action.frame_range)]
 
     before = state()
-    written = frame_baking.write
+    written = RangeBake.write
 
     def write_and_fail(*args: Any, **options: Any) -> None:
         written(*args, **options)
         raise UserError("The disk is full.")
 
-    monkeypatch.setattr(frame_baking, "write", write_and_fail)
+    monkeypatch.setattr(RangeBake, "write", write_and_fail)
     with pytest.raises(RuntimeError, match="The disk is full"):
         bpy.ops.dqc.bake_range(first=1, last=20, onto="COPY")
     assert state() == before

@@ -1,4 +1,4 @@
-"""Each option of a bake is declared once; dialogs, scripts and the command line have it."""
+"""Each option of bakes and softening is declared once; dialogs, scripts and commands have it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from dq_compensation.bake.key_options import (
 from dq_compensation.crowds.bake.crowd_baking import CrowdBakeOptions
 from dq_compensation.option_fields import Option, options_of
 from dq_compensation.playback.caching import TakeOptions
+from dq_compensation.scene.weights.softening import SofteningOptions
 from environments import PROJECT
 from tests.blender.command_runs import CommandLine
 
@@ -35,7 +36,7 @@ class Bake:
     """Where the options of a dataclass are offered.
 
     Attributes:
-        command: after `bake`; empty: there is none, as for takes.
+        command: its words; empty: there is none, as for takes.
         own: properties of the dialog for options that it asks for in a way of its own.
         by_frames: options that the command line reads from `--frames`.
     """
@@ -49,17 +50,18 @@ class Bake:
 
 
 BAKES = (
-    Bake(PoseOptions, "bake_pose", api.bake_pose, "pose"),
-    Bake(RangeOptions, "bake_range", api.bake_frames, "frames", by_frames=("step",)),
+    Bake(PoseOptions, "bake_pose", api.bake_pose, "bake pose"),
+    Bake(RangeOptions, "bake_range", api.bake_frames, "bake frames", by_frames=("step",)),
     Bake(
         CorrectiveOptions,
         "bake_correctives",
         api.bake_correctives,
-        "correctives",
+        "bake correctives",
         own=("bones", "bone_names", "angles", "twist", "twist_angles"),
     ),
-    Bake(BonesOptions, "bake_bones", api.bake_bones, "bones", own=("bones", "bone_names")),
-    Bake(CrowdBakeOptions, "bake_crowd", api.bake_crowd, "crowd"),
+    Bake(BonesOptions, "bake_bones", api.bake_bones, "bake bones", own=("bones", "bone_names")),
+    Bake(CrowdBakeOptions, "bake_crowd", api.bake_crowd, "bake crowd"),
+    Bake(SofteningOptions, "soften_weights", api.soften_weights, "soften"),
     Bake(TakeOptions, "take_cache", api.cache_take, ""),
 )
 every_bake = pytest.mark.parametrize("bake", BAKES, ids=lambda bake: bake.operator)
@@ -149,7 +151,7 @@ def test_the_command_line_has_each_option(
     bake: Bake, command: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
-    text = " ".join(command("bake", bake.command, "--help").output.split())
+    text = " ".join(command(*bake.command.split(), "--help").output.split())
     for each in options_of(bake.task):
         option = f"--{each.name.replace('_', '-')}"
         if each.name in bake.by_frames:
@@ -161,27 +163,32 @@ def test_the_command_line_has_each_option(
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
+    ("words", "option", "value", "message"),
     [
-        ("--helpers", 9, "'9' is not a whole number from 0 to 4"),
-        ("--helpers", 1.5, "'1.5' is not a whole number from 0 to 4"),
-        ("--tolerance", 0, "'0' is not a number of at least 0.001"),
-        ("--bend", "inf", "'inf' is not a number from 1 to 170"),
-        ("--poses", "WAX", "invalid choice: 'WAX'"),
+        ("bake bones", "--helpers", 9, "'9' is not a whole number from 0 to 4"),
+        ("bake bones", "--helpers", 1.5, "'1.5' is not a whole number from 0 to 4"),
+        ("bake bones", "--tolerance", 0, "'0' is not a number of at least 0.001"),
+        ("bake bones", "--bend", "inf", "'inf' is not a number from 1 to 170"),
+        ("bake bones", "--poses", "WAX", "invalid choice: 'WAX'"),
+        ("soften", "--amount", 0, "'0' is not a number from 0.01 to 2"),
+        ("soften", "--amount", "nan", "'nan' is not a number from 0.01 to 2"),
+        ("soften", "--influences", 0, "'0' is not a whole number from 1 to 64"),
+        ("soften", "--influences", 4.5, "'4.5' is not a whole number from 1 to 64"),
     ],
 )
 def test_a_wrong_value_is_refused_before_a_file_is_opened(
-    command: CommandLine, option: str, value: object, message: str
+    command: CommandLine, words: str, option: str, value: object, message: str
 ) -> None:
-    outcome = command("bake", "bones", "--file", "missing.blend", "--in-place", option, value)
+    outcome = command(*words.split(), "--file", "missing.blend", "--in-place", option, value)
     assert outcome.code == 2
     assert message in outcome.error
 
 
-def test_the_manual_names_options_as_the_dialogs_do() -> None:
+@pytest.mark.parametrize(("name", "count"), [("baking", 3), ("painting", 1)])
+def test_the_manual_names_options_as_the_dialogs_do(name: str, count: int) -> None:
     labels = {each.title for bake in BAKES for each in options_of(bake.task)}
-    page = (PROJECT / "docs" / "baking.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     tables = re.findall(r"^\| option \|.*\n\|.*\n((?:\|.*\n)+)", page, re.MULTILINE)
-    assert len(tables) == 3
+    assert len(tables) == count
     rows = [row.split("|")[1].strip() for table in tables for row in table.splitlines()]
     assert [label for row in rows for label in row.split(", ") if label not in labels] == []

@@ -69,8 +69,9 @@ def test_scripts_read_and_change_each(limb: bpy.types.Object) -> None:
 def test_the_command_line_has_an_option_for_each() -> None:
     parser = ArgumentParser()
     (enable,) = [command for command in COMMANDS if command.name == "enable"]
+    assert enable.add_options is not None
     enable.add_options(parser)
-    words = ["--file", "hero.blend"]
+    words: list[str] = []
     assert setting_values(parser.parse_args(words)) == {}
     for name, value in OTHER.items():
         option = name.removeprefix("use_").replace("_", "-")

@@ -12,6 +12,7 @@ from dq_compensation import api
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.examples import authoring, posed_copy
+from dq_compensation.examples.apply_shape import apply_copy
 from dq_compensation.examples.go_to_pose import go_to_pose
 from dq_compensation.examples.mirroring import mirror_example
 from dq_compensation.lifecycle import following
@@ -240,9 +241,9 @@ def test_what_is_sculpted_on_the_posed_copy_is_what_the_character_shows(
     # Posed elsewhere meanwhile: the copy stays in the pose in which it was begun.
     turn(human, bone, 20.0)
     copy.data.attributes["position"].data.foreach_set("vector", wanted.astype(np.float32).ravel())
-    found, item = posed_copy.apply(copy)
-    assert item.name == "flexed"
-    assert found.error < 1e-5 * size_of(human)
+    applied = apply_copy(copy)
+    assert applied.summary.startswith("flexed has your shape")
+    assert applied.is_complete
     assert not obj.hide_get()
     assert posed_copy.posed_copy_of(obj) is None
     turn(human, bone, 100.0)
@@ -257,7 +258,7 @@ def test_a_copy_with_other_vertices_is_refused_and_stays(addon: None, human: Hum
     copy = posed_copy.begin(obj, index, captured, bpy.context.evaluated_depsgraph_get())
     copy.data.vertices.add(1)
     with pytest.raises(ExampleError, match="4007 vertices and 3930 faces, Human 4006"):
-        posed_copy.apply(copy)
+        apply_copy(copy)
     assert posed_copy.posed_copy_of(obj) == copy
     posed_copy.end(copy)
     assert not obj.hide_get()

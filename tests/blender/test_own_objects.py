@@ -8,8 +8,8 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import enabling, following
-from dq_compensation.modifier.palette.palette_object import armature_of_palette, find_palette
-from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, is_palette
+from dq_compensation.modifier.palette.palette_object import find_palette
+from dq_compensation.scene.blender.own_objects import is_palette
 from dq_compensation.scene.copies.targets import target_meshes
 from tests.blender.enabled_scenes import check, enable, error, select
 from tests.limb import build_limb, pose_limb
@@ -75,20 +75,6 @@ def test_an_appended_palette_stays_out_of_sight(
     assert not palette.users_collection
     bpy.context.view_layer.objects.active = obj
     assert target_meshes(bpy.context) == [obj]
-    assert error(obj) < TOLERANCE
-
-
-def test_a_palette_of_an_older_file_lets_go_of_its_armature(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
-    obj, armature = limb
-    palette = find_palette(armature)
-    assert palette is not None
-    palette[PALETTE_PROPERTY] = armature
-    check()
-    assert palette[PALETTE_PROPERTY] is True
-    assert armature_of_palette(palette) == armature
-    assert armature.users == len(armature.users_collection)
     assert error(obj) < TOLERANCE
 
 

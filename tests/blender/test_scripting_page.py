@@ -19,6 +19,7 @@ from dq_compensation import api
 from environments import PROJECT
 from tests.blender.bake_scenes import LAST_FRAME, animate, native
 from tests.blender.conftest import Human
+from tests.blender.scene_builders import all_weights
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 from tests.kept_files import new_file_with_human
 
@@ -121,6 +122,16 @@ def test_characters_are_enabled_and_disabled() -> None:
     assert printed == "['Human']\n"
     assert not names["human"].dq_compensation.enabled
     assert [modifier.type for modifier in names["human"].modifiers] == ["ARMATURE"]
+
+
+@pytest.mark.usefixtures("saved")
+def test_softened_weights_are_put_back() -> None:
+    before = all_weights(bpy.data.objects["Human"])
+    names, printed = run("Soft weights")
+    softened = names["softened"]
+    assert printed == f"Human {softened.changed} of {softened.vertices} vertices\n"
+    assert softened.changed > 0
+    assert all_weights(names["human"]) == before
 
 
 @pytest.mark.usefixtures("saved")

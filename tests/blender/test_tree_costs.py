@@ -1,4 +1,4 @@
-"""What a posed frame does not pay for: `modifier/nodes/node_tree.py` says what each of it costs."""
+"""What a posed frame does not pay for: `docs/architecture.md` says what each of it costs."""
 
 from __future__ import annotations
 

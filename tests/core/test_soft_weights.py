@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.mesh_graph import MeshGraph, smooth_values
 from dq_compensation.analysis.softening.followed_weights import NearestPlaces, followed_weights
 from dq_compensation.analysis.softening.limb_radii import feature_bones, limb_radii
+from dq_compensation.analysis.softening.mesh_graph import MeshGraph, smooth_values
 from dq_compensation.analysis.softening.skin_surface import SkinSurface
 from dq_compensation.analysis.softening.soft_weights import (
     SoftWeights,

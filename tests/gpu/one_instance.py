@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
 from dq_compensation.viewport.gpu.kernels import wanted_layout
+from dq_compensation.viewport.gpu.shader_building import TEXTURE_WIDTH
+from dq_compensation.viewport.gpu.textures import array_from_texture
 from dq_compensation.viewport.poses.instance_poses import GivenPoses
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 
@@ -19,7 +21,15 @@ def deform_in(
     to_armature: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float32]:
     """Deform a mesh of one instance; shape (n, 3), its positions in object space."""
-    poses = GivenPoses([(deformed.skeleton, 1)], wanted_layout(deformation))
+    poses = GivenPoses(deformed.skeleton, 1, wanted_layout(deformation))
     poses.upload(pose.matrices)
     deformed.deform(deformation, poses, poses.groups[0], to_armature)
     return deformed.read_positions()[0]
+
+
+def read_normals(deformed: DeformedMesh) -> NDArray[np.float32]:
+    """Shape (I, g, 3), object space, one for each normal group of each instance."""
+    assert deformed.normals is not None
+    stride = deformed.group_rows * TEXTURE_WIDTH
+    pixels = array_from_texture(deformed.normals, deformed.count * stride)
+    return pixels.reshape(deformed.count, stride, 4)[:, : deformed.mesh.group_count, :3]

@@ -165,17 +165,17 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     draw()
     calls: list[str] = []
     for module, name in (
-        (instance_poses, "dispatch"),
-        (deformed_mesh, "dispatch"),
-        (posed_limbs, "dispatch"),
+        (instance_poses, "run_pass"),
+        (deformed_mesh, "run_pass"),
+        (posed_limbs, "run_pass"),
         (instance_poses, "texture_from_array"),
         (deformed_mesh, "texture_from_array"),
     ):
         original = getattr(module, name)
 
-        def counted(*arguments: Any, name: str = name, original: Any = original) -> Any:
-            calls.append(name)
-            return original(*arguments)
+        def counted(*given: Any, _name: str = name, _original: Any = original, **ints: int) -> Any:
+            calls.append(_name)
+            return _original(*given, **ints)
 
         monkeypatch.setattr(module, name, counted)
     draw()
@@ -184,12 +184,12 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
         pose(armature, 0.9)
     found = draw()
     # Palettes, joints, skin, normals.
-    assert sorted(calls) == ["dispatch"] * 4 + ["texture_from_array"]
+    assert sorted(calls) == ["run_pass"] * 4 + ["texture_from_array"]
     assert_as_if_alone(found)
     calls.clear()
     settings_of(pairs[0][0]).factor = 0.0
     found = draw()
-    assert sorted(calls) == ["dispatch"] * 3 + ["texture_from_array"]
+    assert sorted(calls) == ["run_pass"] * 3 + ["texture_from_array"]
     assert_as_if_alone(found)
 
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.deform import Deformation
-from dq_compensation.crowds.crowd_memory import figure_bytes
+from dq_compensation.crowds.crowd_roles import figure_bytes
 from dq_compensation.viewport.gpu.kernels import wanted_layout
 from dq_compensation.viewport.poses.instance_poses import Playback
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
 from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
 from tests.gpu.test_playback import deformations, make_take
+from tests.gpu_memory import gpu_bytes
 
 
 @pytest.mark.parametrize("method", ["LINEAR", "MEASURED", "SPHERICAL_JOINT"])
@@ -34,9 +35,10 @@ def _bytes(human: Any, deformation: Deformation, count: int) -> int:
     """Of so many instances, and their poses."""
     take = make_take(human.skeleton, 1, scale=0.1)
     instances = [Playing(TakeTiming(take, phase=float(number))) for number in range(count)]
-    playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+    playback = Playback([Instances.of(instances)], wanted_layout(deformation), 24.0)
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
     crowd = DeformedMesh(mesh, human.skeleton, count)
     playback.play(1.0)
     crowd.deform(deformation, playback, playback.groups[0])
-    return sum(crowd.gpu_bytes().values()) + playback.gpu_bytes()
+    sizes = (*gpu_bytes(crowd, without=mesh).values(), *gpu_bytes(playback).values())
+    return sum(sizes)

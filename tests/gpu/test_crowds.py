@@ -22,10 +22,9 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.crowds import crowd_roles
-from dq_compensation.crowds.crowd_failures import failure_of
 from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
 from dq_compensation.crowds.display import crowd_display, crowd_mesh, crowd_sight, crowd_stage
-from dq_compensation.crowds.display.crowd_display import Crowds
+from dq_compensation.crowds.display.crowd_display import Crowds, failure_of
 from dq_compensation.crowds.display.crowd_stage import FigureMesh
 from dq_compensation.examples import authoring
 from dq_compensation.scene.binding.bind import bind
@@ -264,10 +263,10 @@ def test_one_playback_poses_all_crowds_and_characters(
     role.character, role.take = rig, "Wave"
     second.location.y = 5.0
     scene.draw()
-    dispatches = count_calls(monkeypatch, instance_poses, "dispatch")
+    dispatches = count_calls(monkeypatch, instance_poses, "run_pass")
     scene.frame = 7.0
     found = scene.draw()
-    assert [arguments[2] for arguments in dispatches] == [10, 10]
+    assert [arguments[4] for arguments in dispatches] == [10, 10]
     assert [sum(part.count for _, part in each.parts) for each in found] == [8, 2]
     scene.assert_as_in_core(found[:1])
 

@@ -13,6 +13,7 @@ from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
 from dq_compensation.viewport.gpu.kernels import wanted_layout
 from dq_compensation.viewport.look.surface import (
+    DrawnRun,
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
@@ -56,7 +57,7 @@ def test_instances_look_like_single_objects(humans: dict[str, Any], slots: int) 
     mesh = GpuMesh(human.rest, human.influences, topology=surface)
     takes = [make_take(human.skeleton, seed, 0.3) for seed in (1, 2)]
     instances, linear = instances_of(*takes)[:3], Deformation("LINEAR", human.influences)
-    playback = Playback([Instances.of(instances)], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear), 24.0)
     playback.play(11.5)
     crowd = DeformedMesh(mesh, human.skeleton, 3)
     crowd.deform(linear, playback, playback.groups[0])
@@ -75,7 +76,9 @@ def test_instances_look_like_single_objects(humans: dict[str, Any], slots: int) 
 
     for first in (0, 1):
         found = _picture(
-            lambda view, first=first: draw_solid(crowd, view, placements, materials, first=first)
+            lambda view, first=first: draw_solid(
+                crowd, view, placements, materials, DrawnRun(first, crowd.count - first)
+            )
         )
         expected = _picture(lambda view, first=first: one_by_one(view, first))
         assert 0.05 < (expected[..., 3] > 0).mean() < 0.6

@@ -24,6 +24,7 @@ from tests.blender.example_scenes import (
     size_of,
     turn,
 )
+from tests.gpu_memory import gpu_bytes
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
@@ -70,7 +71,7 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
 
     (batch,) = batches.update([human.mesh_object], depsgraph())
     frame(30.0)
-    on_gpu, deformed = batch.deformed.gpu_bytes(), batch.deformed
+    on_gpu, deformed = gpu_bytes(batch.deformed), batch.deformed
     uploads: list[str] = []
     for module in (gpu_mesh, deformed_mesh, gpu_keys, posed_limbs):
         for name in ("texture_from_array", "empty_texture"):
@@ -79,5 +80,5 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     shapes = [frame(degrees).copy() for degrees in (45.0, 60.0, 75.0, 90.0, 100.0)]
     assert uploads == []
     assert batch.deformed is deformed
-    assert deformed.gpu_bytes() == on_gpu
+    assert gpu_bytes(deformed) == on_gpu
     assert largest(shapes[0], shapes[-1]) > 0.01

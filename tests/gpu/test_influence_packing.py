@@ -30,10 +30,10 @@ def _unpack(packed: NDArray[np.float32]) -> tuple[NDArray[np.uint32], NDArray[np
 
 def test_every_influence_comes_back_in_blending_order() -> None:
     influences = _random_influences(np.random.default_rng(2), 400, 23)
-    packed = pack_influences(influences)
+    texels, starts = pack_influences(influences)
     ordered_bones, ordered_weights = influences.in_blending_order()
-    bones, shares = _unpack(packed.texels.reshape(-1))
-    for vertex, start in enumerate(packed.starts):
+    bones, shares = _unpack(texels.reshape(-1))
+    for vertex, start in enumerate(starts):
         used = ordered_weights[vertex] > 1.0 / WEIGHT_SUM
         if start < 0:
             assert not used.any()

@@ -144,10 +144,8 @@ def test_nothing_is_computed_twice(bent_human: Scene, monkeypatch: pytest.Monkey
     body, rig = bent_human
     batches = Batches()
     passes: list[int] = []
-    dispatch = overlay.dispatch
-    monkeypatch.setattr(
-        overlay, "dispatch", lambda shader, count: (passes.append(count), dispatch(shader, count))
-    )
+    run = overlay.run_pass
+    monkeypatch.setattr(overlay, "run_pass", lambda *each: (passes.append(each[3]), run(*each)))
     matrix = np.array(body.matrix_world)
     coloured = None
     for turn in (0.0, 0.0, 0.3):

@@ -48,8 +48,9 @@ from dq_compensation.viewport.skinning import deformed_mesh, gpu_keys
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
 from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
-from tests.gpu.one_instance import deform_in
+from tests.gpu.one_instance import deform_in, read_normals
 from tests.gpu.test_bendy_bones import curved, nearly_straight
+from tests.gpu_memory import gpu_bytes
 from tests.limb import build_bendy_limb
 from tests.played_poses import fade_at, pose_at
 
@@ -138,7 +139,7 @@ def test_positions_of_all_instances_equal_core(
     poses = [Pose.from_matrices(pose_at(each, frame), skeleton) for each in instances]
     assert poses[0].any_scaled == bool(scale)
     for name, deformation in deformations(human, rest).items():
-        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation), 24.0)
         assert playback.play(frame)
         assert not playback.play(frame)
         crowd = DeformedMesh(mesh, skeleton, len(instances))
@@ -156,18 +157,20 @@ def test_several_characters_play_in_the_same_two_dispatches(
 ) -> None:
     """Of different rigs and numbers; one group is skinned in two parts."""
     dispatches: list[int] = []
-    run = instance_poses.dispatch
+    run = instance_poses.run_pass
 
-    def counted(shader: Any, count: int, instances: int) -> None:
-        dispatches.append(instances)
-        run(shader, count, instances)
+    def counted(*given: Any) -> None:
+        dispatches.append(given[4])
+        run(*given)
 
-    monkeypatch.setattr(instance_poses, "dispatch", counted)
+    monkeypatch.setattr(instance_poses, "run_pass", counted)
     first, second = humans["cmu_mb"], humans["default"]
     of_first = instances_of(*(make_take(first.skeleton, seed, 0.3) for seed in (3, 4)))
     of_second = [Playing(TakeTiming(make_take(second.skeleton, 5, 0.1)))] * 2
     linear = Deformation("LINEAR", first.influences)
-    playback = Playback([Instances.of(of_first), Instances.of(of_second)], wanted_layout(linear))
+    playback = Playback(
+        [Instances.of(of_first), Instances.of(of_second)], wanted_layout(linear), 24.0
+    )
     playback.play(9.25)
     assert dispatches == [9, 9]
     for human, deformation, group, start, count in (
@@ -178,7 +181,7 @@ def test_several_characters_play_in_the_same_two_dispatches(
         mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
         crowd = DeformedMesh(mesh, human.skeleton, count)
         crowd.deform(deformation, playback, playback.groups[group], first=start)
-        found, normals = crowd.read_positions(), crowd.read_normals()
+        found, normals = crowd.read_positions(), read_normals(crowd)
         for place in range(count):
             playing = (of_first, of_second)[group][start + place]
             pose = Pose.from_matrices(pose_at(playing, 9.25), human.skeleton)
@@ -186,7 +189,7 @@ def test_several_characters_play_in_the_same_two_dispatches(
             assert np.abs(found[place] - moved).max() <= TOLERANCE * human.size
             alone = DeformedMesh(mesh, human.skeleton)
             deform_in(alone, deformation, pose)
-            assert np.abs(normals[place] - alone.read_normals()[0]).max() < 1e-2
+            assert np.abs(normals[place] - read_normals(alone)[0]).max() < 1e-2
 
 
 def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +205,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
         shape_offsets=offsets,
     )
     for deformation in deformations(human, rest).values():
-        playback = Playback([Instances.of(instances)], wanted_layout(deformation))
+        playback = Playback([Instances.of(instances)], wanted_layout(deformation), 24.0)
         crowd = DeformedMesh(mesh, human.skeleton, len(instances))
 
         def frame(number: float, to: Any = (deformation, playback, crowd)) -> None:
@@ -210,7 +213,7 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
             to[2].deform(to[0], to[1], to[1].groups[0])
 
         frame(1.0)
-        on_gpu = crowd.gpu_bytes()
+        on_gpu = gpu_bytes(crowd)
         with monkeypatch.context() as patched:
             for module in (
                 instance_poses,
@@ -222,13 +225,13 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
                 for name in ("texture_from_array", "empty_texture"):
                     patched.setattr(module, name, pytest.fail, raising=False)
             frame(2.5)
-        assert crowd.gpu_bytes() == on_gpu
+        assert gpu_bytes(crowd) == on_gpu
 
 
 def test_only_the_instances_of_a_list_are_posed_and_skinned(humans: dict[str, Any]) -> None:
     human, linear = humans["cmu_mb"], Deformation("LINEAR", humans["cmu_mb"].influences)
     instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
-    playback = Playback([Instances.of(instances)] * 2, wanted_layout(linear))
+    playback = Playback([Instances.of(instances)] * 2, wanted_layout(linear), 24.0)
     mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
     # The second group's instances from the third on.
     first = len(instances) + 2
@@ -253,7 +256,7 @@ def test_other_timings_of_the_same_takes_replace_one_texture(
 ) -> None:
     human, linear = humans["cmu_mb"], Deformation("LINEAR", humans["cmu_mb"].influences)
     instances = instances_of(*(make_take(human.skeleton, seed) for seed in (1, 2)))
-    playback = Playback([Instances.of(instances)], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear), 24.0)
     crowd = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton, len(instances))
     textures = {name: value for name, value in vars(playback).items() if name != "_instances"}
     # The order of the takes stays that of the first instance.
@@ -277,7 +280,7 @@ def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
     poses = [make_pose(human.skeleton, seed, 0.6, 0.3 * (seed % 2)) for seed in range(3)]
     mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
     for name, deformation in deformations(human, rest).items():
-        given = GivenPoses([(human.skeleton, 3)], wanted_layout(deformation))
+        given = GivenPoses(human.skeleton, 3, wanted_layout(deformation))
         given.upload(np.concatenate([pose.matrices for pose in poses]))
         crowd = DeformedMesh(mesh, human.skeleton, 3)
         crowd.deform(deformation, given, given.groups[0])
@@ -311,7 +314,7 @@ def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
     takes = [make_take(skeleton, seed, 0.9, values=values) for seed in (7, 8)]
     instances = instances_of(*takes)
     linear, frame = Deformation("LINEAR", human.influences), 12.3
-    playback = Playback([Instances.of(instances)], wanted_layout(linear))
+    playback = Playback([Instances.of(instances)], wanted_layout(linear), 24.0)
     group = playback.groups[0]
     playback.play(frame)
     mesh = GpuMesh(human.rest, human.influences, shape_offsets=offsets)
@@ -354,7 +357,7 @@ def test_bendy_bones(addon: None, shape: Any, curve: str) -> None:
     obj.dq_compensation.curve = curve  # type: ignore[attr-defined]
     binding = bind(obj)
     deformation = binding.deformation(Settings.of(obj))
-    given = GivenPoses([(binding.skeleton, 1)], wanted_layout(deformation))
+    given = GivenPoses(binding.skeleton, 1, wanted_layout(deformation))
     given.upload(binding.pose_matrices(armature))
     limb = DeformedMesh(GpuMesh(binding.rest, deformation.skinning), binding.skeleton, 1)
     limb.deform(deformation, given, given.groups[0], binding.object_to_armature)
@@ -381,7 +384,7 @@ def test_takes_that_cannot_be_faded_are_refused(humans: dict[str, Any]) -> None:
     first = make_take(skeleton, 0)
     flat = replace(first, parents=np.full_like(first.parents, -1))
     with pytest.raises(ValueError, match="chain their bones differently"):
-        Playback([Instances.of([Playing(TakeTiming(first), TakeTiming(flat))])], LAYOUT)
+        Playback([Instances.of([Playing(TakeTiming(first), TakeTiming(flat))])], LAYOUT, 24.0)
     other = make_take(humans["game_engine"].skeleton, 0)
     with pytest.raises(ValueError, match="do not have the same bones"):
         TakeTables([[first, other]])

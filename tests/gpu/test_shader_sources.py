@@ -65,13 +65,14 @@ def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.Monke
         for of_vertices in some:
             for kernel in KERNELS:
                 shaders.skinning_shader(kernel, layout, True, of_vertices, listed)
-        for make in (shaders.surface_shader, shaders.wire_shader, shaders.normals_shader):
+        for make in (shaders.surface_shader, shaders.wire_shader):
             make(listed)
-        shaders.key_values_shader(layout, 3, listed)
+        for name in shaders.PASSES:
+            shaders.pass_shader(name, layout, listed=listed)
         shaders.overlay_shader()
     finally:
         shaders.free_shaders()
-    assert len(declared) == 16 * len(KERNELS) + 5
+    assert len(declared) == 16 * len(KERNELS) + len(shaders.PASSES) + 3
     sizes = {"INT": 4, "FLOAT": 4, "VEC4": 16, "MAT4": 64}
     for name, bindings in declared.items():
         assert len(bindings.samplers) <= 16, name

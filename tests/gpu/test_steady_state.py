@@ -21,6 +21,7 @@ from dq_compensation.viewport.gpu.kernels import wanted_layout
 from dq_compensation.viewport.poses.instance_poses import GivenPoses
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from tests.gpu_memory import gpu_bytes
 
 WARM_UP, FRAMES = 200, 1000
 # The allocators of Python and the driver round up now and then; one object of 100 bytes for each
@@ -61,7 +62,7 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
         Deformation("SPHERICAL_JOINT", influences, sets=sets),
     )
     layouts = [wanted_layout(deformation) for deformation in deformations]
-    given = GivenPoses([(skeleton, 1)], layouts[0] | layouts[1])
+    given = GivenPoses(skeleton, 1, layouts[0] | layouts[1])
     poses = [make_pose(skeleton, 0, 0.05), make_pose(skeleton, 1, 0.05)]
 
     def frame(number: int) -> None:
@@ -73,7 +74,7 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
     for number in range(WARM_UP):
         frame(number)
     deformed.read_positions()
-    on_gpu = deformed.gpu_bytes()
+    on_gpu = gpu_bytes(deformed)
     tracemalloc.start()
     for number in range(100):
         frame(number)
@@ -83,7 +84,7 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
     deformed.read_positions()
     python_after, resident_after = tracemalloc.get_traced_memory()[0], _resident_bytes()
     tracemalloc.stop()
-    assert deformed.gpu_bytes() == on_gpu
+    assert gpu_bytes(deformed) == on_gpu
     assert python_after - python_before < PYTHON_BYTES
     if gpu.platform.backend_type_get() != "VULKAN":
         # Blender's Vulkan frees what was replaced when a window is drawn, which none is meanwhile.

@@ -267,7 +267,7 @@ def test_the_state_is_put_back_even_after_an_error() -> None:
     gpu.state.depth_mask_set(False)
 
     def draw() -> None:
-        with drawing_state(blend="ALPHA", line_width=2.0):
+        with drawing_state(blend="ALPHA"):
             assert gpu.state.blend_get() == "ALPHA"
             raise RuntimeError("while drawing")
 

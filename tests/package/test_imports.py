@@ -122,7 +122,8 @@ def test_mathematics_needs_numpy_and_the_standard_library_only(path: Path) -> No
 
 def test_only_what_blender_bundles_is_imported_and_nothing_that_uses_a_network() -> None:
     absolute = {name[0] for path in FILES for level, name in imports_of(path) if level == 0}
-    blender = {"bpy", "bmesh", "gpu", "blf", "mathutils", "bl_operators", "bl_ui", "rna_keymap_ui"}
+    blender = {"bpy", "bmesh", "gpu", "gpu_extras", "blf", "mathutils", "bl_operators", "bl_ui"}
+    blender |= {"rna_keymap_ui"}
     assert absolute <= sys.stdlib_module_names | blender | {"numpy"}
     network = {"asyncio", "ftplib", "http", "smtplib", "socket", "ssl", "urllib", "webbrowser"}
     assert not absolute & (network | {"subprocess", "pip", "ensurepip"})

@@ -9,6 +9,7 @@ import bpy
 import pytest
 
 from dq_compensation.setup_check import catalogue, findings
+from dq_compensation.ui import sentences
 from dq_compensation.ui.sentences import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_grid
@@ -52,7 +53,7 @@ class RememberedLayout:
 def draw() -> RememberedLayout:
     layout = RememberedLayout()
     panel = bpy.types.VIEW3D_PT_dqc_setup_check
-    panel.draw(SimpleNamespace(layout=layout), bpy.context)
+    panel.fill(SimpleNamespace(), layout, bpy.context)
     return layout
 
 
@@ -132,13 +133,14 @@ def test_several_characters_are_distinguished(body: bpy.types.Object) -> None:
     assert words.index("Body") < words.index("Other")
 
 
-def test_lines_break_between_words_and_keep_all_of_them() -> None:
+def test_lines_break_between_words_and_keep_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentences, "shown_width", len)
     text = "Bones of Rig are scaled: Oberschenkelknochen.L and 4 more."
     for width in (5, 20, 33, 200):
-        lines = broken_lines(text, width, len)
+        lines = broken_lines(text, width)
         assert " ".join(lines) == text
         assert all(len(line) <= width or " " not in line for line in lines)
-    assert broken_lines("", 20, len) == []
+    assert broken_lines("", 20) == []
 
 
 def test_lines_are_as_wide_as_the_interface_shows_them() -> None:

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.usefixtures("addon")
 
 # A stale binding shows another shape than what there is: bringing it up to date is the fix.
 _CHANGES_THE_LOOK_BY_NATURE = frozenset({"stale_binding"})
+# It takes the fold away; what the curve leaves needs the other fix.
+_MENDS_A_PART = frozenset({"soften"})
 # What is planted in a hand, or seen by how a hand moves along.
 ON_WHOLE = frozenset({"bone_hierarchy/flat_finger", "shape_keys/posed"})
 _POSE_CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "scale")
@@ -214,11 +216,16 @@ def test_what_is_planted_is_found_fixed_and_undone(
                 assert state(names) == before
                 continue
             assert fix(name, issue, one.name) == {"FINISHED"}
-            assert issue.key not in found_by(check, bpy.data.objects[name])
+            left = found_by(check, bpy.data.objects[name])
+            mends_a_part = one.name in _MENDS_A_PART and issue.key in left
+            assert (
+                left[issue.key].message != issue.message if mends_a_part else issue.key not in left
+            )
             if not one.question and check.name not in _CHANGES_THE_LOOK_BY_NATURE:
                 after = surface(bpy.data.objects[name])
                 assert np.abs(after - shown).max() <= 1e-5 * size
-            assert fix(name, issue, one.name) == {"CANCELLED"}, "the second time it is harmless"
+            if not mends_a_part:
+                assert fix(name, issue, one.name) == {"CANCELLED"}, "the second time it is harmless"
             bpy.ops.ed.undo_push(message=f"Fix {number}")
             bpy.ops.ed.undo()
             bpy.context.view_layer.update()

@@ -154,7 +154,8 @@ def test_the_fix_keeps_its_word(width: float, shift: float) -> None:
     third.add(list(range(100)), 0.5, "REPLACE")
     before, error = dense_weights(limb), bend_error(limb, rig)
     issue = found_in(limb)["lower"]
-    (fix,) = issue.fixes
+    fix, soften = issue.fixes
+    assert (fix.name, soften.name) == ("reshape", "soften")
     summary = CHECK.fixes["reshape"](subject_of(limb), issue)
     new_width, new_shift = measured(limb, "lower")
     assert f"over {reach(width)} -> {reach(new_width)}" in fix.question
@@ -172,7 +173,7 @@ def test_the_fix_keeps_its_word(width: float, shift: float) -> None:
 
 def test_the_measured_curve_minds_only_what_is_extreme() -> None:
     """The width hardly matters for it; a transition that is a radius away from the joint does."""
-    limb, _ = cylinder(0.25)
+    limb, _ = cylinder(0.35)
     limb.dq_compensation.curve = "MEASURED"
     assert found_in(limb) == {}
     limb, _ = cylinder(0.63, 1.2)
@@ -181,10 +182,16 @@ def test_the_measured_curve_minds_only_what_is_extreme() -> None:
 
 
 @pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION", "SPHERICAL_JOINT"])
-def test_methods_without_a_curve_have_no_width(method: str) -> None:
-    limb, _ = cylinder(0.25)
+def test_methods_without_a_curve_mind_only_folds(method: str) -> None:
+    limb, _ = cylinder(0.35)
     limb.dq_compensation.method = method
     assert found_in(limb) == {}
+    limb, _ = cylinder(0.3)
+    limb.dq_compensation.method = method
+    issue = found_in(limb)["lower"]
+    assert issue.severity == "INFORMATION"
+    assert "faster than a third" in issue.message
+    assert issue.fixes[0].name == "soften"
 
 
 def test_a_joint_beside_the_limb_is_no_matter_of_weights() -> None:

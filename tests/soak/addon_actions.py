@@ -148,6 +148,8 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "weights_smooth": (1, operator("weights_smooth", **_GROUPS)),
     "weights_mirror": (1, operator("weights_mirror", **_GROUPS, use_topology=(True, False))),
     "weights_from_transition": (1, operator("weights_from_transition")),
+    "soften_weights": (2, operator("soften_weights", amount=(0.1, 0.8), influences=(1, 4, 8))),
+    "restore_weights": (1, operator("restore_weights")),
     "bake_pose": (2, operator("bake_pose", **_ONTO)),
     "bake_range": (1, operator("bake_range", **_RANGE, **_ONTO)),
     "bake_correctives": (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...core.influences import Influences
 from ...core.vectors import cross, dots
-from ..mesh_graph import MeshGraph, smooth_values
+from .mesh_graph import MeshGraph, smooth_values
 
 # The largest cotangent that counts, of 11 degrees: needles would tie their ends together.
 _MOST_COTANGENT = 5.0

@@ -31,8 +31,14 @@ def acting_helpers_warning(obj: bpy.types.Object) -> str | None:
 
 def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:
     """The helper bones that a mesh object has weights for and its armature does not have."""
-    rig, record = find_rig(obj), kept_record(obj)
-    if rig is None or rig.pose is None or record is None:
+    rig = find_rig(obj)
+    if rig is None or rig.pose is None:
         return []
-    helpers = [HelperBone(**each) for each in record["helpers"]]
-    return [h for h in helpers if h.name not in rig.pose.bones and h.name in obj.vertex_groups]
+    known, groups = rig.pose.bones, obj.vertex_groups
+    return [each for each in kept_helpers(obj) if each.name not in known and each.name in groups]
+
+
+def kept_helpers(obj: bpy.types.Object) -> list[HelperBone]:
+    """The helper bones that a mesh object got from a bake, as its mesh remembers them."""
+    record = kept_record(obj) or {"helpers": []}
+    return [HelperBone(**each) for each in record["helpers"]]

@@ -9,13 +9,13 @@ from collections.abc import Generator, Sequence
 
 import bpy
 
-from ...errors import UserError
+from ...errors import raise_refusal
 from ...scene.blender.rigging import rig_of
 from ...steps import Progress
+from ..bake_reports import BonesReport
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
 from .bones_keys import keyed_action
 from .bones_options import BonesOptions
-from .bones_report import BonesReport
 from .bones_rest import bake_rest, require_rest
 from .bones_source import RigSource, bones_refusal, writing_bones_refusal
 from .bones_writing import write_bones
@@ -40,10 +40,8 @@ def bake_bones(
     """
     rigs: dict[bpy.types.Object, list[bpy.types.Object]] = {}
     for obj in objects:
-        reason = bones_refusal(obj)
-        reason = reason or writing_bones_refusal(obj, options.onto, overwrite=options.overwrite)
-        if reason is not None:
-            raise UserError(reason)
+        raise_refusal(bones_refusal(obj))
+        raise_refusal(writing_bones_refusal(obj, options.onto, overwrite=options.overwrite))
         rigs.setdefault(rig_of(obj), []).append(obj)
     depsgraph = bpy.context.evaluated_depsgraph_get()
     sources = [RigSource.of(found, depsgraph) for found in rigs.values()]

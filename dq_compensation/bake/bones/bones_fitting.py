@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import bpy
@@ -19,7 +20,9 @@ from ...scene.blender.armature import armature_of
 from ...scene.blender.units import object_millimetres
 from ...steps import Progress, with_progress
 from ...wording import listed
+from ..bake_reports import BonesReport, JointReport
 from ..correctives.corrective_poses import deforming_names, with_mirrored
+from ..verification import Deviation
 from .bones_options import BonesOptions
 from .bones_poses import (
     FittingPoses,
@@ -30,21 +33,12 @@ from .bones_poses import (
     ranges_of_motion,
 )
 from .bones_removal import helpers_without
-from .bones_report import BonesReport, JointReport, deviation_at
 from .bones_source import RigSource
 from .helper_names import in_mirrored_order
 
 REFUSAL_NO_JOINT = (
     "No vertex of {obj} follows two deforming bones of {armature}, one below the other, so there "
     "is nothing to bake."
-)
-REFUSAL_NOT_SHARED = (
-    "No vertex of {obj} follows {bones} and the deforming bone above. Select the bone below a "
-    "joint at which the weights blend."
-)
-REFUSAL_LIMIT = (
-    "{armature} would have {count} deforming bones, {helpers} of them helpers: more than the limit "
-    "of {limit}. Choose fewer bones, fewer helpers for each joint, or a larger tolerance."
 )
 
 # The parts of the time that the poses, our deformation, the fit and the check take.
@@ -91,7 +85,10 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
         if other in chosen and (related or one in chosen):
             found.append((above, bone))
     if not found:
-        raise UserError(REFUSAL_NOT_SHARED.format(obj=names, bones=listed(chosen)))
+        raise UserError(
+            f"No vertex of {names} follows {listed(chosen)} and the deforming bone above. Select "
+            "the bone below a joint at which the weights blend."
+        )
     return np.array(found, np.int32)
 
 
@@ -105,12 +102,9 @@ def require_within_limit(source: RigSource, helpers: int, options: BonesOptions)
     count = sum(bone.use_deform and bone.name not in unused for bone in bones) + helpers
     if options.bone_limit and count > options.bone_limit:
         raise UserError(
-            REFUSAL_LIMIT.format(
-                armature=source.armature.name,
-                count=count,
-                helpers=helpers,
-                limit=options.bone_limit,
-            )
+            f"{source.armature.name} would have {count} deforming bones, {helpers} of them "
+            f"helpers: more than the limit of {options.bone_limit}. Choose fewer bones, fewer "
+            "helpers for each joint, or a larger tolerance."
         )
 
 
@@ -138,13 +132,13 @@ def fit_bones(
     poses, of_frames = yield from part(
         _read_poses(source, pairs, options, frames), "Reading Poses of", _READING
     )
-    live = yield from part(_live(source, poses.fitted), "Deforming", _DEFORMING)
+    live = yield from part(_live(source, poses[0]), "Deforming", _DEFORMING)
     unit = object_millimetres(source.armature, bpy.context.scene)
     fit = fit_helpers(
         source.influences,
         source.skeleton,
         source.rest,
-        [Pose.from_matrices(pose, source.skeleton) for pose in poses.fitted],
+        [Pose.from_matrices(pose, source.skeleton) for pose in poses[0]],
         live,
         pairs,
         options=FitOptions(options.helpers, options.influences, options.tolerance / unit),
@@ -152,7 +146,7 @@ def fit_bones(
     skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)
     require_within_limit(source, len(skinning.helpers), options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
-    report = yield from part(_check(source, pairs, skinning, poses.checked), "Checking", checking)
+    report = yield from part(_check(source, pairs, skinning, poses[1]), "Checking", checking)
     return Fitted(source, skinning, report, frames, of_frames)
 
 
@@ -171,11 +165,11 @@ def _read_poses(
     matrices = np.zeros((0, bone_count, 4, 4))
     if every:
         matrices = yield from matrices_of_frames(
-            source.armature, source.bindings[0], bpy.context.scene, every
+            source.armature, source.sources[0].binding, bpy.context.scene, every
         )
     fitted, checked, keyed = (matrices[np.searchsorted(every, some)] for some in frames)
     if options.poses != "RANGE":
-        return FittingPoses(fitted, checked), keyed
+        return (fitted, checked), keyed
     ranges = ranges_of_motion(source.influences, source.rest, source.skeleton, pairs)
     return motion_range(source.skeleton, ranges, options.bend, options.twist), keyed
 
@@ -198,7 +192,8 @@ def _check(
     poses: NDArray[np.float64],
 ) -> Generator[float, None, BonesReport]:
     """Compare linear skinning without and with the helpers with our deformation in poses."""
-    before, after = [], []
+    before: list[NDArray[np.floating]] = []
+    after: list[NDArray[np.floating]] = []
     for done, matrices in enumerate(poses):
         pose, live = Pose.from_matrices(matrices, source.skeleton), source.live(matrices)
         plain, _ = linear_blend(source.rest, None, source.influences, pose)
@@ -212,6 +207,11 @@ def _check(
         after.append(np.linalg.norm(ours - live, axis=1))
         yield (done + 1) / len(poses)
     unit = object_millimetres(source.armature, bpy.context.scene)
+
+    def together(distances: list[NDArray[np.floating]], at: Any = slice(None)) -> Deviation:
+        of_poses = (Deviation.of(each[at], unit) for each in distances)
+        return reduce(Deviation.and_also, of_poses, Deviation())
+
     bones = source.skeleton.bone_count
     follows = (skinning.indices >= bones) & (skinning.weights > 0.0)
     reports = []
@@ -219,8 +219,8 @@ def _check(
         above = pairs[pairs[:, 1] == child, 0]
         at = _follow(source, [child]) & _follow(source, above)
         count = sum(each.child == child for each in skinning.helpers)
-        of_joint = [deviation_at([each[at] for each in some], unit) for some in (before, after)]
-        reports.append(JointReport(source.skeleton.names[child], count, *of_joint))
+        name = source.skeleton.names[child]
+        reports.append(JointReport(name, count, together(before, at), together(after, at)))
     names = tuple(obj.name for obj in source.objects)
     return BonesReport(
         names,
@@ -228,8 +228,8 @@ def _check(
         source.armature.name,
         tuple(reports),
         int(np.count_nonzero(follows.any(axis=1))),
-        deviation_at(before, unit),
-        deviation_at(after, unit),
+        together(before),
+        together(after),
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ...errors import UserError
-from ...scene.blender.animation_curves import PlayedAction, played_actions
+from ...errors import UserError, raise_refusal
+from ...scene.blender.animation_curves import PlayedAction, key_linearly, played_actions
 from ...scene.blender.linked import linked_refusal
 from ..key_reduction import kept_frames
 
@@ -23,7 +23,6 @@ REFUSAL_NO_ACTION = (
     "Helpers."
 )
 
-_LINEAR = 1
 _CHANNELS = (("location", 3), ("rotation_quaternion", 4), ("scale", 3))
 
 
@@ -38,8 +37,7 @@ def keyed_action(armature: bpy.types.Object) -> PlayedAction:
         raise UserError(REFUSAL_NO_ACTION.format(armature=armature.name))
     action, advice = found[0].action, "Make it local, or turn off Key Helpers."
     named = f"The action {action.name} of {armature.name}"
-    if reason := linked_refusal(named, [action], advice):
-        raise UserError(reason)
+    raise_refusal(linked_refusal(named, [action], advice))
     return found[0]
 
 
@@ -66,21 +64,18 @@ def key_helpers(
     """
     played, count = keyed_action(armature), 0
     for number, name in enumerate(helpers):
-        rest = np.array(armature_rest(armature, name))
+        bone = armature.pose.bones[name].bone
+        rest = np.array(bone.matrix_local)
         basis = np.linalg.inv(parents[:, number] @ rest) @ posed[:, number] @ rest
-        size = armature.pose.bones[name].bone.length
         # The head and the ends of the axes, in the rest axes.
-        corners = np.concatenate((basis[:, :3, 3:], basis[:, :3, 3:] + size * basis[:, :3, :3]), 2)
+        corners = np.concatenate(
+            (basis[:, :3, 3:], basis[:, :3, 3:] + bone.length * basis[:, :3, :3]), 2
+        )
         offsets = corners.transpose(0, 2, 1).astype(np.float32)
         kept = kept_frames(offsets, tuple(frames), tolerance)
         _write(played, name, [frames[place] for place in kept], basis[kept])
         count += len(kept)
     return count
-
-
-def armature_rest(armature: bpy.types.Object, bone: str) -> Matrix:
-    """The rest matrix of a bone, armature space."""
-    return armature.pose.bones[bone].bone.matrix_local
 
 
 def _write(played: PlayedAction, bone: str, frames: list[int], basis: NDArray[np.float64]) -> None:
@@ -103,9 +98,4 @@ def _write(played: PlayedAction, bone: str, frames: list[int], basis: NDArray[np
                 played.curves.remove(known)
             curve = played.curves.new(f"{path}.{channel}", index=index)
             curve.group = group
-            points = curve.keyframe_points
-            points.add(len(frames))
-            keys = np.stack((np.array(frames, np.float32), next(values)), axis=1)
-            points.foreach_set("co", keys.reshape(-1))
-            points.foreach_set("interpolation", np.full(len(frames), _LINEAR, np.int32))
-            curve.update()
+            key_linearly(curve, frames, next(values))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...option_fields import option, tolerance_option
 from ..bake_targets import BakeOnto
-from ..joint_options import JointOptions
+from ..key_options import JointOptions
 from .bones_poses import PoseSource
 
 

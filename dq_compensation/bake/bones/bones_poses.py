@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import bpy
@@ -19,9 +18,9 @@ from ...errors import UserError
 from ...scene.binding.binding import Binding
 from ...scene.blender.animation_curves import played_actions
 from ...scene.blender.bone_names import flipped_name
-from ...scene.scene_frames import frame_kept
-from ..correctives.action_poses import keyed_frames
+from ...scene.scene_frames import frame_kept, spread_frames
 from ..correctives.corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
+from ..correctives.given_poses import keyed_frames
 
 PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
 """RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.
@@ -39,22 +38,9 @@ _ACTIVE = 0.5
 # A limb so many times as long as the median distance of the joint's vertices turns fully.
 _SLENDER = 0.6
 
-REFUSAL_FEW_FRAMES = (
-    "The action {action} of {armature} has fewer than two frames. Choose Range of Motion instead."
-)
 
-
-@dataclass(frozen=True, eq=False)
-class FittingPoses:
-    """Poses of a skeleton, D_b of its B bones.
-
-    Attributes:
-        fitted: shape (P, B, 4, 4).
-        checked: shape (Q, B, 4, 4); none of them is fitted.
-    """
-
-    fitted: NDArray[np.float64]
-    checked: NDArray[np.float64]
+FittingPoses = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Poses to fit and others to check, D_b of a skeleton's B bones: shape (P, B, 4, 4) each."""
 
 
 def motion_range(
@@ -84,7 +70,7 @@ def motion_range(
         # Both sides see the same poses, so that they get the same weights.
         poses.append(posed_matrices(skeleton, _mirrored(skeleton, turned)))
     found = np.array(poses)
-    return FittingPoses(found[:FITTED], found[FITTED:])
+    return found[:FITTED], found[FITTED:]
 
 
 def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
@@ -147,8 +133,11 @@ def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int]
         chosen, between = list(keyed_frames(armature)), unkeyed
     if not between:
         action = armature.animation_data.action.name
-        raise UserError(REFUSAL_FEW_FRAMES.format(action=action, armature=armature.name))
-    return _spread(chosen, FITTED), _spread(between, CHECKED)
+        raise UserError(
+            f"The action {action} of {armature.name} has fewer than two frames. Choose Range of "
+            "Motion instead."
+        )
+    return spread_frames(chosen, FITTED), spread_frames(between, CHECKED)
 
 
 def action_range(armature: bpy.types.Object) -> range:
@@ -199,9 +188,3 @@ def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -
     about = twist(float(rng.uniform(-twisted, twisted)))
     w, x, y, z = concatenate_quaternions(np.array(turned), np.array(about)).tolist()
     return (w, x, y, z)
-
-
-def _spread(frames: list[int], most: int) -> list[int]:
-    """So many of the frames, evenly spread."""
-    places = np.linspace(0, len(frames) - 1, min(most, len(frames)))
-    return [frames[place] for place in np.unique(places.round().astype(int)).tolist()]

@@ -7,7 +7,7 @@ from typing import Any
 
 import bpy
 
-from ...errors import UserError
+from ...errors import raise_refusal
 from ...modifier.armature_base import choose_preserve_volume
 from ...scene.blender.animation_curves import all_actions, bone_channel
 from ...scene.blender.mesh import mesh_of
@@ -39,8 +39,7 @@ def remove_bones_bake(objects: Sequence[bpy.types.Object]) -> int:
         record = kept_record(obj)
         if record is None:
             continue
-        if refusal := restore_refusal(obj):
-            raise UserError(refusal)
+        raise_refusal(restore_refusal(obj))
         # First, because removing a group changes the order of a vertex's other entries.
         for name in known.union(record["added"]):
             if (group := obj.vertex_groups.get(name)) is not None:

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import bpy
+import numpy as np
+from numpy.typing import NDArray
 
+from ...core.helper_bones import Helper, helper_transforms
+from ...core.influences import Influences
+from ...core.pose import Pose
+from ...scene.binding.bind import bind
+from ...scene.binding.binding import Binding
 from ...scene.blender.mesh import mesh_of
-from ...scene.copies.helper_rig import HelperBone
-from ...scene.weights.kept_weights import add_to_record, kept_record
+from ...scene.weights.kept_weights import add_to_record
 from ...steps import Progress
-from ..bake_reports import remember
+from ..bake_reports import BonesReport, remember
 from ..bake_source import Source
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
 from ..key_options import CorrectiveOptions
+from .acting_helpers import kept_helpers
 from .bones_options import BonesOptions
-from .bones_report import BonesReport
-from .bones_source import RigSource
-from .helper_source import HelperSource
+from .bones_source import RigSource, original_binding
 
 
 def require_rest(source: RigSource, options: BonesOptions) -> None:
     """Raise `UserError` where characters cannot get keys for the rest; changes nothing."""
-    sources = [
-        Source(obj, binding, "LINEAR")
-        for obj, binding in zip(source.objects, source.bindings, strict=True)
-    ]
-    require_correctives(sources, _correctives(options, options.onto))
+    require_correctives(source.sources, _correctives(options, options.onto))
 
 
 def bake_rest(
@@ -43,7 +44,7 @@ def bake_rest(
     if not report.bones:
         return report
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    sources = [HelperSource.with_helpers(obj, _helpers(obj), depsgraph) for obj in objects]
+    sources = [HelperSource.of_baked(obj, depsgraph) for obj in objects]
     without_keys = [mesh_of(obj).shape_keys is None for obj in objects]
     steps = bake_correctives_of(sources, _correctives(options, "THIS"))
     try:
@@ -61,11 +62,6 @@ def bake_rest(
     return report
 
 
-def _helpers(obj: bpy.types.Object) -> list[HelperBone]:
-    record = kept_record(obj) or {"helpers": []}
-    return [HelperBone(**each) for each in record["helpers"]]
-
-
 def _correctives(options: BonesOptions, onto: str) -> CorrectiveOptions:
     """The poses of the range of motion, or those of the action."""
     return CorrectiveOptions(
@@ -78,3 +74,56 @@ def _correctives(options: BonesOptions, onto: str) -> CorrectiveOptions:
         tolerance=options.tolerance,
         onto="COPY" if onto == "COPY" else "THIS",
     )
+
+
+@dataclass(frozen=True, eq=False)
+class HelperSource(Source):
+    """One character with helper bones; its `binding` has the weights from before.
+
+    Attributes:
+        baked: the binding with the weights of the helpers.
+        helpers: H of them, on the bones of the skeleton.
+        rows: shape (H,); where they are among these bones.
+    """
+
+    _: KW_ONLY
+    baked: Binding
+    helpers: tuple[Helper, ...]
+    rows: tuple[int, ...]
+
+    @classmethod
+    def of_baked(cls, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> HelperSource:
+        """Read a character that has just been baked to bones.
+
+        Raises:
+            UserError: it cannot be baked.
+        """
+        binding, helpers = original_binding(obj, depsgraph), kept_helpers(obj)
+        place = {name: index for index, name in enumerate(binding.skeleton.names)}
+        found = tuple(
+            Helper(
+                place[each.parent],
+                place[each.child],
+                each.share,
+                each.growth,
+                each.shrink,
+                place[each.anchor] if each.anchor else -1,
+                each.along,
+            )
+            for each in helpers
+        )
+        rows = tuple(place[each.name] for each in helpers)
+        baked = bind(obj, depsgraph, follow=False)
+        return cls(obj, binding, "LINEAR", baked=baked, helpers=found, rows=rows)
+
+    def native(
+        self,
+        shape: NDArray[np.float32],
+        to_armature: NDArray[np.float64],
+        matrices: NDArray[np.float64],
+    ) -> tuple[Influences, NDArray[np.float64]]:
+        """See `Source.native`: the helpers go where their constraints take them."""
+        skeleton, matrices = self.binding.skeleton, matrices.copy()
+        pose = Pose.from_matrices(matrices, skeleton)
+        matrices[list(self.rows)] = helper_transforms(self.helpers, pose, skeleton)
+        return self.baked.skinning_of(shape, to_armature), matrices

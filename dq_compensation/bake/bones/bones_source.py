@@ -17,16 +17,14 @@ from ...errors import UserError
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.binding.modifiers_before import modifiers_before
-from ...scene.binding.numpy_evaluator import evaluate
-from ...scene.blender.armature import armature_of, deforming_bones, object_to_armature
+from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.linked import linked_refusal
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
-from ...scene.settings.object_settings import Settings
-from ...scene.weights.kept_weights import kept_entries, kept_record, restore_refusal
+from ...scene.weights.kept_weights import kept_influences, kept_record, restore_refusal
 from ...scene.weights.weights_writing import writing_refusal
 from ...wording import listed
-from ..bake_source import REFUSAL_HIDDEN, REFUSAL_REST
+from ..bake_source import REFUSAL_HIDDEN, REFUSAL_REST, Source
 from ..bake_targets import BakeOnto
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -35,11 +33,6 @@ REFUSAL_BEFORE = (
     "The modifier {modifier} of {obj} acts before {armature}, so its vertices are not those of the "
     "mesh. Apply {modifier}, or turn it off in the viewport."
 )
-REFUSAL_ENVELOPES = (
-    "{obj} follows bone envelopes, which engines do not know. Turn them off in the Armature "
-    "modifier, or in the bones (Envelope Multiply), and use vertex groups alone."
-)
-REFUSAL_SCALE = "{obj} has a negative scale. Apply it (Ctrl A, Scale)."
 REFUSAL_UNEVEN = (
     "{obj} is scaled unevenly, which constraints do not follow. Apply it (Ctrl A, Scale)."
 )
@@ -53,10 +46,6 @@ REFUSAL_SHARED_MESH = (
     "make {obj} single user (Object, Relations, Make Single User)."
 )
 REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to change weights."
-REFUSAL_BENDY = (
-    "{obj} follows bendy bones of {armature}, which engines do not know: {names}. Set their "
-    "Segments to 1 (Bone properties, Bendy Bones) and look at the result first."
-)
 REFUSAL_BAKED = "{obj} follows helper bones of an earlier bake. Turn on Replace Earlier Bake."
 
 # The largest scale of an armature's axes to the smallest one, where they count as equal.
@@ -69,14 +58,13 @@ class RigSource:
     """An armature and the characters on it. Arrays have the vertices of all, one after another.
 
     Attributes:
-        bindings: of the objects, without masks, and with the weights before an earlier bake.
+        sources: the characters, without masks, and with the weights before an earlier bake.
         influences: of the N vertices.
         rest: shape (N, 3), armature space.
     """
 
     armature: bpy.types.Object
-    objects: tuple[bpy.types.Object, ...]
-    bindings: tuple[Binding, ...]
+    sources: tuple[Source, ...]
     influences: Influences
     rest: NDArray[np.float64]
 
@@ -90,16 +78,22 @@ class RigSource:
         Raises:
             UserError: one of them cannot be baked.
         """
-        bindings = tuple(original_binding(obj, depsgraph) for obj in objects)
+        bindings = [original_binding(obj, depsgraph) for obj in objects]
         rests = [transformed_points(b.object_to_armature, b.rest) for b in bindings]
         influences = _together([binding.influences for binding in bindings])
         rest = np.concatenate(rests).astype(np.float64)
-        return cls(rig_of(objects[0]), tuple(objects), bindings, influences, rest)
+        sources = tuple(map(Source, objects, bindings))
+        return cls(rig_of(objects[0]), sources, influences, rest)
+
+    @property
+    def objects(self) -> list[bpy.types.Object]:
+        """The mesh objects."""
+        return [source.obj for source in self.sources]
 
     @property
     def skeleton(self) -> Skeleton:
         """The skeleton of the armature; helper bones of an earlier bake are among its bones."""
-        return self.bindings[0].skeleton
+        return self.sources[0].binding.skeleton
 
     def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         """Our deformation in a pose, shape (N, 3), armature space.
@@ -108,28 +102,22 @@ class RigSource:
             matrices: shape (B, 4, 4), D_b.
         """
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        armature = self.armature.evaluated_get(depsgraph)
         found = []
-        for obj, binding in zip(self.objects, self.bindings, strict=True):
-            evaluated = obj.evaluated_get(depsgraph)
-            settings = Settings.of(evaluated)
-            posed = evaluate(binding, settings, evaluated, armature, binding.rest, matrices)
-            found.append(transformed_points(object_to_armature(evaluated, armature), posed))
+        for source in self.sources:
+            _, posed, _, to_armature = source.posed(depsgraph, matrices)
+            found.append(transformed_points(to_armature, posed))
         return np.concatenate(found).astype(np.float64)
 
     def split(self, rows: NDArray[_Number]) -> list[NDArray[_Number]]:
         """Rows of the N vertices by object."""
-        counts = [binding.vertex_count for binding in self.bindings]
+        counts = [source.vertex_count for source in self.sources]
         return np.split(rows, np.cumsum(counts)[:-1])
 
 
 def bones_refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot get helper bones at all, or None; cheap."""
-    return deformation_refusal(obj) or _setup_refusal(obj) or _state_refusal(obj)
-
-
-def _setup_refusal(obj: bpy.types.Object) -> str | None:
-    """The modifiers and bones of a deformable object that engines do not know."""
+    if reason := deformation_refusal(obj):
+        return reason
     modifier, armature = armature_modifier(obj), rig_of(obj)
     assert modifier is not None
     for other in modifiers_before(obj):
@@ -137,8 +125,11 @@ def _setup_refusal(obj: bpy.types.Object) -> str | None:
             return REFUSAL_BEFORE.format(modifier=other.name, obj=obj.name, armature=modifier.name)
     multiplied = [b for b in armature_of(armature).bones if b.use_envelope_multiply]
     if modifier.use_bone_envelopes or any(bone.use_deform for bone in multiplied):
-        return REFUSAL_ENVELOPES.format(obj=obj.name)
-    return None
+        return (
+            f"{obj.name} follows bone envelopes, which engines do not know. Turn them off in the "
+            "Armature modifier, or in the bones (Envelope Multiply), and use vertex groups alone."
+        )
+    return _state_refusal(obj)
 
 
 def _state_refusal(obj: bpy.types.Object) -> str | None:
@@ -150,7 +141,7 @@ def _state_refusal(obj: bpy.types.Object) -> str | None:
         return REFUSAL_REST.format(armature=armature.name)
     for one in (armature, obj):
         if one.matrix_world.is_negative:
-            return REFUSAL_SCALE.format(obj=one.name)
+            return f"{one.name} has a negative scale. Apply it (Ctrl A, Scale)."
     scales = np.abs(np.array(armature.matrix_world.to_scale()))
     if scales.max() > _EVEN * scales.min():
         return REFUSAL_UNEVEN.format(obj=armature.name)
@@ -190,14 +181,7 @@ def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> B
     obj = cast("bpy.types.Object", obj.original)
     binding = replace(bind(obj, depsgraph, follow=False), mask=None)
     if kept_record(obj) is not None:
-        names, numbers, weights = kept_entries(obj)
-        place = {name: index for index, name in enumerate(binding.skeleton.names)}
-        bones = np.array([place.get(name, -1) for name in names] or [-1])[numbers]
-        used = (numbers >= 0) & (bones >= 0)
-        vertices = np.broadcast_to(np.arange(len(numbers))[:, None], numbers.shape)[used]
-        influences = Influences.from_triples(
-            vertices, bones[used], weights[used], binding.vertex_count
-        )
+        influences = kept_influences(obj, binding.skeleton.names)
         binding = replace(binding, influences=influences)
     _require_straight_bones(obj, binding)
     return binding
@@ -212,7 +196,9 @@ def _require_straight_bones(obj: bpy.types.Object, binding: Binding) -> None:
     names = [binding.skeleton.names[bone] for bone in np.intersect1d(moving, bendy.bones)]
     if names:
         raise UserError(
-            REFUSAL_BENDY.format(obj=obj.name, armature=binding.armature_name, names=listed(names))
+            f"{obj.name} follows bendy bones of {binding.armature_name}, which engines do not "
+            f"know: {listed(names)}. Set their Segments to 1 (Bone properties, Bendy Bones) and "
+            "look at the result first."
         )
 
 

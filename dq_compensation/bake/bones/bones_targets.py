@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import bpy
 
-from ...scene.blender.armature import armature_of
-from ...scene.blender.linked import link_beside
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import armature_modifier, rig_of
-from ..bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
+from ...scene.shape_keys.key_animation import own_action
+from ..bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy
 
 
 @contextmanager
@@ -29,9 +28,12 @@ def bones_targets(
     if onto == "THIS":
         yield armature, list(objects)
         return
-    rig = _copy_armature(armature)
+    rig = add_copy(armature)
+    _make_local(rig)
+    for owner in (rig, rig.data):
+        _redirect(owner, {armature: rig, armature.data: rig.data})
     if keyed:
-        _own_action(rig)
+        own_action(rig)
     copies: list[bpy.types.Object] = []
     try:
         for obj in objects:
@@ -41,47 +43,9 @@ def bones_targets(
             _put_on(copy, armature, rig)
         yield rig, copies
     except BaseException:
-        for copy in copies:
+        for copy in (*copies, rig):
             remove_copy(copy)
-        bones, animated = armature_of(rig), rig.animation_data
-        action = animated.action if animated else None
-        bpy.data.objects.remove(rig)
-        bpy.data.armatures.remove(bones)
-        if action and not action.users:
-            bpy.data.actions.remove(action)
         raise
-
-
-def show_rig_copy(armature: bpy.types.Object, rig: bpy.types.Object) -> None:
-    """Hide an armature and give its selection to its copy; one that is being posed stays."""
-    if armature.mode == "OBJECT":
-        show_copy(armature, rig)
-
-
-def _copy_armature(armature: bpy.types.Object) -> bpy.types.Object:
-    """Copy an armature object with its bones, into the same collections."""
-    rig = cast("bpy.types.Object", armature.copy())
-    _make_local(rig)
-    rig.name = f"{armature.name} Baked"
-    rig.data = armature_of(armature).copy()
-    rig.data.name = rig.name
-    for owner in (rig, rig.data):
-        _redirect(owner, {armature: rig, armature.data: rig.data})
-    link_beside(armature, rig)
-    rig.select_set(False)
-    return rig
-
-
-def _own_action(rig: bpy.types.Object) -> None:
-    """Give a copied armature a copy of the action that it shares with the original one."""
-    animation: Any = rig.animation_data
-    if animation is None or animation.action is None:
-        return
-    handle = getattr(animation, "action_slot_handle", 0)
-    animation.action = animation.action.copy()
-    if handle:
-        slots = animation.action.slots
-        animation.action_slot = next(slot for slot in slots if slot.handle == handle)
 
 
 def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.Object) -> None:

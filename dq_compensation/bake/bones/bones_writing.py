@@ -20,16 +20,15 @@ from ...scene.copies.helper_rig import HelperBone, add_helpers
 from ...scene.weights.group_users import group_users
 from ...scene.weights.kept_weights import keep_weights
 from ...scene.weights.weights_writing import write_entries
-from ..bake_reports import remember
+from ..bake_reports import BonesReport, remember
 from ..bake_targets import let_armature_deform, show_copy
 from ..correctives.corrective_poses import blending_joints
 from .bones_fitting import Fitted
 from .bones_keys import key_helpers
 from .bones_options import BonesOptions
 from .bones_removal import remove_bones_bake
-from .bones_report import BonesReport
 from .bones_source import RigSource
-from .bones_targets import bones_targets, show_rig_copy
+from .bones_targets import bones_targets
 from .helper_names import helper_name
 
 # How many uses of changed weights a report names.
@@ -46,22 +45,27 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
             remove_bones_bake(objects)
         helpers = _named(skinning, source, armature)
         add_helpers(armature, helpers)
-        report = replace(report, gauges=len({each.gauge for each in helpers} - {""}))
         rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
         used: list[str] = []
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
             used += _other_uses(obj)
             _write_weights(obj, source.skeleton, helpers, numbers, weights)
-        report = replace(report, used=" ".join(used))
-        if options.keys:
-            report = replace(report, keyed=_key(found, armature, helpers, options))
+        keyed = _key(found, armature, helpers, options) if options.keys else 0
     for obj in objects:
         let_armature_deform(obj, "LINEAR")
     if options.onto == "COPY":
         for obj, copy in zip(source.objects, objects, strict=True):
             show_copy(obj, copy)
-        show_rig_copy(source.armature, armature)
-    report = replace(report, onto_names=tuple(obj.name for obj in objects))
+        # One that is being posed stays.
+        if source.armature.mode == "OBJECT":
+            show_copy(source.armature, armature)
+    report = replace(
+        report,
+        gauges=len({each.gauge for each in helpers} - {""}),
+        used=" ".join(used),
+        keyed=keyed,
+        onto_names=tuple(obj.name for obj in objects),
+    )
     for obj in objects:
         remember(obj, report.sentence(), of_bones=True)
     return report

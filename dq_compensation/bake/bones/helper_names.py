@@ -12,7 +12,7 @@ from ..key_names import MAX_BYTES
 _SEPARATORS = "._- "
 _SIDE_BEFORE = re.compile(r"^(left|right|[lr](?=[._ -]))[._ -]?", re.IGNORECASE)
 # Of Rigify's bones: what has such a prefix counts as Rigify's own.
-_RIG_PREFIXES = ("DEF-", "ORG-", "MCH-")
+_RIG_PREFIXES = re.compile("^(DEF-)?(ORG-)?(MCH-)?")
 
 
 def helper_name(bones: tuple[str, ...], ending: str, taken: Container[str]) -> str:
@@ -26,7 +26,7 @@ def helper_name(bones: tuple[str, ...], ending: str, taken: Container[str]) -> s
         ending: `helper1` there.
         taken: names that cannot be used.
     """
-    names = [_without_prefix(bone) for bone in bones]
+    names = [_RIG_PREFIXES.sub("", bone) for bone in bones]
     names.sort(key=lambda name: name == flipped_name(name))
     stem, side = split_side(names[0])
     others = names[1:]
@@ -55,12 +55,6 @@ def without_side(name: str) -> str:
     if side or name == flipped_name(name):
         return stem
     return _SIDE_BEFORE.sub("", name) or name
-
-
-def _without_prefix(bone: str) -> str:
-    for prefix in _RIG_PREFIXES:
-        bone = bone.removeprefix(prefix)
-    return bone
 
 
 def split_side(name: str) -> tuple[str, str]:

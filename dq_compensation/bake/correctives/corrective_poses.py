@@ -18,7 +18,7 @@ from ...scene.blender.armature import deforming_bones
 from ...scene.blender.bone_names import flipped_name
 from ...scene.blender.rigging import rig_of
 from ...wording import listed
-from ..key_options import Directions
+from ..key_options import CorrectiveOptions
 
 # A limb bent by less at rest does not tell where its joint bends.
 LEAST_REST_BEND = 5.0
@@ -38,8 +38,6 @@ _LEAST_WEIGHT = 0.01
 REFUSAL_ANGLES = (
     'The angles "{text}" cannot be read. Write degrees between 1 and 170, like this: 45, 90.'
 )
-REFUSAL_NO_BONE = "{armature} has no deforming bone {names}."
-REFUSAL_NO_ANGLES = "Give at least one angle."
 
 
 @dataclass(frozen=True)
@@ -114,69 +112,44 @@ def limb_bend(skeleton: Skeleton, bone: int) -> Bend:
     return Bend(azimuth, at_rest)
 
 
-def bending_joint(
-    skeleton: Skeleton,
-    bone: int,
-    directions: Directions,
-    angles: tuple[float, ...],
-    *,
-    both_ways: bool,
-) -> CorrectiveJoint:
-    """A bone and the poses in which it is bent.
-
-    Args:
-        bone: its index.
-        angles: degrees, above 0.
-        both_ways: for one axis, whether the bone is bent backwards as well; a limb that is bent
-            by `LEAST_HINGE` at rest, for LIMBS, back to straight and not further.
-    """
-    name = skeleton.names[bone]
-    if directions == "FOUR":
-        return ball_joint(name, 4, angles)
-    if directions == "EIGHT":
-        return ball_joint(name, 8, angles)
-    bend = Bend(0.0 if directions == "X" else np.pi / 2.0, 0.0)
-    if directions == "LIMBS":
-        bend = limb_bend(skeleton, bone)
-    backwards: tuple[float, ...] = ()
-    if both_ways:
-        straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
-        backwards = tuple(sorted({-min(angle, straight) for angle in angles}))
-    return hinge_joint(name, bend.azimuth, (*backwards, *angles))
-
-
 def chosen_joints(
-    binding: Binding,
-    names: Iterable[str],
-    *,
-    directions: Directions,
-    angles: tuple[float, ...],
-    twists: tuple[float, ...],
-    both_ways: bool,
+    skeleton: Skeleton, names: Iterable[str], options: CorrectiveOptions
 ) -> list[CorrectiveJoint]:
-    """The joints of these bones, with the poses that get a key.
-
-    Args:
-        directions, angles, both_ways: of the bends; see `bending_joint`.
-        twists: angles of twist, degrees above 0, taken both ways.
+    """The joints of these bones, with the bends and twists that get a key.
 
     Raises:
         UserError: there is no angle at all.
     """
+    angles, twists = tuple(options.angles), tuple(options.twists)
     if not angles and not twists:
-        raise UserError(REFUSAL_NO_ANGLES)
-    place = {name: index for index, name in enumerate(binding.skeleton.names)}
+        raise UserError("Give at least one angle.")
     joints: list[CorrectiveJoint] = []
     for name in names:
         if angles:
-            joints.append(
-                bending_joint(
-                    binding.skeleton, place[name], directions, angles, both_ways=both_ways
-                )
-            )
+            joints.append(_bending_joint(skeleton, name, angles, options))
         if twists:
             joints.append(twist_joint(name, (*(-angle for angle in twists[::-1]), *twists)))
     return joints
+
+
+def _bending_joint(
+    skeleton: Skeleton, name: str, angles: tuple[float, ...], options: CorrectiveOptions
+) -> CorrectiveJoint:
+    """A bone and the poses in which it is bent.
+
+    Backwards as well where it is wanted; a limb that is bent by `LEAST_HINGE` at rest, for LIMBS,
+    only back to straight.
+    """
+    if options.directions in {"FOUR", "EIGHT"}:
+        return ball_joint(name, 4 if options.directions == "FOUR" else 8, angles)
+    bend = Bend(0.0 if options.directions == "X" else np.pi / 2.0, 0.0)
+    if options.directions == "LIMBS":
+        bend = limb_bend(skeleton, skeleton.names.index(name))
+    backwards: tuple[float, ...] = ()
+    if options.both_ways:
+        straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
+        backwards = tuple(sorted({-min(angle, straight) for angle in angles}))
+    return hinge_joint(name, bend.azimuth, (*backwards, *angles))
 
 
 def with_mirrored(names: Iterable[str], skeleton: Skeleton) -> list[str]:
@@ -202,7 +175,7 @@ def deforming_names(obj: bpy.types.Object, names: Iterable[str]) -> list[str]:
     deforming = deforming_bones(armature)
     unknown = [name for name in names if name not in deforming]
     if unknown:
-        raise UserError(REFUSAL_NO_BONE.format(armature=armature.name, names=listed(unknown)))
+        raise UserError(f"{armature.name} has no deforming bone {listed(unknown)}.")
     return names
 
 

@@ -12,12 +12,6 @@ from ...scene.scene_frames import frame_kept
 from ...wording import sized
 from .whole_files import beside, cannot_write, free_space
 
-REFUSAL_NO_ALEMBIC = "This Blender was built without Alembic. Choose PC2 or MDD."
-REFUSAL_SPACE = (
-    "{path} cannot be written: it can take {needed}, and its disk has {free} left. "
-    "Choose another disk or fewer frames."
-)
-
 # Bytes for custom properties, parents, and the file itself.
 _AROUND = 100_000
 
@@ -35,12 +29,15 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
         FileError: the file cannot be written.
     """
     if not bpy.app.build_options.alembic:
-        raise UserError(REFUSAL_NO_ALEMBIC)
+        raise UserError("This Blender was built without Alembic. Choose PC2 or MDD.")
     # Blender's exporter ends Blender when the disk is full, and what is not saved is lost.
     needed = sum(size_at_most(obj, last - first + 1) for obj in objects)
     free = free_space(path)
     if free is not None and free < needed:
-        raise FileError(REFUSAL_SPACE.format(path=path, needed=sized(needed), free=sized(free)))
+        raise FileError(
+            f"{path} cannot be written: it can take {sized(needed)}, and its disk has "
+            f"{sized(free)} left. Choose another disk or fewer frames."
+        )
     layer = bpy.context.view_layer
     active = layer.objects.active
     selected = [obj for obj in layer.objects if obj.select_get()]

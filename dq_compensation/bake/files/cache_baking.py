@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Literal
 
 import bpy
 
-from ...errors import FileError, UserError
+from ...errors import FileError, UserError, raise_refusal
 from ...scene.scene_frames import frames_of_range
 from ...scene.settings.object_settings import settings_of
 from ...steps import Progress, with_progress
@@ -18,14 +19,12 @@ from ..acting_keys import acting_keys_refusal
 from ..bake_reports import remember
 from ..bake_source import Source
 from .alembic import write_alembic
-from .object_files import object_files
 from .point_cache import CacheFormat, write_cache
 
 FileFormat = Literal["PC2", "MDD", "ALEMBIC"]
 
 SUFFIXES: dict[FileFormat, str] = {"PC2": ".pc2", "MDD": ".mdd", "ALEMBIC": ".abc"}
 
-REFUSAL_NO_FOLDER = "There is no folder {folder}. Choose another"
 REFUSAL_NOT_ENABLED = "Alembic stores the rendered result: Enable {objects} first"
 
 
@@ -66,7 +65,7 @@ def bake_cache(
     first, last, step = frames
     wanted = frames_of_range(first, last, step)
     if not path.name or not path.parent.is_dir():
-        raise FileError(REFUSAL_NO_FOLDER.format(folder=path.parent))
+        raise FileError(f"There is no folder {path.parent}. Choose another")
     if file_format == "ALEMBIC":
         steps = _export(objects, path, first, last)
     else:
@@ -85,8 +84,7 @@ def _write(
 ) -> Generator[Progress, None, list[CacheReport]]:
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for obj in objects:
-        if (reason := acting_keys_refusal(obj, frames)) is not None:
-            raise UserError(reason)
+        raise_refusal(acting_keys_refusal(obj, frames))
     files = object_files(path, [obj.name for obj in objects])
     sources = [Source.of(obj, depsgraph) for obj in objects]
     reports: list[CacheReport] = []
@@ -107,3 +105,29 @@ def _export(
     yield Progress(0.0, f"Writing {path.name}")
     write_alembic(objects, path, first, last)
     return [CacheReport(obj.name, path, last - first + 1) for obj in objects]
+
+
+def object_files(path: Path, names: Sequence[str]) -> list[Path]:
+    """The file of each object: of several objects, each file has the object's name added.
+
+    Args:
+        names: of the objects.
+
+    Raises:
+        UserError: two objects would have one file. Signs that names of files cannot have, such as
+            a slash, become underscores; some systems take large and small letters for the same.
+    """
+    if len(names) == 1:
+        return [path]
+    first_of: dict[str, str] = {}
+    files: list[Path] = []
+    for name in names:
+        file = path.with_name(f"{path.stem} {bpy.path.clean_name(name)}{path.suffix}")
+        first = first_of.setdefault(os.path.normcase(file), name)
+        if len(first_of) == len(files):
+            raise UserError(
+                f"{first} and {name} would both be written to {file}. Rename one of them, or "
+                "write them one by one."
+            )
+        files.append(file)
+    return files

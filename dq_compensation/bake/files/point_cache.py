@@ -57,7 +57,7 @@ def write_cache(
         file.write(header)
         for done, frame in enumerate(frames, 1):
             scene.frame_set(frame)
-            posed = source.wanted(bpy.context.evaluated_depsgraph_get())[1]
+            posed = source.wanted(bpy.context.evaluated_depsgraph_get())
             file.write(posed.astype(kind).tobytes())
             yield done / len(frames)
 

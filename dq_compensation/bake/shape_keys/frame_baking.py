@@ -1,33 +1,40 @@
-"""Bakes characters to shape keys for a pose or a range of frames.
-
-Generators, so that a modal operator and a script can run them: they yield the progress and return
-the reports. Closed before they have begun to write, they leave everything as it was.
-"""
+"""Bakes ranges of frames to shape keys with keyframes, which play our deformation."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from functools import partial
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
-from ...errors import UserError
+from ...errors import UserError, raise_refusal
 from ...scene.blender.mesh import mesh_of
-from ...scene.shape_keys.key_animation import action_refusal, driven_refusal, separate_action
-from ...scene.shape_keys.key_writing import keys_refusal
+from ...scene.blender.units import object_millimetres
+from ...scene.scene_frames import frame_kept, spread_frames
+from ...scene.shape_keys.key_animation import (
+    action_refusal,
+    animate_in_turn,
+    driven_refusal,
+    remove_curves,
+    separate_action,
+    share_action,
+)
+from ...scene.shape_keys.key_writing import keys_refusal, remove_keys, write_key
 from ...steps import Progress
 from ...wording import sized
 from ..acting_keys import acting_keys_refusal
-from ..bake_reports import PoseReport, RangeReport, remember
-from ..bake_source import Source
-from ..bake_targets import bake_targets, let_armature_deform, show_copy
+from ..bake_reports import RangeReport
+from ..bake_source import PoseOffsets, Source
 from ..key_names import frame_names, keys_of_pattern
-from ..key_options import PoseOptions, RangeOptions
-from .frames import Gathered, gather, needed_bytes, verify, write
-from .pose_key import bake_pose, pose_key_refusal
+from ..key_options import MemoryOptions, RangeOptions
+from ..key_reduction import kept_frames
+from ..verification import Deviation, deviation, only_armature_shown
 from .shape_key_bake import CharacterBake, bake_characters
+
+# float32.
+_BYTES_PER_VERTEX = 12
 
 # The gathered offsets, the keys, Blender's evaluated copy of the keys, and the undo step.
 _COPIES_IN_MEMORY = 4
@@ -38,11 +45,26 @@ MUCH_MEMORY = 1e9
 # The part of a bake's time that the frames take; the rest is the check.
 _READING = 0.9
 
+# How many frames are checked after a bake.
+_VERIFIED_FRAMES = 10
 
-REFUSAL_MEMORY = (
-    "{count} frames need about {size} of memory. Choose fewer, a larger step, or turn on Allow "
-    "over 1 GB of Memory."
-)
+
+def needed_bytes(vertex_count: int, frame_count: int) -> int:
+    """The bytes of the offsets of so many frames. The keys take as much in the file."""
+    return frame_count * vertex_count * _BYTES_PER_VERTEX
+
+
+def offsets_memory(vertex_count: int, frame_count: int) -> NDArray[np.float32]:
+    """Memory for a vector of each vertex in each frame, shape (F, n, 3).
+
+    Raises:
+        UserError: there is too little.
+    """
+    try:
+        return np.empty((frame_count, vertex_count, 3), np.float32)
+    except MemoryError as error:
+        size = sized(needed_bytes(vertex_count, frame_count))
+        raise UserError(f"{size} are more memory than there is. Bake fewer frames.") from error
 
 
 def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int:
@@ -53,6 +75,21 @@ def memory_needed(objects: list[bpy.types.Object], options: RangeOptions) -> int
     """
     count = sum(len(mesh_of(obj).vertices) for obj in objects)
     return _COPIES_IN_MEMORY * needed_bytes(count, len(options.frames))
+
+
+def require_memory(size: float, options: MemoryOptions, what: str, instead: str) -> None:
+    """Raise `UserError` where a bake takes much memory and is not allowed to.
+
+    Args:
+        size: in bytes.
+        what: needs it, for the sentence.
+        instead: what the user can choose.
+    """
+    if size > MUCH_MEMORY and not options.much_memory:
+        raise UserError(
+            f"{what} need about {sized(size)} of memory. Choose {instead}, or turn on Allow over "
+            "1 GB of Memory."
+        )
 
 
 def bake_range(
@@ -66,82 +103,78 @@ def bake_range(
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
     """
-    frames = options.frames
-    size = memory_needed(objects, options)
-    if size > MUCH_MEMORY and not options.much_memory:
-        raise UserError(REFUSAL_MEMORY.format(count=len(frames), size=sized(size)))
+    frames, size = options.frames, memory_needed(objects, options)
+    require_memory(size, options, f"{len(frames)} frames", "fewer, a larger step")
     frame_names(options.pattern, frames)
-    replaced = [
-        keys_of_pattern(obj, options.pattern) if options.overwrite else [] for obj in objects
-    ]
-    for obj, names in zip(objects, replaced, strict=True):
-        reason = driven_refusal(obj, names) or acting_keys_refusal(obj, frames, names)
-        if reason is None and options.onto == "THIS":
-            reason = keys_refusal(obj) or action_refusal(obj)
-        if reason is not None:
-            raise UserError(reason)
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    sources = [
-        Source.of(obj, depsgraph, options.target, frozenset(names))
-        for obj, names in zip(objects, replaced, strict=True)
-    ]
-    bakes = [_range_bake(source, options) for source in sources]
-    return (yield from bake_characters(bakes, options.target, options.onto, _READING))
-
-
-def _range_bake(source: Source, options: RangeOptions) -> CharacterBake[Gathered, RangeReport]:
-    """The steps that bake the frames of one character."""
-    scene, frames = bpy.context.scene, options.frames
-
-    def report(obj: bpy.types.Object, found: Gathered, names: tuple[str, ...]) -> RangeReport:
-        unreached = int(np.count_nonzero(found.unreached))
-        separate = separate_action(obj)
-        return RangeReport(source.obj.name, obj.name, names, unreached, len(frames), separate)
-
-    def check(obj: bpy.types.Object, report: RangeReport) -> Generator[float, None, RangeReport]:
-        found = yield from verify(obj, source, scene, frames)
-        return replace(report, deviation=found)
-
-    return CharacterBake(
-        source,
-        len(frames),
-        partial(gather, source, scene, frames),
-        partial(
-            write, pattern=options.pattern, tolerance=options.tolerance, overwrite=options.overwrite
-        ),
-        report,
-        check,
-    )
-
-
-def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> list[PoseReport]:
-    """Bake the current pose of several characters to one shape key each.
-
-    Args:
-        objects: mesh objects, enabled or not. They stay as they are but for the key, at 0.
-
-    Returns:
-        a report for each of them.
-
-    Raises:
-        UserError: one of them cannot be baked; nothing has changed then.
-    """
-    name, target, onto = options.name, options.target, options.onto
-    depsgraph = bpy.context.evaluated_depsgraph_get()
+    bakes: list[RangeBake] = []
     for obj in objects:
-        reason = pose_key_refusal(obj, name, onto, overwrite=options.overwrite)
-        reason = reason or acting_keys_refusal(obj, [bpy.context.scene.frame_current_final])
-        if reason is not None:
-            raise UserError(reason)
-        Source.of(obj, depsgraph, target).wanted(depsgraph)
-    reports: list[PoseReport] = []
-    with bake_targets(objects, onto) as copies:
-        for obj, copy in zip(objects, copies, strict=True):
-            report = bake_pose(obj, copy, name, target, overwrite=options.overwrite)
-            reports.append(report)
-            remember(copy, report.sentence(), report.key_names)
-    if onto == "COPY":
-        for obj, copy in zip(objects, copies, strict=True):
-            let_armature_deform(copy, target)
-            show_copy(obj, copy)
-    return reports
+        names = keys_of_pattern(obj, options.pattern) if options.overwrite else []
+        raise_refusal(driven_refusal(obj, names) or acting_keys_refusal(obj, frames, names))
+        if options.onto == "THIS":
+            raise_refusal(keys_refusal(obj) or action_refusal(obj))
+        source = Source.of(obj, depsgraph, options.target, frozenset(names))
+        bakes.append(RangeBake(source, options))
+    return (yield from bake_characters(bakes, options, _READING))
+
+
+class RangeBake(CharacterBake[RangeOptions, PoseOffsets, RangeReport]):
+    """The steps that bake the frames of one character."""
+
+    @property
+    def size(self) -> int:
+        """See `CharacterBake`."""
+        return len(self.options.frames)
+
+    def gather(self) -> Generator[float, None, PoseOffsets]:
+        """See `CharacterBake`."""
+        scene, frames = bpy.context.scene, self.options.frames
+        offsets = offsets_memory(self.source.vertex_count, len(frames))
+        unreached = np.zeros(self.source.vertex_count, np.bool_)
+        with frame_kept(scene):
+            for done, frame in enumerate(frames):
+                scene.frame_set(frame)
+                found = self.source.offsets(bpy.context.evaluated_depsgraph_get())
+                offsets[done] = found.offsets
+                unreached |= found.unreached
+                yield (done + 1) / len(frames)
+        return PoseOffsets(offsets, unreached)
+
+    def write(self, onto: bpy.types.Object, gathered: PoseOffsets) -> list[str]:
+        """Write the keys and their animation; frames that interpolation replaces get no key."""
+        options, every = self.options, self.options.frames
+        tolerance = options.tolerance / object_millimetres(onto, bpy.context.scene)
+        kept = kept_frames(gathered.offsets, every, tolerance)
+        frames = tuple(every[index] for index in kept)
+        if options.overwrite:
+            replaced = keys_of_pattern(onto, options.pattern)
+            remove_curves(onto, replaced)
+            remove_keys(onto, replaced)
+        names = [
+            write_key(onto, name, gathered.offsets[index]).name
+            for name, index in zip(frame_names(options.pattern, frames), kept, strict=True)
+        ]
+        animate_in_turn(onto, names, frames, share_action(onto))
+        return names
+
+    def report(
+        self, onto: bpy.types.Object, gathered: PoseOffsets, names: tuple[str, ...]
+    ) -> RangeReport:
+        """See `CharacterBake`."""
+        unreached, obj = int(np.count_nonzero(gathered.unreached)), self.source.obj
+        separate = separate_action(onto)
+        return RangeReport(obj.name, onto.name, names, unreached, self.size, separate)
+
+    def verify(
+        self, onto: bpy.types.Object, report: RangeReport
+    ) -> Generator[float, None, RangeReport]:
+        """See `CharacterBake`: in some of the frames, evenly spread."""
+        scene, frames = bpy.context.scene, spread_frames(self.options.frames, _VERIFIED_FRAMES)
+        found = Deviation()
+        with frame_kept(scene), only_armature_shown(onto, self.source.target):
+            for done, frame in enumerate(frames):
+                scene.frame_set(frame)
+                depsgraph = bpy.context.evaluated_depsgraph_get()
+                found = found.and_also(deviation(self.source.wanted(depsgraph), onto, depsgraph))
+                yield (done + 1) / len(frames)
+        return replace(report, deviation=found)

@@ -1,4 +1,4 @@
-"""The current pose as one shape key."""
+"""Bakes the current pose of characters to one shape key each."""
 
 from __future__ import annotations
 
@@ -6,29 +6,47 @@ import bpy
 import numpy as np
 
 from ...core.rest_offsets import Target
-from ...errors import UserError
+from ...errors import raise_refusal
 from ...scene.blender.mesh import mesh_of
 from ...scene.shape_keys.key_writing import REFUSAL_REFERENCE, keys_refusal, write_key
-from ..bake_reports import PoseReport
+from ..acting_keys import acting_keys_refusal
+from ..bake_reports import PoseReport, remember
 from ..bake_source import Source
-from ..bake_targets import BakeOnto
+from ..bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
 from ..key_names import checked_name
+from ..key_options import PoseOptions
 from ..verification import deviation, only_armature_shown, still_copy
 
 
-def pose_key_refusal(
-    obj: bpy.types.Object, name: str, onto: BakeOnto, *, overwrite: bool
-) -> str | None:
-    """Why a key of this name cannot be baked, or None.
+def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> list[PoseReport]:
+    """Bake the current pose of several characters to one shape key each.
+
+    Args:
+        objects: mesh objects, enabled or not. They stay as they are but for the key, at 0.
+
+    Returns:
+        a report for each of them.
 
     Raises:
-        UserError: the name cannot be used.
+        UserError: one of them cannot be baked; nothing has changed then.
     """
-    name = checked_name(name)
-    key = mesh_of(obj).shape_keys
-    if overwrite and key is not None and key.reference_key.name == name:
-        return REFUSAL_REFERENCE.format(name=name, obj=obj.name)
-    return keys_refusal(obj) if onto == "THIS" else None
+    name, target, onto = options.name, options.target, options.onto
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for obj in objects:
+        raise_refusal(_refusal(obj, checked_name(name), onto, overwrite=options.overwrite))
+        raise_refusal(acting_keys_refusal(obj, [bpy.context.scene.frame_current_final]))
+        Source.of(obj, depsgraph, target).wanted(depsgraph)
+    reports: list[PoseReport] = []
+    with bake_targets(objects, onto) as copies:
+        for obj, copy in zip(objects, copies, strict=True):
+            report = bake_pose(obj, copy, name, target, overwrite=options.overwrite)
+            reports.append(report)
+            remember(copy, report.sentence(), report.key_names)
+    if onto == "COPY":
+        for obj, copy in zip(objects, copies, strict=True):
+            let_armature_deform(copy, target)
+            show_copy(obj, copy)
+    return reports
 
 
 def bake_pose(
@@ -54,8 +72,7 @@ def bake_pose(
         UserError: it cannot be baked; nothing has changed then.
     """
     name = checked_name(name)
-    if reason := pose_key_refusal(onto, name, "THIS", overwrite=overwrite):
-        raise UserError(reason)
+    raise_refusal(_refusal(onto, name, "THIS", overwrite=overwrite))
     context = bpy.context
     depsgraph = context.evaluated_depsgraph_get()
     source = Source.of(obj, depsgraph, target, frozenset((name,)) if overwrite else frozenset())
@@ -69,6 +86,14 @@ def bake_pose(
         with only_armature_shown(copy, target):
             context.view_layer.update()
             depsgraph = context.evaluated_depsgraph_get()
-            apart = deviation(copy, source, depsgraph, context.scene)
+            apart = deviation(source.wanted(depsgraph), copy, depsgraph)
     unreached = int(np.count_nonzero(found.unreached))
     return PoseReport(obj.name, onto.name, (block.name,), unreached, apart)
+
+
+def _refusal(obj: bpy.types.Object, name: str, onto: BakeOnto, *, overwrite: bool) -> str | None:
+    """Why a key of this name cannot be baked, or None."""
+    key = mesh_of(obj).shape_keys
+    if overwrite and key is not None and key.reference_key.name == name:
+        return REFUSAL_REFERENCE.format(name=name, obj=obj.name)
+    return keys_refusal(obj) if onto == "THIS" else None

@@ -7,46 +7,69 @@ they leave everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import bpy
 
-from ...core.rest_offsets import Target
 from ...steps import Progress, with_progress
 from ..bake_reports import KeyReport, remember
 from ..bake_source import Source
-from ..bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy
+from ..bake_targets import bake_targets, let_armature_deform, show_copy
+from ..key_options import KeyOptions
 
+_Options = TypeVar("_Options", bound=KeyOptions)
 _Gathered = TypeVar("_Gathered")
 _Report = TypeVar("_Report", bound=KeyReport)
 
 
-@dataclass(frozen=True)
-class CharacterBake(Generic[_Gathered, _Report]):
+@dataclass(frozen=True, eq=False)
+class CharacterBake(ABC, Generic[_Options, _Gathered, _Report]):
     """The steps for one character. The generators yield how much of their work is done, 0 to 1.
 
-    Attributes:
-        size: how many poses `gather` reads.
-        gather: read the offsets; changes nothing.
-        write: write the keys to an object; returns their names.
-        report: describe the result before it is checked, from the object, the offsets, the names.
-        verify: compare the object with the character; returns the finished report.
+    Closed before its end, a generator leaves the scene, its frame and the modifiers as they were.
     """
 
     source: Source
-    size: int
-    gather: Callable[[], Generator[float, None, _Gathered]]
-    write: Callable[[bpy.types.Object, _Gathered], list[str]]
-    report: Callable[[bpy.types.Object, _Gathered, tuple[str, ...]], _Report]
-    verify: Callable[[bpy.types.Object, _Report], Generator[float, None, _Report]]
+    options: _Options
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many poses `gather` reads."""
+
+    @abstractmethod
+    def gather(self) -> Generator[float, None, _Gathered]:
+        """Read the offsets; changes nothing.
+
+        Raises:
+            UserError: a pose cannot be evaluated, or memory does not suffice.
+        """
+
+    @abstractmethod
+    def write(self, onto: bpy.types.Object, gathered: _Gathered) -> list[str]:
+        """Write the keys to an object; returns their names."""
+
+    @abstractmethod
+    def report(
+        self, onto: bpy.types.Object, gathered: _Gathered, names: tuple[str, ...]
+    ) -> _Report:
+        """Describe the result before it is checked."""
+
+    @abstractmethod
+    def verify(self, onto: bpy.types.Object, report: _Report) -> Generator[float, None, _Report]:
+        """Compare Blender's own modifier and the keys with our deformation.
+
+        Returns:
+            the finished report.
+        """
 
 
 def bake_characters(
-    bakes: Sequence[CharacterBake[_Gathered, _Report]],
-    target: Target,
-    onto: BakeOnto,
+    bakes: Sequence[CharacterBake[_Options, _Gathered, _Report]],
+    options: KeyOptions,
     reading: float,
 ) -> Generator[Progress, None, list[_Report]]:
     """Bake several characters.
@@ -55,7 +78,6 @@ def bake_characters(
     deformed like that; the object keeps its settings and is hidden in the viewport.
 
     Args:
-        target: how the Armature modifier deforms the result.
         reading: the part of the time that reading takes, 0 to 1.
 
     Raises:
@@ -69,13 +91,13 @@ def bake_characters(
         doing = f"Baking {bake.source.obj.name}"
         gathered.append((yield from with_progress(bake.gather(), doing, start, length)))
         done += bake.size
-    with bake_targets([bake.source.obj for bake in bakes], onto) as objects:
+    with bake_targets([bake.source.obj for bake in bakes], options.onto) as objects:
         names = [
             tuple(bake.write(obj, found))
             for bake, obj, found in zip(bakes, objects, gathered, strict=True)
         ]
     for obj in objects:
-        let_armature_deform(obj, target)
+        let_armature_deform(obj, options.target)
     reports = [
         bake.report(obj, found, keys)
         for bake, obj, found, keys in zip(bakes, objects, gathered, names, strict=True)
@@ -95,7 +117,7 @@ def bake_characters(
             remember(obj, reports[number].sentence(), reports[number].key_names)
     finally:
         # Also where the check is stopped.
-        if onto == "COPY":
+        if options.onto == "COPY":
             for bake, obj in zip(bakes, objects, strict=True):
                 show_copy(bake.source.obj, obj)
     return reports

@@ -34,11 +34,6 @@ from .crowd_writing import PosedRole, remove_baked, write_crowd
 MOST_MESHES = 20_000
 """More posed meshes than this are not made: Blender's own lists get slow."""
 
-NO_FIGURES = "{crowd} has no figures to bake."
-TOO_MANY = (
-    "{crowd} would become about {meshes} of {vertices}, {memory}. Choose a larger tolerance than "
-    "{tolerance:g} mm, or shorter takes."
-)
 # The part of the tolerance that a pose covers to either side, a tenth less than that of
 # `analysis.pose_choice`: what is announced should be enough.
 _COVERED = 0.8
@@ -115,21 +110,17 @@ class CrowdSource:
         made = self.made_vertices * _MADE_VERTEX if options.modifiers else 0 * self.made_vertices
         return float(np.dot(poses, np.array(each) + self.copied + made))
 
-    def refusal(self, options: CrowdBakeOptions) -> str | None:
-        """Why it would be too much, or None."""
-        return self.refusal_of(self.poses_at_most(options.tolerance), options)
-
-    def refusal_of(self, poses: Sequence[int], options: CrowdBakeOptions) -> str | None:
-        """Why so many poses of each motion are too much, or None."""
+    def refusal(self, options: CrowdBakeOptions, poses: Sequence[int] | None = None) -> str | None:
+        """Why it would be too much, or None; `poses` of each motion, if they are known already."""
+        poses = poses or self.poses_at_most(options.tolerance)
         meshes = self.mesh_count(poses)
         if meshes <= MOST_MESHES:
             return None
-        return TOO_MANY.format(
-            crowd=self.crowd_name,
-            meshes=counted(meshes, "mesh"),
-            vertices=counted(max(motion.vertex_count for motion in self.motions), "vertex"),
-            memory=sized(self.memory(poses, options)),
-            tolerance=options.tolerance,
+        vertices = counted(max(motion.vertex_count for motion in self.motions), "vertex")
+        return (
+            f"{self.crowd_name} would become about {counted(meshes, 'mesh')} of {vertices}, "
+            f"{sized(self.memory(poses, options))}. Choose a larger tolerance than "
+            f"{options.tolerance:g} mm, or shorter takes."
         )
 
     def mesh_count(self, poses: Sequence[int]) -> int:
@@ -147,7 +138,7 @@ def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Crowd
     crowd = cast("bpy.types.Object", crowd.original)
     state = figures_of_crowd(crowd, depsgraph)
     if not len(state.figures):
-        raise UserError(" ".join(state.problems) or NO_FIGURES.format(crowd=crowd.name))
+        raise UserError(" ".join(state.problems) or f"{crowd.name} has no figures to bake.")
     scene, figures = depsgraph.scene, state.figures
     assert scene is not None
     objects = role_objects(crowd, state)
@@ -161,8 +152,8 @@ def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Crowd
     motions, left, copied, made = [], [], [], []
     for number, part in enumerate(distinct):
         role, (armature, meshes) = state.roles[parts.index(part)], objects[parts.index(part)]
-        takes, scale = (role.first, role.second), float(scales[numbers == number].max())
-        motions.append(role_motion(armature, meshes, takes, role.fade_frames, depsgraph, scale))
+        scale = float(scales[numbers == number].max())
+        motions.append(role_motion(armature, meshes, role, depsgraph, scale))
         left += [name for obj in meshes for name in left_out(obj)]
         copied.append(sum(map(copied_bytes, meshes)))
         made.append(sum(_made_vertices(obj, depsgraph) for obj in meshes))
@@ -216,7 +207,7 @@ def bake_crowd(
         doing = f"Posing {motion.name}"
         roles.append((yield from with_progress(posed, doing, start + 0.4 * weight, 0.6 * weight)))
     poses = [len(role.chosen.times) for role in roles]
-    if reason := source.refusal_of(poses, options):
+    if reason := source.refusal(options, poses):
         raise UserError(reason)
     baked = _write(source, roles, options)
     return [_report(source, baked, poses, options), *source.problems]

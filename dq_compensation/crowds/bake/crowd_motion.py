@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
 
 import bpy
 import numpy as np
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from ...core.crowds import Program
 from ...core.pose import Pose
 from ...core.take_fitting import fitted
-from ...core.takes import Take
 from ...core.vectors import transformed_points
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
@@ -29,6 +27,7 @@ from ...scene.blender.mesh import mesh_of
 from ...scene.settings.object_settings import Settings
 from ...viewport.takes.played_takes import value_mesh
 from ...viewport.takes.playing import followed_keys
+from ..crowd_roles import Role
 
 # How many vertices of a mesh tell about how far it moves.
 _PROBES = 400
@@ -146,8 +145,7 @@ class RoleMotion:
 def role_motion(
     armature: bpy.types.Object,
     meshes: Sequence[bpy.types.Object],
-    takes: tuple[Take, Take | None],
-    fade_frames: float,
+    role: Role,
     depsgraph: bpy.types.Depsgraph,
     figure_scale: float,
 ) -> RoleMotion:
@@ -158,18 +156,15 @@ def role_motion(
 
     Args:
         meshes: its enabled meshes.
-        takes: the first one and the one that follows, as cached.
         figure_scale: of the largest figure, with the crowd's own scale; and the millimetres of a
             world unit.
 
     Raises:
         UserError: a mesh cannot be deformed.
     """
-    first, second = takes
-    lead = _lead(takes)
-    motions = [
-        _mesh_motion(obj, armature, takes, fade_frames, depsgraph, figure_scale) for obj in meshes
-    ]
+    first, second = role.first, role.second
+    lead = 1.0 if second is not None and first.length == 0 else 0.0
+    motions = [_mesh_motion(obj, armature, role, lead, depsgraph, figure_scale) for obj in meshes]
     loop_start = 0.0 if second is None else first.length + lead
     rate = 1.0 if second is None else second.fps / first.fps
     placed = world_matrix(armature.evaluated_get(depsgraph)).translation
@@ -187,20 +182,19 @@ def role_motion(
 def _mesh_motion(
     obj: bpy.types.Object,
     armature: bpy.types.Object,
-    takes: tuple[Take, Take | None],
-    fade_frames: float,
+    role: Role,
+    lead: float,
     depsgraph: bpy.types.Depsgraph,
     figure_scale: float,
 ) -> MeshMotion:
     binding = bind(obj, depsgraph)
-    first, second = (take and fitted(take, binding.skeleton).take for take in takes)
-    program = Program(cast("Take", first), second, fade_frames)
+    takes = [fitted(take, binding.skeleton).take for take in (role.first, role.second) if take]
+    program = Program(takes[0], takes[1] if len(takes) > 1 else None, role.fade_frames)
     evaluated = obj.evaluated_get(depsgraph)
     keys, values, followed = binding.shape_keys, None, {}
     if keys is not None:
         values = keys.values(evaluated)
-        of_program = [take for take in (program.first, program.second) if take is not None]
-        mesh = value_mesh(of_program, mesh_of(obj).name)
+        mesh = value_mesh(takes, mesh_of(obj).name)
         places = {key: n for n, (of, key) in enumerate(program.value_names) if of == mesh}
         names = {row: keys.key_names[row] for row in followed_keys(keys, evaluated)}
         followed = {row: places[name] for row, name in names.items() if name in places}
@@ -214,11 +208,6 @@ def _mesh_motion(
         object_to_armature(evaluated, armature.evaluated_get(depsgraph)),
         world[:3, :3] * figure_scale,
         values,
-        _lead(takes),
+        lead,
         followed,
     )
-
-
-def _lead(takes: tuple[Take, Take | None]) -> float:
-    first, second = takes
-    return 1.0 if second is not None and first.length == 0 else 0.0

@@ -20,7 +20,7 @@ from ...modifier.attribute_names import PREFIX
 from ...modifier.modifier_stack import our_modifiers
 from ...scene.binding.followed_mesh import followed_mesh
 from ...scene.blender.armature import world_matrix
-from ...scene.blender.attributes import AttributeType
+from ...scene.blender.attributes import write_attribute
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import CROWD_BAKE_PROPERTY
 from ...scene.blender.rigging import armature_modifier, mixed_modifiers
@@ -67,11 +67,10 @@ def copied_bytes(obj: bpy.types.Object) -> int:
         "CORNER": len(mesh.loops),
     }
     attributes: Any = mesh.attributes
-    kept = [each for each in attributes if not each.name.startswith(PREFIX)]
     return _OFFSET * sizes["FACE"] + sum(
         sizes[each.domain] * _BYTES.get(each.data_type, _LARGEST)
-        for each in kept
-        if each.name != "position"
+        for each in attributes
+        if each.name != "position" and not each.name.startswith(PREFIX)
     )
 
 
@@ -104,9 +103,9 @@ def posed_objects(
         posed.name = f"{stem} {number:05d}"
         posed.data = cast("bpy.types.Mesh", mesh.copy())
         posed.data.name = posed.name
-        _write_vectors(posed.data, "position", points @ unsheared.T)
+        write_attribute(posed.data, "position", points @ unsheared.T)
         if velocities:
-            _write_vectors(posed.data, VELOCITY, velocities[number] @ unsheared.T)
+            write_attribute(posed.data, VELOCITY, velocities[number] @ unsheared.T)
         posed.data.update()
         collection.objects.link(posed)
     bpy.data.objects.remove(first)
@@ -162,23 +161,6 @@ def _unsheared(template: bpy.types.Object, obj: bpy.types.Object) -> NDArray[np.
     there = np.array(template.matrix_basis, np.float64)[:3, :3]
     found = np.linalg.solve(there, np.array(world_matrix(obj), np.float64)[:3, :3])
     return np.eye(3) if np.abs(found - np.eye(3)).max() < _SHEARED else found
-
-
-def _write_vectors(mesh: bpy.types.Mesh, name: str, vectors: NDArray[np.floating]) -> None:
-    kind = AttributeType.VECTOR
-    attributes: Any = mesh.attributes
-    attribute = attributes.get(name)
-    if attribute is not None and (attribute.domain, attribute.data_type) != (
-        "POINT",
-        kind.blender_name,
-    ):
-        attributes.remove(attribute)
-        attribute = None
-    if attribute is None:
-        attribute = attributes.new(name, kind.blender_name, "POINT")
-    attribute.data.foreach_set(
-        kind.property_name, np.ascontiguousarray(vectors, np.float32).ravel()
-    )
 
 
 def _free_stem(name: str) -> str:

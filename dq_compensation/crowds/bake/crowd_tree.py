@@ -12,18 +12,11 @@ from typing import Any, cast
 import bpy
 
 from ...modifier.nodes.node_builder import TreeBuilder, new_tree
-from ...modifier.nodes.node_sockets import Socket
-from ...modifier.nodes.node_values import Geometry, Integer, Scalar, Vector
+from ...modifier.nodes.node_values import Geometry, Integer, Scalar, Socket, Vector
 
 # Attributes of the points: what distinguishes figures,
-ROTATION, SCALE, ROLE, PHASE, SPEED, INDEX = (
-    "rotation",
-    "scale",
-    "role",
-    "phase",
-    "speed",
-    "index",
-)
+ROTATION, SCALE, ROLE = "rotation", "scale", "role"
+PHASE, SPEED, INDEX = "phase", "speed", "index"
 # the time from which the program repeats, how long that takes, in frames of the take,
 LOOP_START, LOOP_LENGTH = "loop_start", "loop_length"
 # and where it begins in the table of poses, and how many rows a frame has.
@@ -77,17 +70,16 @@ def _shown_pose(build: TreeBuilder, start: Scalar, table: bpy.types.Object) -> I
         for name in (PHASE, SPEED, LOOP_START, LOOP_LENGTH, FIRST_ROW, ROWS_PER_FRAME)
     )
     time = speed.times_plus(frame - start, phase)
-    wrapped = build.node("ShaderNodeMath", time - loop_start, loop_length)
-    cast("Any", wrapped).operation = "FLOORED_MODULO"
+    operands = (time - loop_start, loop_length)
+    wrapped = build.node("ShaderNodeMath", *operands, operation="FLOORED_MODULO")
     looped = Scalar(build, wrapped.outputs[0]) + loop_start
     before = time.maximum(0.0)
     time = build.choose(loop_start > before, looped, before)
-    row = build.node("ShaderNodeMath", time * rows_per_frame)
-    cast("Any", row).operation = "FLOOR"
+    row = (time * rows_per_frame).floored()
     found: Any = build.node("GeometryNodeObjectInfo")
     found.inputs["Object"].default_value = table
     rows = Geometry(build, found.outputs["Geometry"])
-    return rows.sample(build.attribute(POSE, Integer), Scalar(build, row.outputs[0]) + first_row)
+    return rows.sample(build.attribute(POSE, Integer), row + first_row)
 
 
 def _instances(
@@ -97,14 +89,11 @@ def _instances(
     poses: Any = build.node("GeometryNodeCollectionInfo")
     poses.inputs["Collection"].default_value = collection
     poses.inputs["Separate Children"].default_value = True
-    compared: Any = build.node("FunctionNodeCompare", data_type="INT", operation="EQUAL")
-    build.connect(_enabled(compared, "A"), build.attribute(ROLE, Integer))
-    build.connect(_enabled(compared, "B"), role)
     rotation = build.node("GeometryNodeInputNamedAttribute", ROTATION, data_type="QUATERNION")
     found: Any = build.node("GeometryNodeInstanceOnPoints")
     for name, operand in (
         ("Points", points),
-        ("Selection", Socket(build, compared.outputs[0])),
+        ("Selection", build.equal(build.attribute(ROLE, Integer), role)),
         ("Instance", Socket(build, poses.outputs[0])),
         ("Pick Instance", True),
         ("Instance Index", build.attribute(POSE, Integer)),
@@ -113,11 +102,6 @@ def _instances(
     ):
         build.connect(found.inputs[name], operand)
     return Socket(build, found.outputs[0])
-
-
-def _enabled(node: Any, name: str) -> bpy.types.NodeSocket:
-    """The input of that name that the node's type of data has: others of the name are disabled."""
-    return next(socket for socket in node.inputs if socket.name == name and socket.enabled)
 
 
 def _arrange(tree: bpy.types.NodeTree) -> None:

@@ -14,26 +14,13 @@ from numpy.typing import NDArray
 from ...analysis.pose_choice import ChosenPoses
 from ...core.crowds import Figures
 from ...core.local_poses import LocalPoses
+from ...scene.blender.attributes import write_attribute
 from ...scene.blender.linked import link_beside
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY
+from . import crowd_tree
 from .crowd_motion import RoleMotion
 from .crowd_posing import posed_objects
-from .crowd_tree import (
-    FIRST_ROW,
-    INDEX,
-    LOOP_LENGTH,
-    LOOP_START,
-    PHASE,
-    POSE,
-    ROLE,
-    ROTATION,
-    ROWS_PER_FRAME,
-    SCALE,
-    SPEED,
-    STABLE_INDEX,
-    build_crowd_tree,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +74,7 @@ def write_crowd(
             of_meshes.append(made)
         collections.append(of_meshes)
     table, first_rows = _write_table(name, [role.chosen for role in roles])
-    tree = build_crowd_tree(name, start_frame, table, collections)
+    tree = crowd_tree.build_crowd_tree(name, start_frame, table, collections)
     tree[CROWD_BAKE_PROPERTY] = True
     baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
     baked[CROWD_BAKE_PROPERTY] = made_for
@@ -150,7 +137,7 @@ def _write_table(
     rows = np.concatenate(tables)
     mesh = bpy.data.meshes.new(f"{name} Table")
     mesh.vertices.add(len(rows))
-    _write(mesh, POSE, "INT", rows.astype(np.int32))
+    write_attribute(mesh, crowd_tree.POSE, rows)
     table = bpy.data.objects.new(mesh.name, mesh)
     table[CROWD_BAKE_PROPERTY] = table[POSE_TABLE_PROPERTY] = True
     return table, np.cumsum([0, *map(len, tables[:-1])])
@@ -170,30 +157,21 @@ def _figures_mesh(
     motions = [role.motion for role in roles]
     rates = np.array([motion.take_fps for motion in motions]) / fps
     rows = [float(role.chosen.rows_per_frame) for role in roles]
-    index = np.arange(len(figures), dtype=np.int32)
-    for attribute, kind, values in (
-        ("position", "FLOAT_VECTOR", placed.locations),
-        (ROTATION, "QUATERNION", placed.rotations),
-        (SCALE, "FLOAT_VECTOR", placed.scales),
-        (ROLE, "INT", numbers.astype(np.int32)),
-        (PHASE, "FLOAT", figures.phases + np.array([motion.lead for motion in motions])[numbers]),
-        (SPEED, "FLOAT", figures.speeds * rates[numbers]),
-        (INDEX, "INT", index),
-        (STABLE_INDEX, "INT", index),
-        (LOOP_START, "FLOAT", np.array([motion.loop_start for motion in motions])[numbers]),
-        (LOOP_LENGTH, "FLOAT", np.array([motion.loop_length for motion in motions])[numbers]),
-        (FIRST_ROW, "INT", first_rows[numbers].astype(np.int32)),
-        (ROWS_PER_FRAME, "FLOAT", np.array(rows)[numbers]),
+    index = np.arange(len(figures))
+    for attribute, values in (
+        ("position", placed.locations),
+        (crowd_tree.ROTATION, placed.rotations),
+        (crowd_tree.SCALE, placed.scales),
+        (crowd_tree.ROLE, numbers),
+        (crowd_tree.PHASE, figures.phases + np.array([each.lead for each in motions])[numbers]),
+        (crowd_tree.SPEED, figures.speeds * rates[numbers]),
+        (crowd_tree.INDEX, index),
+        (crowd_tree.STABLE_INDEX, index),
+        (crowd_tree.LOOP_START, np.array([each.loop_start for each in motions])[numbers]),
+        (crowd_tree.LOOP_LENGTH, np.array([each.loop_length for each in motions])[numbers]),
+        (crowd_tree.FIRST_ROW, first_rows[numbers]),
+        (crowd_tree.ROWS_PER_FRAME, np.array(rows)[numbers]),
     ):
-        _write(mesh, attribute, kind, values)
+        write_attribute(mesh, attribute, values)
     mesh.update()
     return mesh
-
-
-def _write(mesh: bpy.types.Mesh, name: str, kind: str, values: NDArray[np.generic]) -> None:
-    attribute: Any = mesh.attributes.get(name)
-    if attribute is None:
-        attribute = mesh.attributes.new(name, kind, "POINT")  # type: ignore[arg-type]
-    property_name = "vector" if kind == "FLOAT_VECTOR" else "value"
-    dtype = np.int32 if kind == "INT" else np.float32
-    attribute.data.foreach_set(property_name, np.ascontiguousarray(values, dtype).ravel())

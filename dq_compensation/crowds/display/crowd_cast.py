@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...core.crowds import Figures, Program
 from ...core.takes import Take
 from ...scene.binding.binding import Binding
-from ...scene.binding.twins import skeleton_digest
-from ...viewport.takes.played_takes import Instances, Timings
+from ...scene.binding.twins import twin_digest
+from ...viewport.takes.played_takes import INSTANCE, Instances
 from ...viewport.takes.playing import faded_takes, fitted_take
 from ..crowd_figures import CrowdState
 from ..crowd_roles import Role
@@ -41,11 +41,7 @@ class Entry:
 
 @dataclass(eq=False)
 class CastGroup:
-    """The figures that one skeleton of one character moves.
-
-    Attributes:
-        bindings: of its meshes, by the session_uid of the object.
-    """
+    """The figures that one skeleton of a character moves; `bindings` by the uid of the object."""
 
     key: GroupKey
     bindings: dict[int, Binding]
@@ -57,14 +53,9 @@ class CastGroup:
         return next(iter(self.bindings.values()))
 
     @property
-    def first(self) -> int:
-        """The number of its first instance."""
-        return self.entries[0].instances.start
-
-    @property
-    def count(self) -> int:
-        """The number of its instances."""
-        return self.entries[-1].instances.stop - self.first
+    def numbers(self) -> slice:
+        """Those of its instances."""
+        return slice(self.entries[0].instances.start, self.entries[-1].instances.stop)
 
     @cached_property
     def takes(self) -> tuple[Take, ...]:
@@ -74,22 +65,10 @@ class CastGroup:
         return tuple(dict.fromkeys(take for take in every if take is not None))
 
     def instances(self, fps: float) -> Instances:
-        """When its figures play what.
-
-        Args:
-            fps: of the scene.
-        """
-        takes = self.takes
-        numbers = {take: number for number, take in enumerate(takes)}
-        timings = [_timings(entry, numbers, fps) for entry in self.entries]
-        first, second, starts, frames = zip(*timings, strict=True)
-        return Instances(
-            takes,
-            Timings.joined(first),
-            Timings.joined(second),
-            np.concatenate(starts),
-            np.concatenate(frames),
-        )
+        """When its figures play what, at the frame rate of the scene."""
+        numbers = {take: number for number, take in enumerate(self.takes)}
+        rows = [_rows(entry, numbers, fps) for entry in self.entries]
+        return Instances(self.takes, np.concatenate(rows))
 
 
 class Cast:
@@ -148,7 +127,7 @@ def _by_skeleton(role: Role, bindings: Mapping[int, Binding]) -> dict[GroupKey, 
     for uid in role.mesh_uids:
         binding = bindings.get(uid)
         if binding is not None:
-            key = (role.armature_uid, skeleton_digest(binding.skeleton))
+            key = (role.armature_uid, twin_digest(binding.skeleton))
             found.setdefault(key, {})[uid] = binding
     return found
 
@@ -164,24 +143,22 @@ def _program(role: Role, binding: Binding, programs: dict[tuple[object, ...], Pr
     return programs[key]
 
 
-def _timings(
-    entry: Entry, numbers: Mapping[Take, int], fps: float
-) -> tuple[Timings, Timings, NDArray[np.float64], NDArray[np.float64]]:
-    """The first and the second take of figures, and when they are cross-faded."""
+def _rows(entry: Entry, numbers: Mapping[Take, int], fps: float) -> NDArray[np.void]:
+    """When figures play the first and the second take, and when these are cross-faded."""
     program, figures = entry.program, entry.figures
-    count, phases = len(figures), figures.phases
-    starts = np.full(count, entry.start)
-    loops = np.full(count, program.second is None)
-    first = Timings(np.full(count, numbers[program.first]), phases, figures.speeds, starts, loops)
+    rows = np.zeros(len(figures), INSTANCE)
+    first, second = rows["first"], rows["second"]
+    first["take"], first["start"], first["loop"] = numbers[program.first], entry.start, True
+    first["phase"], first["speed"] = figures.phases, figures.speeds
     if program.second is None:
-        return first, Timings.none(count), np.zeros(count), np.zeros(count)
+        second["take"] = -1
+        return rows
+    second[:] = first
+    first["loop"] = False
+    second["take"] = numbers[program.second]
+    second["phase"] = (figures.phases - program.fade_start) * program.rate
     # Frames of the first take for each of the scene.
     rates = figures.speeds * program.first.fps / fps
-    second = Timings(
-        np.full(count, numbers[program.second]),
-        (phases - program.fade_start) * program.rate,
-        figures.speeds,
-        starts,
-        np.ones(count, np.bool_),
-    )
-    return first, second, starts + (program.fade_start - phases) / rates, program.fade / rates
+    rows["fade_start"] = entry.start + (program.fade_start - figures.phases) / rates
+    rows["fade_frames"] = program.fade / rates
+    return rows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
@@ -10,13 +12,13 @@ import numpy as np
 from ...errors import BindingError
 from ...scene.settings.crowd_settings import crowd_of
 from ...session.known_crowds import crowds_of_layer
+from ...session.memory import memories
 from ...session.status import check_soon
 from ...viewport.draw_handler import ALSO_DRAWN, is_visible
 from ...viewport.gpu.capability import drawing_refusal
 from ...viewport.look.studio_light import surface_materials, wire_colour
 from ...viewport.look.surface import DrawnFigures, ViewUniforms, draw_solid, draw_wire
 from ...viewport.objects.object_drawing import draw_as_shown, has_wire
-from ..crowd_failures import fail_crowd, failure_of, forget_failures
 from ..crowd_figures import CrowdState, figures_of_crowd
 from .crowd_sight import ShownCrowd
 from .crowd_stage import CrowdStage, FigureMesh
@@ -24,7 +26,24 @@ from .crowd_stage import CrowdStage, FigureMesh
 # How many view layers are kept: windows may show different ones.
 _KEPT = 2
 
+FAILED = "Drawing {crowd} failed: {error}. Change the crowd to try again; the console says more."
+_log = logging.getLogger(__name__)
+
 _Drawn = tuple[bpy.types.Object, bool, CrowdState]
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """The state of a crowd that could not be drawn: it is left alone in it; and a sentence."""
+
+    state: CrowdState
+    text: str
+
+
+def failure_of(crowd: bpy.types.Object, state: CrowdState | None) -> str | None:
+    """Why a crowd cannot be drawn in a state, a sentence; None where nothing is wrong."""
+    failed = memories(_Failure).get(crowd.session_uid)
+    return failed.text if failed is not None and failed.state is state else None
 
 
 class Crowds:
@@ -57,14 +76,11 @@ class Crowds:
         view: ViewUniforms,
         depsgraph: bpy.types.Depsgraph,
     ) -> list[FigureMesh]:
-        """Pose and skin the figures that a region sees.
+        """Pose and skin the figures that a region sees; returns the meshes to draw.
 
         Args:
             crowds: those of the view layer, and whether the region shows each.
             enabled: the enabled objects of the file.
-
-        Returns:
-            the meshes to draw.
         """
         assert depsgraph.scene is not None
         key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
@@ -102,7 +118,7 @@ class Crowds:
     def free(self) -> None:
         """Free everything, and try again what has failed."""
         self._stages.clear()
-        forget_failures()
+        memories(_Failure).clear()
 
 
 def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Context) -> None:
@@ -117,13 +133,13 @@ def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Co
     def surface(alpha: float) -> None:
         look = surface_materials(obj, shading, alpha)
         for part, drawn in parts:
-            draw_solid(part, view, figures.placements, look, figures=drawn)
+            draw_solid(part, view, figures.placements, look, drawn)
 
     def wire() -> None:
         if has_wire(obj, context):
             colour = (*wire_colour(obj, shading, active=False, selected=False), 1.0)
             for part, drawn in parts:
-                draw_wire(part, view, figures.placements, colour, figures=drawn)
+                draw_wire(part, view, figures.placements, colour, drawn)
 
     draw_as_shown(surface, wire, context)
 
@@ -148,7 +164,9 @@ def _without_broken(
         # A mesh that has changed just now is bound again by the check that follows.
         if not isinstance(found, BindingError):
             crowd, _, state = drawn[number]
-            fail_crowd(crowd, state, found)
+            _log.error("Drawing %s failed", crowd.name, exc_info=found)
+            text = FAILED.format(crowd=crowd.name, error=str(found).rstrip("."))
+            memories(_Failure)[crowd.session_uid] = _Failure(state, text)
     return [one for number, one in enumerate(drawn) if number not in errors]
 
 

@@ -129,11 +129,7 @@ class CrowdMesh:
         return True
 
     def layout(self, *, linear: bool) -> PosePaletteLayout:
-        """The layout of the pose palette that it reads.
-
-        Args:
-            linear: whether some figures are skinned by LINEAR.
-        """
+        """The layout of the pose palette that it reads; `linear`: some figures by LINEAR."""
         assert self._deformation is not None
         assert self._linear is not None
         layout = wanted_layout(self._deformation)
@@ -142,8 +138,10 @@ class CrowdMesh:
     def resize(self, count: int) -> bool:
         """Have room for so many figures; returns whether all have to be skinned again."""
         sizes = [min(self.most, count - first) for first in range(0, count, self.most)]
+        # Those with room for so many figures, and not for twice as many.
         pairs = zip(self.parts, sizes, strict=False)
-        self.parts = [part for part, _ in takewhile(lambda pair: _fits(*pair), pairs)]
+        fit = takewhile(lambda pair: pair[1] <= pair[0].count <= 2 * pair[1], pairs)
+        self.parts = [part for part, _ in fit]
         missing = sizes[len(self.parts) :]
         assert self._mesh is not None
         for size in missing:
@@ -155,12 +153,7 @@ class CrowdMesh:
     def skin(
         self, poses: InstancePoses, group: InstanceGroup, chosen: InstanceList, *, linear: bool
     ) -> None:
-        """Skin the chosen ones of its figures.
-
-        Args:
-            group: of `poses`, with these figures.
-            linear: by LINEAR, whatever the settings say.
-        """
+        """Skin the chosen ones of its figures, of a group; `linear`: by LINEAR in any case."""
         deformation = self._linear if linear else self._deformation
         assert deformation is not None
         self._connect_keys(group)
@@ -193,25 +186,22 @@ class CrowdMesh:
         assert self._deformation is not None
         limit = 1.0 if self._given is None else max(1.0, float(np.abs(self._given).max(initial=0)))
         key = (self._place, self._deformation.skinning, limit)
-        if self._balls is None or self._balls[0] != key:
-            self._balls = (key, self._find_balls(limit))
-        return self._balls[1]
-
-    def _find_balls(self, limit: float) -> SkinBalls:
-        """With values of shape keys up to `limit`."""
-        assert self._deformation is not None
+        if self._balls is not None and self._balls[0] == key:
+            return self._balls[1]
         binding, to_armature = self.binding, self._to_armature
         reach: NDArray[np.floating] | float = 0.0
         if binding.shape_keys is not None:
             moves = np.linalg.norm(binding.shape_keys.offsets @ to_armature[:3, :3].T, axis=2)
             reach = limit * moves.sum(axis=0)
-        return SkinBalls.of(
+        found = SkinBalls.of(
             binding.skeleton.frames[:, :3, 3],
             self._deformation.skinning,
             transformed_points(to_armature, binding.rest.astype(np.float64)),
             reach,
             binding.mask,
         )
+        self._balls = (key, found)
+        return found
 
     def _examples(self) -> Examples | None:
         """The example poses that act. Their keys are muted, so that they follow nothing else."""
@@ -232,8 +222,3 @@ class CrowdMesh:
             if part.keys is not None:
                 part.keys.follow(group, named, examples)
         self._keys_follow = wanted
-
-
-def _fits(part: DeformedMesh, size: int) -> bool:
-    """Whether a part has room for so many figures, and not for twice as many."""
-    return size <= part.count <= 2 * size

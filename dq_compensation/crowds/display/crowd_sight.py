@@ -144,7 +144,15 @@ class CrowdSight:
             eye = np.linalg.inv(to_view)[:3, 3]
             far = np.linalg.norm(self._centres - eye, axis=1) > limits
             half, linear = half & far, linear & far
-        return self._sight(visible, half, linear, frame)
+        passed = np.abs(frame - self._skinned_at)
+        # Of what was never skinned it is no number, so that it does not wait.
+        waits = half & (self._parity == (self._tick & 1)) & (passed <= _WAIT)
+        due = visible & (((passed != 0.0) & ~waits) | (self._is_linear & ~linear))
+        self._skinned_at[due] = frame
+        self._is_linear[due] = linear[due]
+        numbers = np.flatnonzero(due)
+        far = linear[numbers]
+        return Sight(np.flatnonzero(visible), numbers, numbers[~far], numbers[far])
 
     def _planes(
         self, to_view: NDArray[np.floating], to_clip: NDArray[np.floating]
@@ -166,20 +174,3 @@ class CrowdSight:
         self._centres[at] = np.einsum("nij,nj->ni", places[:, :3, :3], centres)
         self._centres[at] += places[:, :3, 3]
         self._radii[at] = sphere.of_program.radius * sphere.stretch * self._sizes[at]
-
-    def _sight(
-        self,
-        visible: NDArray[np.bool_],
-        half: NDArray[np.bool_],
-        linear: NDArray[np.bool_],
-        frame: float,
-    ) -> Sight:
-        passed = np.abs(frame - self._skinned_at)
-        # Of what was never skinned it is no number, so that it does not wait.
-        waits = half & (self._parity == (self._tick & 1)) & (passed <= _WAIT)
-        due = visible & (((passed != 0.0) & ~waits) | (self._is_linear & ~linear))
-        self._skinned_at[due] = frame
-        self._is_linear[due] = linear[due]
-        numbers = np.flatnonzero(due)
-        far = linear[numbers]
-        return Sight(np.flatnonzero(visible), numbers, numbers[~far], numbers[far])

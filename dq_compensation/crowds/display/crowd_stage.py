@@ -21,7 +21,6 @@ from ...scene.blender.armature import world_matrix
 from ...scene.blender.rigging import rig_of
 from ...session.status import status_of
 from ...viewport.gpu.kernels import PosePaletteLayout
-from ...viewport.gpu.take_tables import InstanceGroup
 from ...viewport.look.surface import ViewUniforms, placements_texture
 from ...viewport.objects.members import Places
 from ...viewport.poses.instance_lists import InstanceList, ListPart
@@ -59,15 +58,12 @@ class FigureMesh:
 
 @dataclass(frozen=True, eq=False)
 class _Character:
-    """A group of the cast, and its objects in one drawing, evaluated.
-
-    Attributes:
-        of_armature: shape (4, 4), the world matrix of the armature.
-    """
+    """A group of the cast, and its objects in one drawing, evaluated."""
 
     group: CastGroup
     armature: bpy.types.Object
     objects: dict[int, bpy.types.Object]
+    # Its world matrix, shape (4, 4).
     of_armature: NDArray[np.float64]
 
     def to_character(self, obj: bpy.types.Object) -> NDArray[np.float64]:
@@ -97,6 +93,7 @@ class CrowdStage:
         self._fps, self._linear = 0.0, False
         self._lists: list[InstanceList] = []
         self._object_places = Places()
+        # Where all figures are in the world, by `CrowdSight.moved`.
         self._placements: tuple[int, GPUTexture] | None = None
 
     def update(
@@ -107,11 +104,7 @@ class CrowdStage:
         view: ViewUniforms,
         depsgraph: bpy.types.Depsgraph,
     ) -> list[FigureMesh]:
-        """Pose and skin what a region sees.
-
-        Returns:
-            the meshes to draw.
-        """
+        """Pose and skin what a region sees; returns the meshes to draw."""
         frame, fps = scene_time(depsgraph)
         bindings = _bindings(states, objects)
         signature = (fps, *states, *bindings.values())
@@ -127,8 +120,7 @@ class CrowdStage:
         self._signature = signature
         for character, changed in zip(characters, looks_different, strict=True):
             if changed:
-                group = character.group
-                self._sight.forget(slice(group.first, group.first + group.count))
+                self._sight.forget(character.group.numbers)
         self._sight.place(crowds)
         bounds = [self._bounds_of(character) for character in characters]
         matrices = (view.to_view, view.to_clip)
@@ -136,20 +128,16 @@ class CrowdStage:
         if not len(sight.seen):
             return []
         seen = self._skin(characters, sight, frame)
-        placements = self._placements_texture()
+        if self._placements is None or self._placements[0] != self._sight.moved:
+            self._placements = (self._sight.moved, placements_texture(self._sight.places))
+        placements, groups = self._placements[1], self._playback.groups if self._playback else ()
         return [
             FigureMesh(
-                obj,
-                self._meshes[uid].shown(group, seen),
-                placements,
-                character.to_character(obj),
+                obj, self._meshes[uid].shown(group, seen), placements, character.to_character(obj)
             )
-            for character, group in zip(characters, self._groups(), strict=True)
+            for character, group in zip(characters, groups, strict=True)
             for uid, obj in character.objects.items()
         ]
-
-    def _groups(self) -> tuple[InstanceGroup, ...]:
-        return () if self._playback is None else self._playback.groups
 
     def _rebuild(self, states: Sequence[CrowdState], bindings: Mapping[int, Binding]) -> None:
         """Take other figures; what their characters and takes need is kept."""
@@ -173,20 +161,15 @@ class CrowdStage:
     def _follow(self, character: _Character) -> bool:
         """Read the settings of a character's meshes; returns whether it looks different."""
         changed, group = False, character.group
-        takes = group.takes
+        takes, numbers = group.takes, group.numbers
         for uid, obj in character.objects.items():
             mesh = self._meshes[uid]
             changed |= mesh.follow(obj, character.armature, takes, self._object_places)
-            changed |= mesh.resize(group.count)
+            changed |= mesh.resize(numbers.stop - numbers.start)
         return changed
 
     def _play(
-        self,
-        characters: Sequence[_Character],
-        fps: float,
-        *,
-        linear: bool,
-        rebuilt: bool,
+        self, characters: Sequence[_Character], fps: float, *, linear: bool, rebuilt: bool
     ) -> None:
         """Have the takes and the times of all figures on the GPU.
 
@@ -259,22 +242,12 @@ class CrowdStage:
         self._lists = [found, *self._lists[: _LISTS - 1]]
         return found
 
-    def _placements_texture(self) -> GPUTexture:
-        """Where all figures are in the world."""
-        if self._placements is None or self._placements[0] != self._sight.moved:
-            self._placements = (self._sight.moved, placements_texture(self._sight.places))
-        return self._placements[1]
-
 
 def _bindings(states: Sequence[CrowdState], objects: Objects) -> dict[int, Binding]:
     """The bindings of the meshes of all roles, by the session_uid of the object."""
-    found: dict[int, Binding] = {}
-    for uid in (uid for state in states for role in state.roles for uid in role.mesh_uids):
-        obj = objects.get(uid)
-        binding = status_of(obj).binding if obj is not None else None
-        if binding is not None:
-            found[uid] = binding
-    return found
+    uids = (uid for state in states for role in state.roles for uid in role.mesh_uids)
+    bound = {uid: status_of(objects[uid]).binding for uid in uids if uid in objects}
+    return {uid: binding for uid, binding in bound.items() if binding is not None}
 
 
 def _character(group: CastGroup, objects: Objects, depsgraph: bpy.types.Depsgraph) -> _Character:

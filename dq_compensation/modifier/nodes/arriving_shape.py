@@ -37,8 +37,7 @@ def keeps_shape(tree: bpy.types.NodeTree | None) -> bool:
 def shape_is_kept(obj: bpy.types.Object, armature: bpy.types.Modifier, *, wanted: bool) -> bool:
     """Whether an object has one such modifier that acts, right before the Armature modifier.
 
-    Args:
-        wanted: whether it is to have one; else whether it has none.
+    Where it is not wanted: whether it has none.
     """
     keepers, stack = shape_keepers(obj), list(obj.modifiers)
     if not wanted or len(keepers) != 1:

@@ -1,7 +1,9 @@
 """Nodes that compute every bone's transform in this frame from the points of the palette object.
 
 They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on a
-cloud with one point per row. See `core.pose.Pose`, which they equal.
+cloud with one point per row. See `core.pose.Pose`, which they equal. `palette` is as its Armature
+and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row of the bones, and
+`length` is how far the points of axes are from the origin, the length of the skeleton.
 """
 
 from __future__ import annotations
@@ -10,62 +12,37 @@ from collections.abc import Sequence
 
 from ...core.limb_straightness import CURVED, STRAIGHT
 from ...core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from ..attribute_names import (
-    BONE,
-    BONE_MATRIX,
-    PALETTE_END,
-    PALETTE_LENGTH,
-    PALETTE_PARTNER,
-    PALETTE_REST,
-    PREFIX,
-    REST_LENGTH,
-)
+from .. import attribute_names as stored
 from .node_builder import TreeBuilder
 from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector, rotation_to
 
 # Edges that differ by less, in lengths of the skeleton, differ by rounding: half of the limit for
 # squares.
 _STRETCHED = 0.5 * NOT_ORTHONORMAL
-_RIGID = f"{PREFIX}rigid"
+_RIGID = f"{stored.PREFIX}rigid"
 
 
 def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
-    """Whether any edge of `palette_joints` has another length than at rest.
+    """Whether any edge of `palette_points` has another length than at rest.
 
     Bones that are mirrored, no more, are not seen.
-
-    Args:
-        palette: as its Armature modifier leaves it.
-        length: of the skeleton, as `palette_state`.
     """
-    rest: Scalar = build.attribute(REST_LENGTH, Scalar)
+    rest: Scalar = build.attribute(stored.REST_LENGTH, Scalar)
     off = (build.edge_length() - rest).absolute()
     return palette.total_on_edges(off > length * _STRETCHED) > 0.5
-
-
-def with_places(build: TreeBuilder, palette: Geometry) -> Cloud:
-    """A palette with its positions as `place`.
-
-    Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
-    Index*; this one it copies once, where another node reads the palette, too.
-    """
-    return palette.capture({"place": build.position()})
 
 
 def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
     """The rotations of bones that are not scaled, bendy or mirrored.
 
-    Args:
-        palette: as its Armature modifier leaves it.
-        rows: how many the bones have.
-        length: how far the points of axes are from the origin.
-
     Returns:
-        a point for each row with the fields `turn`, and `scaled`: 1 where a bone is scaled or
-        mirrored, so that its turn means nothing; else 0.
+        a point for each of the rows with the fields `turn`, and `scaled`: 1 where a bone is scaled
+        or mirrored, so that its turn means nothing; else 0.
     """
     first = build.index() * 4.0
-    places = with_places(build, palette)
+    # Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
+    # Index*; this one it copies once, where another node reads the palette, too.
+    places = palette.capture({"place": build.position()})
     origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
     x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
     return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
@@ -81,7 +58,10 @@ def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
     """
     return Cloud(
         palette,
-        {"matrix": build.attribute(BONE_MATRIX, Matrix), "packed": build.attribute(BONE, Matrix)},
+        {
+            "matrix": build.attribute(stored.BONE_MATRIX, Matrix),
+            "packed": build.attribute(stored.BONE, Matrix),
+        },
     )
 
 
@@ -100,29 +80,21 @@ def bone_matrices(
     *,
     bendy: bool,
 ) -> Cloud:
-    """The matrices of the bones, one on each point; on points beyond, the last one again.
+    """The points with the matrices of the bones, `matrix` (D) and `scaled` (1 or 0), one on each.
 
-    Args:
-        palette: as its Armature and Hook modifiers leave it.
-        last: the last row of the bones.
-        length: how far the points of axes are from the origin; bendy bones have lengths and
-            origins of their own.
-        bendy: whether there are bendy bones.
-
-    Returns:
-        the points with the fields `matrix` (D) and `scaled` (1 or 0).
+    On points beyond it is the last one again. Bendy bones have lengths and origins of their own.
     """
     row = build.index().minimum(last)
     first = row * 4.0
     corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
     if bendy:
-        length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
+        length = palette.sample(build.attribute(stored.PALETTE_LENGTH, Scalar), row)
     shrink = 1.0 / length
     x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
     origin = corners[0]
     if bendy:
         turn = build.matrix_of_columns(x, y, z, None)
-        at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+        at_rest: Matrix = palette.sample(build.attribute(stored.PALETTE_REST, Matrix), row)
         origin = origin - turn.transform_direction(at_rest.transform_point(build.zero()))
     matrix = build.matrix_of_columns(x, y, z, origin)
     return points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
@@ -134,18 +106,10 @@ def with_rigid_parts(
     """Bones with the field `rigid`, the rigid parts of their matrices: rotations.
 
     Where a bone is not scaled, it is the matrix, with its translation.
-
-    Args:
-        palette: as its Armature and Hook modifiers leave it.
-        bones: `bone_matrices`.
-        any_scaled: whether any of them is scaled.
-        last: the last row of the bones.
     """
     matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
-    assert isinstance(matrix, Matrix)
-    assert isinstance(scaled, Scalar)
     row = build.index().minimum(last)
-    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
+    at_rest: Matrix = palette.sample(build.attribute(stored.PALETTE_REST, Matrix), row)
     # Scales are rare, and their nodes many: Switches leave them out.
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
     made_rigid = bones.geometry.store(_RIGID, orthogonal)
@@ -155,29 +119,21 @@ def with_rigid_parts(
 
 
 def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
-    """Bones with the field `straight`: `core.limb_straightness`; 1 where not bendy.
-
-    Args:
-        palette: as its Armature modifier leaves it.
-        bones: `bone_matrices`.
-    """
+    """Bones with the field `straight`: `core.limb_straightness`; 1 where not bendy."""
     row = build.index()
-    partner: Scalar = palette.sample(build.attribute(PALETTE_PARTNER, Integer), row)
+    partner: Scalar = palette.sample(build.attribute(stored.PALETTE_PARTNER, Integer), row)
     other = row + partner
-    end = build.attribute(PALETTE_END, Vector)
+    end = build.attribute(stored.PALETTE_END, Vector)
     here: Vector = palette.sample(end, row)
     matrix = bones.fields["matrix"]
-    assert isinstance(matrix, Matrix)
     posed = bones.geometry.capture({"end": matrix.transform_point(here)})
     posed_here = posed.fields["end"]
-    assert isinstance(posed_here, Vector)
     # From one end to the other, at either of them; it is the direction up to its sign.
     chord = (palette.sample(end, other) - here).normalized()
     posed_chord = (posed.at("end", other) - posed_here).normalized()
     cosine = matrix.transform_direction(chord).normalized().dot(posed_chord)
     known = posed.geometry.capture({"cosine": cosine})
     cosine = known.fields["cosine"]
-    assert isinstance(cosine, Scalar)
     lesser = cosine.minimum(known.at("cosine", other))
     share = ((lesser - CURVED) * (1.0 / (STRAIGHT - CURVED))).maximum(0.0).minimum(1.0)
     smooth = share * share * (3.0 - share * 2.0)
@@ -187,15 +143,8 @@ def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cl
 
 
 def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
-    """Points with the attributes of bones for `posed_bones`.
-
-    Args:
-        bones: `bone_matrices`.
-    """
+    """Points with the attributes of bones for `posed_bones`."""
     matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
-    assert isinstance(matrix, Matrix)
-    assert isinstance(rigid, Matrix)
-    assert isinstance(scaled, Scalar)
     real = rigid.rotation().quaternion()
     half = matrix.transform_point(build.zero()) * 0.5
     dual = half * real.w + half.cross(real.axis)
@@ -209,7 +158,7 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
             unused,
         )
     )
-    return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
+    return bones.geometry.store(stored.BONE, packed).store(stored.BONE_MATRIX, matrix)
 
 
 def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:

@@ -8,11 +8,10 @@ from operator import add
 from ...core.spherical_joint import CENTRE_DAMPING
 from ..attribute_names import SET_CENTROID, SET_JOINT, SET_REFERENCE, SET_SIZE, numbered
 from .bone_nodes import rotation_of
-from .node_builder import TreeBuilder
-from .node_groups import grouped
+from .node_builder import TreeBuilder, grouped
 from .node_values import Cloud, Field, Geometry, Integer, Quaternion, Scalar, Vector
 from .set_nodes import aligned, chunks_of, faces_away, last_slot_implied, set_bones
-from .vertex_nodes import Vertices, added
+from .vertex_nodes import Vertices
 
 _UNITS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -33,8 +32,6 @@ def joint_set_cloud(
     # Of a first capture, so that the slots share it.
     cloud = build.points(set_count).capture({"centre": centre, "reference": reference})
     centre, reference = cloud.fields["centre"], cloud.fields["reference"]
-    assert isinstance(centre, Vector)
-    assert isinstance(reference, Scalar)
 
     free = reference < 0.0
     packed = [bones.at("packed", bone).entries() for bone in rows]
@@ -47,12 +44,10 @@ def joint_set_cloud(
         build.matrix([(packed[slot][0][3], 0.0, 0.0, 0.0) for slot in chunk]) for chunk in chunks
     ]
     places = [build.matrix([(*posed[slot], 0.0) for slot in chunk]) for chunk in chunks]
-    signs = aligned(build, reals, aligning)
-    per_bone = signs.doubtful * free
-    for bone in packed:
-        per_bone = per_bone.maximum(bone[2][3])
+    signs, doubtful = aligned(build, reals, aligning)
+    per_bone = reduce(Scalar.maximum, [bone[2][3] for bone in packed], doubtful * free)
     fields: dict[str, Field] = {"needs_per_bone": per_bone}
-    for number, signed in enumerate(signs.signed):
+    for number, signed in enumerate(signs):
         implied = last_slot_implied(build, number == 0)
         fields[numbered("real", number)] = reals[number] @ (signed @ implied)
         fields[numbered("scalars", number)] = tops[number] @ (signed @ implied)
@@ -124,20 +119,18 @@ def turned_by_bones(vertices: Vertices, sets: Cloud, bones: Cloud, position: Vec
     towards = rotation_of(build, bones, aligning)
     centre = sets.at("centre", vertices.set)
     from_centre = position - centre
-    total: Quaternion | None = None
-    sums: list[Vector] = []
+    signed: list[Quaternion] = []
+    scaled: list[Vector] = []
+    posed: list[Vector] = []
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
         real = rotation_of(build, bones, bone)
         matrix = bones.at("matrix", bone)
-        signed = real * (weight * (1.0 - faces_away(real.dot(towards)) * 2.0))
+        signed.append(real * (weight * (1.0 - faces_away(real.dot(towards)) * 2.0)))
         # R^-1 D, what the bone does before it turns
-        scaled = real.conjugate().rotate(matrix.transform_direction(from_centre)) * weight
-        posed = matrix.transform_point(centre) * weight
-        total = signed if total is None else added(total, signed)
-        parts = [scaled, posed]
-        sums = [a + b for a, b in zip(sums, parts, strict=True)] if sums else parts
-    assert total is not None
-    return _turned(total, sums[0]) + sums[1]
+        before = real.conjugate().rotate(matrix.transform_direction(from_centre))
+        scaled.append(before * weight)
+        posed.append(matrix.transform_point(centre) * weight)
+    return _turned(reduce(add, signed), reduce(add, scaled)) + reduce(add, posed)
 
 
 def _turned(real: Quaternion, vector: Vector) -> Vector:

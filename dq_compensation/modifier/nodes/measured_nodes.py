@@ -5,6 +5,9 @@ Where limbs leave the body it goes along chords: `core.swing_joints`.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 from ...core.limb_joints import SHORTEST_RAY
 from ...core.swing_joints import SWUNG_BACK
 from .. import attribute_names as stored
@@ -20,7 +23,7 @@ def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length
     """The positions of `with_limbs` where no bone is scaled, bendy or away from its joint.
 
     Args:
-        palette: with the points of `palette_joints`, as its Armature modifier leaves it.
+        palette: with the points of `write_joints`, as its Armature modifier leaves it.
         bone_rows: how many rows the bones have.
         length: of the skeleton, as `bone_nodes.palette_state`.
     """
@@ -89,7 +92,8 @@ def with_limbs(
         bendy: whether there are bendy bones.
     """
     index = build.index()
-    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), _row_of(index))
+    row_number = (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
+    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), row_number)
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
     (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
@@ -100,8 +104,6 @@ def with_limbs(
     place = build.choose(_is_ray(index), posed_head, posed_ray)
     known = bones.geometry.capture({"place": place, "gap": gap})
     place, gap = known.fields["place"], known.fields["gap"]
-    assert isinstance(place, Vector)
-    assert isinstance(gap, Scalar)
     apart = known.geometry.greatest(gap) > length * _NO_GAP
     matters = build.constant(1) if bendy else any_scaled.maximum(apart)
     state = build.vector(length, matters, 0.0)
@@ -113,11 +115,6 @@ def with_limbs(
     straight = bones.at("straight", limb) if bendy else 1.0
     states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
     return build.choose(matters, posed, states)
-
-
-def _row_of(index: Scalar) -> Scalar:
-    """The row of a point of the evaluated palette in the table of joints."""
-    return (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
@@ -144,15 +141,13 @@ def onto_chords(
         strength: painted weight and factor of the vertex.
         moved: the vertex after skinning and `back_to_limb`.
     """
-    offset: Vector | None = None
+    parts: list[Vector] = []
     for slot in range(slots):
         row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
         amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
         swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
-        part = swing.transform_point(moved) * amount
-        offset = part if offset is None else offset + part
-    assert offset is not None
-    return offset * strength
+        parts.append(swing.transform_point(moved) * amount)
+    return reduce(add, parts) * strength
 
 
 def back_to_limb(

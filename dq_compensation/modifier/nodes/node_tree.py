@@ -17,33 +17,7 @@ takes bones turned by more than half a turn against each other) goes bone by bon
 geometry choose: what is not chosen is not computed. So does a switch for objects that stand where
 their armature stands, which saves two transformations.
 
-What the evaluator likes, measured on Blender 5.2 with 65,536 vertices and two cores; in ms:
-    add, scale, multiply or multiply-add of vectors or numbers   0.04
-    dot product, one output of Separate XYZ                      0.15
-    cross product                                                0.22
-    Rotate Vector                                                0.37
-    Sample Index, of a number, a vector or a matrix alike        0.30 to 0.36
-    Transform Point, even by one matrix for all                  0.65   (4.2: 1.6)
-    Project Point                                                0.83   (4.2: 2.9)
-- A *Sample Index* costs by the element, hardly by the byte: pack what belongs together into one
-  matrix. One fetch and one Transform Point add up three numbers of three bones; one fetch per
-  bone and number takes three times as long.
-- On few points time goes by the node, not by the point; in microseconds, on 200 points in the
-  processor's cache: a vector or a number 1.5, a matrix or a point transformed 2.5, a Sample Index
-  8, a Capture Attribute or Store Named Attribute 5, sixteen numbers taken apart and put together
-  23. What is a single number for all takes 0.3, a Switch of geometry 1. In a real frame, with all
-  other meshes in between, everything takes two to four times as long.
-- Blender lists all attributes and vertex groups of every geometry that comes out of a node of a
-  modifier's own tree: 8 microseconds each, with 163 groups. It does not in groups: all nodes are
-  in one (`own_trees.in_one_group`).
-- Each *Sample Index* copies the mesh that comes into a modifier or from an object, with its vertex
-  groups: 20 microseconds with 163 groups. A *Capture Attribute* saves that only where another node
-  reads the mesh, too: it copies it then, once. Meshes read the palette's cloud of points alone.
-- What is captured and not read is not computed: a test that leaves it unread measures nothing.
-- Each input of the modifier takes 3 microseconds, a driver 15.
-- A field is computed anew by every node that takes it to another geometry. *Capture Attribute*
-  with several items computes them together, once.
-- Node groups cost nothing to evaluate and make trees many times faster to build.
+What nodes cost is in `docs/architecture.md`.
 """
 
 from __future__ import annotations
@@ -54,30 +28,17 @@ from typing import Any
 
 import bpy
 
-from ..attribute_names import (
-    AMOUNT,
-    ARRIVING,
-    MISFIT,
-    OF_PALETTE,
-    PAIR,
-    POSED_PAIR,
-    PREFIX,
-    SWING_AMOUNT,
-    numbered,
-)
+from .. import attribute_names as stored
 from ..tree_kind import TreeKind
 from . import own_trees
 from .bone_nodes import palette_state, posed_bones
 from .example_nodes import with_examples
 from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
 from .measured_nodes import back_to_limb, onto_chords
-from .node_builder import TreeBuilder
-from .node_groups import grouped
-from .node_sockets import Socket
-from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
-from .own_trees import in_one_group, new_modifier_tree
+from .node_builder import TreeBuilder, grouped
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Socket, Vector
+from .own_trees import TreeInput, in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets
-from .tree_inputs import inputs_of
 from .vertex_nodes import (
     Vertices,
     blended_by_bones,
@@ -95,6 +56,44 @@ BASE_PROPERTY = "dq_compensation_base"
 READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
 
 
+# Each costs 2 microseconds per mesh and frame: a tree has those that it reads.
+_INPUTS = (
+    TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+    TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
+    TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
+    TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
+    TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
+    TreeInput("Vertices", "Int", 0, True, "How many the mesh had when its weights were written"),
+    TreeInput("Sets", "Int", 1, True, "How many sets of bones there are"),
+    TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
+    TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
+)
+
+
+def _inputs_of(kind: TreeKind) -> list[TreeInput]:
+    """The inputs that a tree of that kind reads.
+
+    By its palette every object knows bones again that were renamed.
+    """
+    compensated = kind.method == "COMPENSATED"
+    read = {
+        "Palette": True,
+        "Factor": compensated,
+        "Vertex Group": kind.painted,
+        "Mask": kind.masked,
+        "Invert Mask": kind.masked,
+        "Vertices": not kind.sampled and not kind.lets_pass,
+        "Sets": kind.base == "OWN",
+        "Blend Group": kind.blended,
+        "In Viewport": kind.switched,
+        "In Renders": kind.switched,
+        "Attributes": kind.sampled,
+    }
+    return [each for each in _INPUTS if read[each.name]]
+
+
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """The tree of that kind, built when there is none."""
     return own_trees.ensure_tree(kind.key, partial(build_tree, kind))
@@ -107,11 +106,11 @@ def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
         _Assembly(TreeBuilder(inner), kind).build()
 
     if kind.lets_pass:
-        tree = new_modifier_tree(kind.tree_name, inputs_of(kind))
+        tree = new_modifier_tree(kind.tree_name, _inputs_of(kind))
         build = TreeBuilder(tree)
         build.node("NodeGroupOutput", Socket(build, build.node("NodeGroupInput").outputs[0]))
     else:
-        tree = in_one_group(kind.tree_name, inputs_of(kind), add_nodes)
+        tree = in_one_group(kind.tree_name, _inputs_of(kind), add_nodes)
     tree[BASE_PROPERTY] = kind.base
     if kind.reads_shape:
         tree[READS_SHAPE_PROPERTY] = True
@@ -127,7 +126,7 @@ def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector
             found |= _attributes_read(node.node_tree)
         elif node.bl_idname == "GeometryNodeInputNamedAttribute":
             name = node.inputs["Name"].default_value
-            if name.startswith(PREFIX) and name not in OF_PALETTE | {ARRIVING}:
+            if name.startswith(stored.PREFIX) and name not in stored.OF_PALETTE | {stored.ARRIVING}:
                 found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
     return found
 
@@ -146,12 +145,7 @@ class _Assembly:
         self.kind = kind
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
-        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in inputs_of(kind)}
-
-    @cached_property
-    def vertices(self) -> Vertices:
-        """The vertices of the mesh that is skinned."""
-        return Vertices(self.b, self.mesh, self.kind.slots)
+        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in _inputs_of(kind)}
 
     @cached_property
     def bones(self) -> Cloud:
@@ -180,7 +174,7 @@ class _Assembly:
         sampled = self.kind.sampled
         expected = self._copy_attributes().point_count() if sampled else inputs["Vertices"]
         count = self.arriving.point_count()
-        misfit = self.arriving.store(MISFIT, count - expected)
+        misfit = self.arriving.store(stored.MISFIT, count - expected)
         shown = build.choose(build.equal(count, expected), misfit, deformed)
         if not self.kind.switched:
             return shown
@@ -192,8 +186,7 @@ class _Assembly:
     def _copy_attributes(self) -> Geometry:
         """Give the arriving mesh every attribute that the tree reads, before all other nodes.
 
-        Returns:
-            the points that they are copied from.
+        The points that they are copied from come back.
         """
         build, after = self.b, self.arriving.readers()
         read = build.node("GeometryNodeObjectInfo", self.inputs["Attributes"])
@@ -242,47 +235,47 @@ class _Assembly:
         Leaving out vertices without a joint saved nothing.
         """
         build, to_object = self.b, self.to_object
-        strength = self._masked_strength()
+        strength = self._strength(masked=True)
         if self.kind.measured:
             together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
             rest = None
             if self.kind.reads_shape:
-                arriving, is_kept = build.found_attribute(ARRIVING, Vector)
+                arriving, is_kept = build.found_attribute(stored.ARRIVING, Vector)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
             offset = back_to_limb(build, self.palette, self.limb_states, strength, rest, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
             return self._swung(self.mesh.moved_by(offset))
-        pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
+        pair = to_object.transform_direction(build.attribute(stored.POSED_PAIR, Vector))
         return self.mesh.moved_by(self._pair_offset(pair, strength))
 
     def _linear(self) -> Geometry:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
 
     def _dual_quaternion(self) -> Geometry:
-        return self._by_sets_or_bones(self.bones, lambda _start, moved: moved)
+        return self._by_sets_or_bones(lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
         if self.kind.base == "ARMATURE":
             return self._add_offset()
-        deformed = self._by_sets_or_bones(self.bones, self._compensation())
+        deformed = self._by_sets_or_bones(self._compensation())
         return deformed if self._swings_within else self._swung(deformed)
 
     def _compensation(self) -> Finish:
         """The offsets of the compensation after skinning, in armature space."""
         build, strength = self.b, self._strength()
         if not self.kind.measured:
-            offset = self._pair_offset(build.attribute(POSED_PAIR, Vector), strength)
+            offset = self._pair_offset(build.attribute(stored.POSED_PAIR, Vector), strength)
             return lambda _start, moved: moved + offset
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
             rest = start if self.kind.shaped else None
-            told = self.limb_states
-            moved = moved + back_to_limb(build, self.palette, told, strength, rest, moved)
+            states = self.limb_states
+            moved = moved + back_to_limb(build, self.palette, states, strength, rest, moved)
             if not self._swings_within:
                 return moved
-            return moved + self._onto_chords(strength, moved)
+            return moved + onto_chords(build, self.palette, self.kind.swung, strength, moved)
 
         return bring_back
 
@@ -291,40 +284,34 @@ class _Assembly:
         """Whether swings are computed with the rest: what comes out is blended or masked."""
         return bool(self.kind.swung) and (self.kind.masked or self.kind.blended)
 
-    def _onto_chords(self, strength: Scalar, moved: Vector) -> Vector:
-        return onto_chords(self.b, self.palette, self.kind.swung, strength, moved)
-
     def _swung(self, deformed: Geometry) -> Geometry:
         """Let the vertices that joints swing go on to their chords; only they are computed."""
         if not self.kind.swung:
             return deformed
         build, together = self.b, self._placed_together
         moved = build.choose(together, self.in_armature_space, build.position())
-        offset = self._onto_chords(self._masked_strength(), moved)
+        strength = self._strength(masked=True)
+        offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
-        strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
+        strongest: Scalar = build.attribute(stored.numbered(stored.SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
 
-    def _strength(self) -> Scalar:
-        """Factor and painted weight of the vertex."""
-        factor = self.inputs["Factor"]
-        if not self.kind.painted:
-            return factor
-        return factor * self._group("Vertex Group")
-
-    def _masked_strength(self) -> Scalar:
-        """The same, less where the Armature modifier acts less."""
-        strength = self._strength()
-        return strength * self._mask_weight() if self.kind.masked else strength
+    def _strength(self, *, masked: bool = False) -> Scalar:
+        """Factor and painted weight of the vertex, `masked` as the Armature modifier is."""
+        strength = self.inputs["Factor"]
+        if self.kind.painted:
+            strength = strength * self._group("Vertex Group")
+        return strength * self._mask_weight() if masked and self.kind.masked else strength
 
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""
-        amount: Scalar = self.b.attribute(AMOUNT, Scalar)
-        of_pair = self.palette.sample(offset, self.b.attribute(PAIR, Integer))
+        amount: Scalar = self.b.attribute(stored.AMOUNT, Scalar)
+        of_pair = self.palette.sample(offset, self.b.attribute(stored.PAIR, Integer))
         return of_pair * (amount * strength)
 
-    def _by_sets_or_bones(self, bones: Cloud, then: Finish) -> Geometry:
+    def _by_sets_or_bones(self, then: Finish) -> Geometry:
         """Vertices by their set; those of doubtful sets bone by bone, if there are any."""
+        bones = self.bones
         by_bone = self._finished(
             self._deformation("by bones", blended_by_bones, bones),
             then,
@@ -333,7 +320,7 @@ class _Assembly:
         if self.kind.scattered:
             return self._set_position(by_bone)
         part = partial(dual_quaternion_sets, with_matrices=self.kind.blended)
-        sets = self._sets(part, bones)
+        sets = self._sets(part)
         by_set = self._finished(
             self._deformation("by sets", blended_by_sets, sets),
             then,
@@ -358,24 +345,16 @@ class _Assembly:
         return between
 
     def _spherical_joint(self) -> Geometry:
-        bones = self.bones
-        sets = self._sets(joint_set_cloud, bones)
+        sets = self._sets(joint_set_cloud)
         return self._two_ways(
             sets,
             self._deformation("by sets", turned_by_sets, sets),
-            self._deformation("by bones", turned_by_bones, sets, bones),
+            self._deformation("by bones", turned_by_bones, sets, self.bones),
         )
 
-    def _sets(self, part: Callable[..., Cloud], bones: Cloud) -> Cloud:
-        return grouped(
-            self.b,
-            "DQ Compensation sets",
-            part,
-            self.mesh,
-            bones,
-            self.inputs["Sets"],
-            self.kind.slots,
-        )
+    def _sets(self, part: Callable[..., Cloud]) -> Cloud:
+        of_sets = (self.mesh, self.bones, self.inputs["Sets"], self.kind.slots)
+        return grouped(self.b, "DQ Compensation sets", part, *of_sets)
 
     def _deformation(self, name: str, part: Callable[..., Vector], *clouds: Cloud) -> Motion:
         """A part of `vertex_nodes` as a function of the start position, in a group."""
@@ -394,7 +373,7 @@ class _Assembly:
         by_set, by_bone = (
             self._masked(self.to_object.transform_point(way(start))) for way in (quick, per_bone)
         )
-        needs_per_bone = sets.at("needs_per_bone", self.vertices.set) > 0.5
+        needs_per_bone = sets.at("needs_per_bone", self.b.attribute(stored.SET, Integer)) > 0.5
         mixed = self.mesh.set_position(by_set, 1.0 - needs_per_bone).set_position(
             by_bone, needs_per_bone
         )

@@ -2,98 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import bpy
 
-from .node_sockets import Number, Operand, Socket
+Number = float | int
+_Value = TypeVar("_Value", bound="Socket")
+
+
+class TreeNodes:
+    """Adds nodes and links to one tree."""
+
+    def __init__(self, tree: bpy.types.NodeTree) -> None:
+        self.tree = tree
+
+    def node(
+        self, kind: str, *inputs: Operand, named: Mapping[str, Operand] = {}, **settings: object
+    ) -> bpy.types.Node:
+        """Add a node, set its properties, then its inputs, in order and by names."""
+        node = self.tree.nodes.new(kind)
+        for name, value in settings.items():
+            if getattr(node, name) != value:  # setting it would go over the whole tree
+                setattr(node, name, value)
+        for socket, operand in zip(node.inputs, inputs, strict=False):
+            self.connect(socket, operand)
+        for name, operand in named.items():
+            self.connect(node.inputs[name], operand)
+        return node
+
+    def value(
+        self, kind: type[_Value], node: str, *inputs: Any, output: int | str = 0, **settings: Any
+    ) -> _Value:
+        """An output of a new node, as a value of that kind; other arguments as of `node`."""
+        return kind(self, self.node(node, *inputs, **settings).outputs[output])
+
+    def connect(self, socket: bpy.types.NodeSocket, operand: Operand) -> None:
+        """Link an output to an input, or write a constant to it; None leaves it as it is."""
+        if operand is None:
+            return
+        if isinstance(operand, Socket):
+            self.tree.links.new(operand.socket, socket)
+            return
+        constant: Any = socket
+        held = constant.default_value
+        held = held if isinstance(held, int | float | str | bool) else tuple(held)
+        if held != operand:
+            constant.default_value = operand
+
+
+@dataclass(frozen=True, eq=False)
+class Socket:
+    """An output of a node, to be linked to inputs. Subclasses know what it carries."""
+
+    builder: TreeNodes
+    socket: bpy.types.NodeSocket
+
+
+Operand = Socket | Number | bool | str | Sequence[float] | None
+
+
+def _math(operation: str, *, swapped: bool = False) -> Callable[..., Scalar]:
+    """A method that gives the result of an operation of the node *Math*: a float per element.
+
+    Args:
+        swapped: whether the value itself is the second operand.
+    """
+
+    def method(self: Socket, *others: Scalar | Number) -> Scalar:
+        operands = (*others, self) if swapped else (self, *others)
+        return self.builder.value(Scalar, "ShaderNodeMath", *operands, operation=operation)
+
+    return method
 
 
 class Scalar(Socket):
-    """A float per element."""
+    """A float per element. What is less or greater is 1, else 0."""
 
-    def _math(self, operation: str, *operands: Operand) -> Scalar:
-        node = self._node("ShaderNodeMath", *operands, operation=operation)
-        return Scalar(self.builder, node.outputs[0])
-
-    def __add__(self, other: Scalar | Number) -> Scalar:
-        return self._math("ADD", self, other)
-
-    def __sub__(self, other: Scalar | Number) -> Scalar:
-        return self._math("SUBTRACT", self, other)
-
-    def __rsub__(self, other: Number) -> Scalar:
-        return self._math("SUBTRACT", other, self)
-
-    def __mul__(self, other: Scalar | Number) -> Scalar:
-        return self._math("MULTIPLY", self, other)
-
-    def __rmul__(self, other: Number) -> Scalar:
-        return self._math("MULTIPLY", self, other)
-
-    def __truediv__(self, other: Scalar | Number) -> Scalar:
-        return self._math("DIVIDE", self, other)
-
-    def __rtruediv__(self, other: Number) -> Scalar:
-        return self._math("DIVIDE", other, self)
-
-    def __lt__(self, other: Scalar | Number) -> Scalar:
-        """1 where it is less, else 0."""
-        return self._math("LESS_THAN", self, other)
-
-    def __gt__(self, other: Scalar | Number) -> Scalar:
-        """1 where it is greater, else 0."""
-        return self._math("GREATER_THAN", self, other)
-
-    def times_plus(self, factor: Scalar | Number, addend: Scalar | Number) -> Scalar:
-        """`self factor + addend` in one node."""
-        return self._math("MULTIPLY_ADD", self, factor, addend)
-
-    def modulo(self, divisor: Number) -> Scalar:
-        """The remainder of a number that is not negative."""
-        return self._math("MODULO", self, divisor)
-
-    def floored(self) -> Scalar:
-        """The greatest integer that is not greater."""
-        return self._math("FLOOR", self)
-
-    def minimum(self, other: Scalar | Number) -> Scalar:
-        """The lesser one."""
-        return self._math("MINIMUM", self, other)
-
-    def maximum(self, other: Scalar | Number) -> Scalar:
-        """The greater one."""
-        return self._math("MAXIMUM", self, other)
+    __add__ = _math("ADD")
+    __sub__ = _math("SUBTRACT")
+    __rsub__ = _math("SUBTRACT", swapped=True)
+    __mul__ = _math("MULTIPLY")
+    __rmul__ = _math("MULTIPLY", swapped=True)
+    __truediv__ = _math("DIVIDE")
+    __rtruediv__ = _math("DIVIDE", swapped=True)
+    __lt__ = _math("LESS_THAN")
+    __gt__ = _math("GREATER_THAN")
+    times_plus = _math("MULTIPLY_ADD")
+    modulo = _math("MODULO")
+    floored = _math("FLOOR")
+    minimum = _math("MINIMUM")
+    maximum = _math("MAXIMUM")
+    absolute = _math("ABSOLUTE")
+    exponential = _math("EXPONENT")
+    square_root = _math("SQRT")
+    inverse_square_root = _math("INVERSE_SQRT")
 
     def mapped(
         self, before: tuple[Scalar, Scalar], after: tuple[Scalar | Number, Scalar | Number]
     ) -> Scalar:
         """The number from one range, clamped to it, to the same place in another range."""
-        node = self._node("ShaderNodeMapRange", self, *before, *after)
-        return Scalar(self.builder, node.outputs[0])
-
-    def absolute(self) -> Scalar:
-        """The value without its sign."""
-        return self._math("ABSOLUTE", self)
+        return self.builder.value(Scalar, "ShaderNodeMapRange", self, *before, *after)
 
     def arccosine(self) -> Scalar:
         """The angle in radians whose cosine it is; beyond -1 and 1 that of the nearer one."""
-        return self._math("ARCCOSINE", self.minimum(1.0).maximum(-1.0))
-
-    def exponential(self) -> Scalar:
-        """E to the power of it."""
-        return self._math("EXPONENT", self)
-
-    def square_root(self) -> Scalar:
-        """Its square root."""
-        return self._math("SQRT", self)
-
-    def inverse_square_root(self) -> Scalar:
-        """1 through its square root."""
-        return self._math("INVERSE_SQRT", self)
+        return _math("ARCCOSINE")(self.minimum(1.0).maximum(-1.0))
 
 
 class Integer(Scalar):
@@ -107,56 +122,52 @@ class Integer(Scalar):
         """The sum; from Blender 4.5 on without a float in between."""
         if not hasattr(bpy.types, "FunctionNodeIntegerMath"):
             return self + number
-        node = self._node("FunctionNodeIntegerMath", self, number, operation="ADD")
-        return Scalar(self.builder, node.outputs[0])
+        return self.builder.value(Scalar, "FunctionNodeIntegerMath", self, number, operation="ADD")
+
+
+def _vector_math(operation: str) -> Callable[..., Vector]:
+    """A method that gives the result of an operation of the node *Vector Math*, a vector."""
+
+    def method(self: Vector, *others: Vector) -> Vector:
+        return self.builder.value(
+            Vector, "ShaderNodeVectorMath", self, *others, operation=operation
+        )
+
+    return method
+
+
+def _measure(operation: str) -> Callable[..., Scalar]:
+    """A method that gives the result of an operation of the node *Vector Math*, a number."""
+
+    def method(self: Vector, *others: Vector | tuple[float, float, float]) -> Scalar:
+        return self.builder.value(
+            Scalar, "ShaderNodeVectorMath", self, *others, output="Value", operation=operation
+        )
+
+    return method
 
 
 class Vector(Socket):
     """Three floats per element."""
 
-    def _math(self, operation: str, *operands: Operand) -> Vector:
-        node = self._node("ShaderNodeVectorMath", *operands, operation=operation)
-        return Vector(self.builder, node.outputs["Vector"])
-
-    def __add__(self, other: Vector) -> Vector:
-        return self._math("ADD", self, other)
-
-    def __sub__(self, other: Vector) -> Vector:
-        return self._math("SUBTRACT", self, other)
+    __add__ = _vector_math("ADD")
+    __sub__ = _vector_math("SUBTRACT")
+    cross = _vector_math("CROSS_PRODUCT")
+    normalized = _vector_math("NORMALIZE")  # zero stays zero
+    dot = _measure("DOT_PRODUCT")
+    distance = _measure("DISTANCE")
+    length = _measure("LENGTH")
 
     def __mul__(self, factor: Scalar | Number) -> Vector:
         """Scaled by a number."""
-        node = self._node("ShaderNodeVectorMath", operation="SCALE")
-        self.builder.connect(node.inputs[0], self)
-        self.builder.connect(node.inputs["Scale"], factor)
-        return Vector(self.builder, node.outputs["Vector"])
-
-    def cross(self, other: Vector) -> Vector:
-        """The cross product."""
-        return self._math("CROSS_PRODUCT", self, other)
-
-    def dot(self, other: Vector) -> Scalar:
-        """The dot product."""
-        node = self._node("ShaderNodeVectorMath", self, other, operation="DOT_PRODUCT")
-        return Scalar(self.builder, node.outputs["Value"])
-
-    def distance(self, other: Vector | tuple[float, float, float]) -> Scalar:
-        """The length of the difference."""
-        node = self._node("ShaderNodeVectorMath", self, other, operation="DISTANCE")
-        return Scalar(self.builder, node.outputs["Value"])
-
-    def length(self) -> Scalar:
-        """Its length."""
-        node = self._node("ShaderNodeVectorMath", self, operation="LENGTH")
-        return Scalar(self.builder, node.outputs["Value"])
-
-    def normalized(self) -> Vector:
-        """The vector with length 1; zero stays zero."""
-        return self._math("NORMALIZE", self)
+        scaled = {"Scale": factor}
+        return self.builder.value(
+            Vector, "ShaderNodeVectorMath", self, named=scaled, operation="SCALE"
+        )
 
     def components(self) -> tuple[Scalar, Scalar, Scalar]:
         """x, y and z."""
-        node = self._node("ShaderNodeSeparateXYZ", self)
+        node = self.builder.node("ShaderNodeSeparateXYZ", self)
         x, y, z = (Scalar(self.builder, output) for output in node.outputs)
         return x, y, z
 
@@ -166,33 +177,28 @@ class Matrix(Socket):
 
     def transform_point(self, point: Vector) -> Vector:
         """The upper 3x4 part applied to a point."""
-        node = self._node("FunctionNodeTransformPoint", point, self)
-        return Vector(self.builder, node.outputs[0])
+        return self.builder.value(Vector, "FunctionNodeTransformPoint", point, self)
 
     def transform_direction(self, direction: Vector | Sequence[float]) -> Vector:
         """The upper 3x3 part applied to a direction."""
-        node = self._node("FunctionNodeTransformDirection", direction, self)
-        return Vector(self.builder, node.outputs[0])
+        return self.builder.value(Vector, "FunctionNodeTransformDirection", direction, self)
 
     def __matmul__(self, other: Matrix) -> Matrix:
-        node = self._node("FunctionNodeMatrixMultiply", self, other)
-        return Matrix(self.builder, node.outputs[0])
+        return self.builder.value(Matrix, "FunctionNodeMatrixMultiply", self, other)
 
     def inverted(self) -> Matrix:
         """The inverse; the identity where there is none."""
-        return Matrix(self.builder, self._node("FunctionNodeInvertMatrix", self).outputs[0])
+        return self.builder.value(Matrix, "FunctionNodeInvertMatrix", self)
 
     def transposed(self) -> Matrix:
         """Rows and columns exchanged."""
-        return Matrix(self.builder, self._node("FunctionNodeTransposeMatrix", self).outputs[0])
+        return self.builder.value(Matrix, "FunctionNodeTransposeMatrix", self)
 
     def entries(self) -> list[list[Scalar]]:
         """Its numbers, `entries()[column][row]`."""
-        outputs = self._node("FunctionNodeSeparateMatrix", self).outputs
-        return [
-            [Scalar(self.builder, outputs[4 * column + row]) for row in range(4)]
-            for column in range(4)
-        ]
+        outputs = self.builder.node("FunctionNodeSeparateMatrix", self).outputs
+        numbers = [Scalar(self.builder, output) for output in outputs]
+        return [numbers[column : column + 4] for column in range(0, 16, 4)]
 
     def rotation(self) -> Rotation:
         """The rotation of its Y axis, and of its Z axis as far as it can be, without scale.
@@ -208,23 +214,23 @@ class Rotation(Socket):
 
     def rotate(self, vector: Vector) -> Vector:
         """A vector rotated by it."""
-        return Vector(self.builder, self._node("FunctionNodeRotateVector", vector, self).outputs[0])
+        return self.builder.value(Vector, "FunctionNodeRotateVector", vector, self)
 
     def after(self, first: Rotation) -> Rotation:
         """The rotation that is `first`, then this one."""
-        node = self._node("FunctionNodeRotateRotation", first, self, rotation_space="GLOBAL")
-        return Rotation(self.builder, node.outputs[0])
+        node = "FunctionNodeRotateRotation"
+        return self.builder.value(Rotation, node, first, self, rotation_space="GLOBAL")
 
     def inverted(self) -> Rotation:
         """The opposite rotation."""
-        return Rotation(self.builder, self._node("FunctionNodeInvertRotation", self).outputs[0])
+        return self.builder.value(Rotation, "FunctionNodeInvertRotation", self)
 
     def quaternion(self) -> Quaternion:
         """Its quaternion, of either sign."""
-        outputs = self._node("FunctionNodeRotationToQuaternion", self).outputs
+        outputs = self.builder.node("FunctionNodeRotationToQuaternion", self).outputs
         w, x, y, z = (Scalar(self.builder, output) for output in outputs)
-        axis = self._node("ShaderNodeCombineXYZ", x, y, z).outputs[0]
-        return Quaternion(w, Vector(self.builder, axis), (x, y, z))
+        axis = self.builder.value(Vector, "ShaderNodeCombineXYZ", x, y, z)
+        return Quaternion(w, axis, (x, y, z))
 
 
 Field = Scalar | Vector | Matrix | Rotation
@@ -245,20 +251,22 @@ class Geometry(Socket):
         """
         if (value, index) not in self._samples:
             kind = DATA_TYPES[type(value)]
-            node = self._node("GeometryNodeSampleIndex", domain="POINT", data_type=kind)
-            for name, operand in (("Geometry", self), ("Value", value), ("Index", index)):
-                self.builder.connect(node.inputs[name], operand)
-            self._samples[value, index] = type(value)(self.builder, node.outputs["Value"])
+            self._samples[value, index] = self.builder.value(
+                type(value),
+                "GeometryNodeSampleIndex",
+                named={"Geometry": self, "Value": value, "Index": index},
+                domain="POINT",
+                data_type=kind,
+            )
         return self._samples[value, index]
 
     def capture(self, fields: dict[str, Field]) -> Cloud:
         """Evaluate fields on this geometry's points, all at once and once only."""
-        node: Any = self._node("GeometryNodeCaptureAttribute", domain="POINT")
-        self.builder.connect(node.inputs["Geometry"], self)
+        node: Any = self.builder.node("GeometryNodeCaptureAttribute", self, domain="POINT")
         for name, field in fields.items():
             node.capture_items.new(ITEM_TYPES[type(field)], name)
             self.builder.connect(node.inputs[name], field)
-        captured: dict[str, Field] = {
+        captured = {
             name: type(field)(self.builder, node.outputs[name]) for name, field in fields.items()
         }
         return Cloud(Geometry(self.builder, node.outputs["Geometry"]), captured)
@@ -270,45 +278,50 @@ class Geometry(Socket):
 
     def points_alone(self) -> Geometry:
         """The cloud of points in it; of an object, without the empty mesh beside the cloud."""
-        node = self._node("GeometryNodeSeparateComponents", self)
-        return Geometry(self.builder, node.outputs["Point Cloud"])
+        node = "GeometryNodeSeparateComponents"
+        return self.builder.value(Geometry, node, self, output="Point Cloud")
 
     def point_count(self) -> Scalar:
         """The number of its points; a single number, not a field."""
-        node = self._node("GeometryNodeAttributeDomainSize", self)
-        return Scalar(self.builder, node.outputs["Point Count"])
+        node = "GeometryNodeAttributeDomainSize"
+        return self.builder.value(Scalar, node, self, output="Point Count")
 
     def greatest(self, value: Field) -> Scalar:
         """The greatest value of a field on its points; a single number, not a field."""
-        node = self._node("GeometryNodeAttributeStatistic", data_type="FLOAT", domain="POINT")
-        self.builder.connect(node.inputs["Geometry"], self)
-        self.builder.connect(node.inputs["Attribute"], value)
-        return Scalar(self.builder, node.outputs["Max"])
+        return self._statistic(value, "Max", "POINT")
 
     def total_on_edges(self, value: Field) -> Scalar:
         """The sum of a field over its edges; a single number, not a field."""
-        node = self._node("GeometryNodeAttributeStatistic", data_type="FLOAT", domain="EDGE")
-        self.builder.connect(node.inputs["Geometry"], self)
-        self.builder.connect(node.inputs["Attribute"], value)
-        return Scalar(self.builder, node.outputs["Sum"])
+        return self._statistic(value, "Sum", "EDGE")
+
+    def _statistic(self, value: Field, name: str, domain: str) -> Scalar:
+        return self.builder.value(
+            Scalar,
+            "GeometryNodeAttributeStatistic",
+            named={"Geometry": self, "Attribute": value},
+            output=name,
+            data_type="FLOAT",
+            domain=domain,
+        )
 
     def store(self, name: str, value: Field) -> Geometry:
         """This geometry with a field written to a named attribute of its points."""
-        kind = DATA_TYPES[type(value)]
-        node = self._node("GeometryNodeStoreNamedAttribute", domain="POINT", data_type=kind)
-        for input_name, operand in (("Geometry", self), ("Name", name), ("Value", value)):
-            self.builder.connect(node.inputs[input_name], operand)
-        return Geometry(self.builder, node.outputs[0])
+        return self.builder.value(
+            Geometry,
+            "GeometryNodeStoreNamedAttribute",
+            named={"Geometry": self, "Name": name, "Value": value},
+            domain="POINT",
+            data_type=DATA_TYPES[type(value)],
+        )
 
     def set_position(self, position: Vector, selection: Scalar | None = None) -> Geometry:
         """This geometry with its points elsewhere."""
-        node = self._node("GeometryNodeSetPosition", self, selection, position)
-        return Geometry(self.builder, node.outputs[0])
+        return self.builder.value(Geometry, "GeometryNodeSetPosition", self, selection, position)
 
     def moved_by(self, offset: Vector, selection: Scalar | None = None) -> Geometry:
         """This geometry with its points moved."""
-        node = self._node("GeometryNodeSetPosition", self, selection, None, offset)
-        return Geometry(self.builder, node.outputs[0])
+        node = "GeometryNodeSetPosition"
+        return self.builder.value(Geometry, node, self, selection, None, offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,12 +329,11 @@ class Cloud:
     """Points with captured fields, to be sampled by the index of a point."""
 
     geometry: Geometry
-    fields: dict[str, Field]
+    fields: dict[str, Any]
 
     def at(self, name: str, index: Scalar) -> Any:
         """The field of that name at an index per element; equal requests are one node."""
-        field: Any = self.fields[name]
-        return self.geometry.sample(field, index)
+        return self.geometry.sample(self.fields[name], index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,6 +353,9 @@ class Quaternion:
         """The product of the two as vectors of four numbers."""
         return self.w.times_plus(other.w, self.axis.dot(other.axis))
 
+    def __add__(self, other: Quaternion) -> Quaternion:
+        return Quaternion(self.w + other.w, self.axis + other.axis)
+
     def __mul__(self, factor: Scalar) -> Quaternion:
         return Quaternion(self.w * factor, self.axis * factor)
 
@@ -359,8 +374,7 @@ def rotation_to(y: Vector, z: Vector) -> Rotation:
     Its quaternion has w >= 0.
     """
     axes = {"primary_axis": "Y", "secondary_axis": "Z"}
-    node = y.builder.node("FunctionNodeAxesToRotation", y, z, **axes)
-    return Rotation(y.builder, node.outputs["Rotation"])
+    return y.builder.value(Rotation, "FunctionNodeAxesToRotation", y, z, **axes)
 
 
 DATA_TYPES: dict[type, str] = {

@@ -36,14 +36,6 @@ class TreeInput:
     description: str
 
 
-def find_tree(key: str) -> bpy.types.NodeTree | None:
-    """The tree with that key in this file that nobody has edited; None without one."""
-    for tree in bpy.data.node_groups:
-        if tree.library is None and is_unedited(tree, key):
-            return tree
-    return None
-
-
 def is_unedited(tree: bpy.types.NodeTree, key: str) -> bool:
     """Whether a tree has that key, and nobody is known to have edited it."""
     return tree.get(TREE_PROPERTY) == key and tree.get(NODES_PROPERTY) != EDITED
@@ -60,15 +52,10 @@ def mark_edited(trees: Iterable[bpy.types.NodeTree]) -> None:
 def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
     """The digest of all nodes, their options, constants and links, groups included.
 
-    Args:
-        known: the digests that need not be computed again.
+    Digests that are `known` are not computed again.
     """
-    if tree not in known:
-        known[tree] = _computed_digest(tree, known)
-    return known[tree]
-
-
-def _computed_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
+    if tree in known:
+        return known[tree]
     nodes: list[Any] = list(tree.nodes)
     found: list[object] = []
     for node in nodes:
@@ -81,7 +68,8 @@ def _computed_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, s
     for link in links:
         ends = (link.from_node.name, link.from_socket.identifier)
         found.append((*ends, link.to_node.name, link.to_socket.identifier, link.is_muted))
-    return digest(found)
+    known[tree] = digest(found)
+    return known[tree]
 
 
 def _constant(socket: Any) -> object:
@@ -90,8 +78,9 @@ def _constant(socket: Any) -> object:
 
 
 def ensure_tree(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
-    """The tree with that key, built when there is none."""
-    tree = find_tree(key)
+    """The tree with that key in this file that nobody has edited, built when there is none."""
+    trees = (tree for tree in bpy.data.node_groups if tree.library is None)
+    tree = next((tree for tree in trees if is_unedited(tree, key)), None)
     if tree is None:
         tree = new_with_key(key, build)
         remember_new(tree)

@@ -8,7 +8,7 @@ set times the vertex's weights: one *Sample Index* and one *Transform Point* for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import reduce
 
 from ...core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ...core.dual_quaternion import FACING_TOLERANCE
@@ -39,22 +39,9 @@ def chunks_of(slots: int) -> list[list[int]]:
     return [[*range(start, start + 3), slots - 1] for start in range(0, slots - 1, 3)]
 
 
-@dataclass(frozen=True, eq=False)
-class AlignedSets:
-    """Sets of quaternions with signs that agree.
-
-    Attributes:
-        signed: for each chunk the diagonal matrix of the signs.
-        doubtful: above 0.5 where the weights decide the signs, so that no set can.
-    """
-
-    signed: list[Matrix]
-    doubtful: Scalar
-
-
 def aligned(
     build: TreeBuilder, quaternions: Sequence[Matrix], towards: Sequence[Scalar] | None = None
-) -> AlignedSets:
+) -> tuple[list[Matrix], Scalar]:
     """Give the quaternions of each set the sign that agrees with its first one.
 
     Where all of them agree with one another then, any sum of them with positive weights agrees too:
@@ -63,6 +50,10 @@ def aligned(
     Args:
         quaternions: for each chunk the four quaternions as columns.
         towards: the quaternion (x, y, z, w) to agree with, in place of the first one.
+
+    Returns:
+        for each chunk the diagonal matrix of the signs; and above 0.5 where the weights decide the
+        signs, so that no set can.
     """
     nothing = (0.0, 0.0, 0.0, 0.0)
     reference = build.matrix((towards, nothing, nothing, nothing)) if towards else None
@@ -80,15 +71,12 @@ def aligned(
             signs = [faces_away(dot).times_plus(-2.0, 1.0) for dot in first]
             assert other == len(signed)
             signed.append(build.diagonal(signs))
-    least: Scalar | None = None
+    dots: list[Scalar] = []
     for one, other, products in pairs:
         entries = (signed[one] @ products @ signed[other]).entries()
         for column in range(4 if one == other else 3):
-            for row in range(column if one == other else 3):
-                dot = entries[column][row]
-                least = dot if least is None else least.minimum(dot)
-    assert least is not None
-    return AlignedSets(signed, least < _SURELY_FACING)
+            dots += entries[column][: column if one == other else 3]
+    return signed, reduce(Scalar.minimum, dots) < _SURELY_FACING
 
 
 def last_slot_implied(build: TreeBuilder, first: bool) -> Matrix:
@@ -131,12 +119,10 @@ def dual_quaternion_sets(
         build.matrix([(packed[slot][0][3], packed[slot][1][3], 0.0, 0.0) for slot in chunk])
         for chunk in chunks
     ]
-    signs = aligned(build, reals)
-    per_bone = signs.doubtful
-    for bone in packed:
-        per_bone = per_bone.maximum(bone[2][3])
+    signs, doubtful = aligned(build, reals)
+    per_bone = reduce(Scalar.maximum, [bone[2][3] for bone in packed], doubtful)
     fields: dict[str, Field] = {"needs_per_bone": per_bone}
-    for number, signed in enumerate(signs.signed):
+    for number, signed in enumerate(signs):
         blending = signed @ last_slot_implied(build, number == 0)
         fields[numbered("real", number)] = reals[number] @ blending
         fields[numbered("dual", number)] = duals[number] @ blending

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 from ..attribute_names import SET, STRONGEST, WEIGHTS, numbered
 from .bone_nodes import rotation_of
 from .node_builder import TreeBuilder
@@ -23,20 +26,14 @@ class Vertices:
 
     def weighted(self, sets: Cloud, name: str) -> Vector:
         """The weighted sum that matrices of `set_nodes.dual_quaternion_sets` hold, by name."""
-        total: Vector | None = None
-        for chunk, weights in enumerate(self.weight_vectors):
-            part = sets.at(numbered(name, chunk), self.set).transform_point(weights)
-            total = part if total is None else total + part
-        assert total is not None  # there are at least 4 slots
-        return total
+        matrices = [sets.at(numbered(name, n), self.set) for n in range(len(self.weight_vectors))]
+        parts = map(Matrix.transform_point, matrices, self.weight_vectors)
+        return reduce(add, parts)  # there are at least 4 slots
 
     def weights(self) -> list[Scalar]:
         """The weight of each slot."""
         weights = [part for vector in self.weight_vectors for part in vector.components()]
-        last: Scalar = 1.0 - weights[0]
-        for weight in weights[1:]:
-            last = last - weight
-        return [*weights, last]
+        return [*weights, 1.0 - reduce(add, weights)]
 
     def bones(self) -> list[Scalar]:
         """The palette row of each slot's bone."""
@@ -47,18 +44,16 @@ class Vertices:
         return self.build.attribute(STRONGEST, Integer)
 
 
-def rotated_and_moved(real: Quaternion, dual: Vector, dual_w: Scalar, position: Vector) -> Vector:
-    """A point transformed by a dual quaternion that is not normalised (Kavan et al. 2008)."""
+def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector:
+    """DUAL_QUATERNION where bones are not scaled and signs do not depend on the weights.
+
+    A point is transformed by a dual quaternion that is not normalised (Kavan et al. 2008).
+    """
+    w, dual_w, _ = vertices.weighted(sets, "scalars").components()
+    real, dual = Quaternion(w, vertices.weighted(sets, "real")), vertices.weighted(sets, "dual")
     inner = real.axis.cross(position) + position * real.w + dual
     outer = real.axis.cross(inner) + dual * real.w - real.axis * dual_w
     return position + outer * (2.0 / real.dot(real))
-
-
-def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector:
-    """DUAL_QUATERNION where bones are not scaled and signs do not depend on the weights."""
-    w, dual_w, _ = vertices.weighted(sets, "scalars").components()
-    real = Quaternion(w, vertices.weighted(sets, "real"))
-    return rotated_and_moved(real, vertices.weighted(sets, "dual"), dual_w, position)
 
 
 def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vector:
@@ -71,7 +66,7 @@ def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vect
     """
     build = vertices.build
     total: Quaternion | None = None
-    moved: Quaternion | None = None
+    products: list[Quaternion] = []
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
         real = rotation_of(build, bones, bone)
         there = bones.at("matrix", bone).transform_point(position)
@@ -79,18 +74,13 @@ def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vect
         if total is not None:
             signed = weight * (1.0 - faces_away(real.dot(total)) * 2.0)
         real = real * signed
-        product = Quaternion(there.dot(real.axis) * -1.0, there * real.w + there.cross(real.axis))
-        total = real if total is None else added(total, real)
-        moved = product if moved is None else added(moved, product)
+        along = there.dot(real.axis) * -1.0
+        products.append(Quaternion(along, there * real.w + there.cross(real.axis)))
+        total = real if total is None else total + real
     assert total is not None
-    assert moved is not None
+    moved = reduce(add, products)
     turned = moved.axis * total.w + total.axis.cross(moved.axis) - total.axis * moved.w
     return turned * (1.0 / total.dot(total))
-
-
-def added(first: Quaternion, second: Quaternion) -> Quaternion:
-    """The sum of two quaternions."""
-    return Quaternion(first.w + second.w, first.axis + second.axis)
 
 
 def linear_blend(vertices: Vertices, bones: Cloud, position: Vector) -> Vector:
@@ -107,9 +97,5 @@ def linear_blend_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> V
 
 
 def _weighted_places(vertices: Vertices, matrices: list[Matrix], position: Vector) -> Vector:
-    moved: Vector | None = None
-    for matrix, weight in zip(matrices, vertices.weights(), strict=True):
-        part = matrix.transform_point(position) * weight
-        moved = part if moved is None else moved + part
-    assert moved is not None
-    return moved
+    places = (matrix.transform_point(position) for matrix in matrices)
+    return reduce(add, map(Vector.__mul__, places, vertices.weights()))

@@ -29,8 +29,7 @@ from ..nodes.bone_nodes import (
     with_straightness,
 )
 from ..nodes.measured_nodes import rigid_limbs, with_limbs, with_swings
-from ..nodes.node_builder import TreeBuilder
-from ..nodes.node_groups import grouped
+from ..nodes.node_builder import TreeBuilder, grouped
 from ..nodes.node_values import Cloud, Geometry, Scalar, Vector
 from ..nodes.own_trees import TreeInput, in_one_group
 from ..nodes.set_nodes import pair_offset
@@ -160,11 +159,6 @@ class _Assembly:
         return shown
 
     def _with_pairs(self, shown: Geometry, turned: Cloud) -> Geometry:
-        """Points with POSED_PAIR.
-
-        Args:
-            turned: the rotations of bones, `turn`; where they are bendy, how `straight` they are.
-        """
-        part = pair_offset
-        offset = grouped(self.b, "DQ Compensation pairs", part, self.palette, turned)
+        """Points with POSED_PAIR, from rotations of bones, and how `straight` bendy ones are."""
+        offset = grouped(self.b, "DQ Compensation pairs", pair_offset, self.palette, turned)
         return shown.store(POSED_PAIR, offset)

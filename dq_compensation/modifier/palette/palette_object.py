@@ -30,9 +30,16 @@ from ..attribute_names import PALETTE_LENGTH
 from ..modifier_inputs import get_input, set_input
 from ..nodes.own_trees import ensure_tree, is_unedited
 from ..palette_tables import POINTS_OF_JOINT, point_count, read_counts, read_points, write_counts
-from .palette_joints import swing_rows, write_joints
 from .palette_nodes import PaletteKind, build_palette_tree
-from .palette_points import BoneGroup, bone_groups, groups_for, has_all_attributes, write_bones
+from .palette_points import (
+    BoneGroup,
+    bone_groups,
+    groups_for,
+    has_all_attributes,
+    swing_rows,
+    write_bones,
+    write_joints,
+)
 
 # Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
 # the digest of what its mesh had when all were written; of its mesh the edition of its tables.
@@ -63,20 +70,14 @@ def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
 
     Linked palettes and overrides of palettes do not count: their tables are in a linked mesh.
     """
-    for obj in bpy.data.objects:
-        if armature_of_palette(obj) == armature and mesh_of(obj).library is None:
-            return obj
-    return None
+    palettes = (obj for obj in bpy.data.objects if armature_of_palette(obj) == armature)
+    return next((each for each in palettes if mesh_of(each).library is None), None)
 
 
 def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:
     """The armature object that poses a palette; None for other objects and when it is deleted."""
-    if not is_palette(palette):
-        return None
-    for modifier in palette.modifiers:
-        if modifier.type == "ARMATURE":
-            return cast("bpy.types.ArmatureModifier", modifier).object
-    return None
+    modifier = _armature_modifier(palette) if is_palette(palette) else None
+    return modifier.object if modifier is not None else None
 
 
 def own_palettes() -> list[bpy.types.Object]:
@@ -96,7 +97,7 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
         and modifier is not None
         and not _differing(modifier, _MODIFIER | {"object": armature})
         and not _differing(palette, _PLACE | {"parent": armature})
-        and _tied_matrices(palette)
+        and palette.matrix_parent_inverse == palette.matrix_basis == Matrix.Identity(4)
     )
 
 
@@ -150,7 +151,8 @@ def ensure_palette(
     palette, skeleton = find_palette(armature), binding.skeleton
     known: list[BoneGroup] = []
     if palette is None:
-        palette = bpy.data.objects.new(_name(armature), bpy.data.meshes.new(_name(armature)))
+        name = f"DQ Compensation palette: {armature.name}"
+        palette = bpy.data.objects.new(name, bpy.data.meshes.new(name))
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
     else:
@@ -195,11 +197,7 @@ def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
 
 
 def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
-    """Let the node tree of a palette compute what meshes have asked for.
-
-    Args:
-        bones: whether a mesh reads the bones themselves.
-    """
+    """Let the node tree of a palette compute what meshes have asked for, `bones` themselves too."""
     nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
     assert nodes is not None
     bone_rows, joints, pairs = read_counts(mesh).tolist()
@@ -319,16 +317,7 @@ def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
         setattr(modifier, name, value)
 
 
-def _tied_matrices(palette: bpy.types.Object) -> bool:
-    identity = Matrix.Identity(4)
-    return palette.matrix_parent_inverse == identity and palette.matrix_basis == identity
-
-
 def _differing(owner: object, wanted: dict[str, object]) -> bool:
     """Whether a setting of a palette or its modifier has another value than it needs."""
     found = ((getattr(owner, name), value) for name, value in wanted.items())
     return any((tuple(v) if isinstance(w, tuple) else v) != w for v, w in found)
-
-
-def _name(armature: bpy.types.Object) -> str:
-    return f"DQ Compensation palette: {armature.name}"

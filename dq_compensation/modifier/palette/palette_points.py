@@ -12,11 +12,20 @@ Where a bendy bone is needed as one straight bone, the Armature modifier would b
 would leave those of bones without Deform, and those out of the envelope of a bone with Envelope
 Multiply. Such rows follow the bone by a Hook modifier each, and their groups have other names,
 which the Armature modifier does not know.
+
+Where no bone is scaled, nothing has to be computed of a joint and its limb: four points for each
+row of JOINT_ROWS, behind those of the bones, are where the child and the parent of the joint and
+the bone of the limb take the joint, and where the latter takes a point on the limb. A swing has two
+such rows, one after the other, with the child's limb as the parent and as the child takes it.
+
+Edges between the points of each bone, and between the first two of each joint, have other lengths
+than at rest where bones are scaled and where joints come apart. A swing does not ask whether they
+do: its edges are between the two points of the limb.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from itertools import combinations
 from typing import cast
 
 import bpy
@@ -25,17 +34,9 @@ from numpy.typing import NDArray
 
 from ...core.skeleton import Skeleton
 from ...scene.blender.armature import armature_of, deforming_bones
+from ...scene.blender.attributes import write_attribute
 from ...scene.blender.mesh import mesh_of
-from ..attribute_names import (
-    JOINT_ROWS,
-    PAIR_ROWS,
-    PALETTE_END,
-    PALETTE_GROUP,
-    PALETTE_LENGTH,
-    PALETTE_PARTNER,
-    PALETTE_REST,
-    REST_LENGTH,
-)
+from .. import attribute_names as stored
 from ..palette_tables import (
     Rows,
     point_count,
@@ -43,16 +44,17 @@ from ..palette_tables import (
     read_points,
     table_rows,
     write_counts,
-    write_points,
     write_table,
 )
-from .palette_joints import write_joints
 
 # Without a group: at rest in every pose.
 IDENTITY_ROW = 0
 # How far before the head and beyond the tail of a bendy bone the first of the four points is, in
 # distances between them: all four lie beyond.
 BEYOND = 1.5
+
+# Between the four points of a bone.
+_BONE_EDGES = np.array(list(combinations(range(4), 2)))
 
 # The rows of a bone: as one straight bone, its start, its end.
 BoneRows = tuple[int, int, int]
@@ -95,7 +97,7 @@ def palette_rows(palette: bpy.types.Object) -> dict[str, BoneRows]:
     groups = bone_groups(palette)
     found: dict[BoneGroup, list[int]] = {}
     mesh = mesh_of(palette)
-    of_rows = read_points(mesh, PALETTE_GROUP)[: int(read_counts(mesh)[0])]
+    of_rows = read_points(mesh, stored.PALETTE_GROUP)[: int(read_counts(mesh)[0])]
     for row, group in enumerate(of_rows.tolist()):
         if 0 <= group < len(groups):
             found.setdefault(groups[group], []).append(row)
@@ -122,7 +124,7 @@ def write_bones(
 ) -> None:
     """Give a palette the points of these groups, in this order; tables stay as they are."""
     mesh = mesh_of(palette)
-    tables = {name: table_rows(mesh, name) for name in (JOINT_ROWS, PAIR_ROWS)}
+    tables = {name: table_rows(mesh, name) for name in (stored.JOINT_ROWS, stored.PAIR_ROWS)}
     for hook in _hooks(palette):
         palette.modifiers.remove(hook)
     palette.vertex_groups.clear()
@@ -131,7 +133,7 @@ def write_bones(
     bones, bendy = armature_of(armature).bones, _bendy_bones(armature)
     place = {name: index for index, name in enumerate(skeleton.names)}
     length = _length_of(skeleton)
-    rows = [_Row(np.eye(4), length, -1)]
+    rows: list[_Row] = [(np.eye(4), length, -1, np.zeros(3), 0)]
     for name, by_hook in groups:
         group = palette.vertex_groups.new(name=f"{name} (hooked)" if by_hook else name)
         rest = np.eye(4)
@@ -139,7 +141,7 @@ def write_bones(
         if by_hook:
             _add_hook(palette, armature, name, group.name, skeleton.rest[place[name]])
         if by_hook or name not in bendy:
-            rows.append(_Row(rest, length, group.index))
+            rows.append((rest, length, group.index, np.zeros(3), 0))
         else:
             rows += _ends(bones[name], skeleton, place[name], length, group.index)
     _write_points(palette, rows, tables)
@@ -147,45 +149,28 @@ def write_bones(
 
 # The type and the domain of each attribute of a palette.
 _ATTRIBUTES = {
-    PALETTE_REST: ("FLOAT4X4", "POINT"),
-    PALETTE_LENGTH: ("FLOAT", "POINT"),
-    PALETTE_GROUP: ("INT", "POINT"),
-    PALETTE_END: ("FLOAT_VECTOR", "POINT"),
-    PALETTE_PARTNER: ("INT", "POINT"),
-    JOINT_ROWS: ("FLOAT4X4", "POINT"),
-    PAIR_ROWS: ("FLOAT4X4", "POINT"),
-    REST_LENGTH: ("FLOAT", "EDGE"),
+    stored.PALETTE_REST: ("FLOAT4X4", "POINT"),
+    stored.PALETTE_LENGTH: ("FLOAT", "POINT"),
+    stored.PALETTE_GROUP: ("INT", "POINT"),
+    stored.PALETTE_END: ("FLOAT_VECTOR", "POINT"),
+    stored.PALETTE_PARTNER: ("INT", "POINT"),
+    stored.JOINT_ROWS: ("FLOAT4X4", "POINT"),
+    stored.PAIR_ROWS: ("FLOAT4X4", "POINT"),
+    stored.REST_LENGTH: ("FLOAT", "EDGE"),
 }
 
 
-@dataclass(frozen=True, eq=False)
-class _Row:
-    """The parts of a row of points.
-
-    Attributes:
-        at_rest: shape (4, 4): the axes along which the bone is scaled, and the first point.
-        length: how far the other points are from the first one.
-        group: the vertex group that moves them, -1 for none.
-        end: shape (3,), of a bendy bone the head or the tail.
-        partner: where the row of the other end is from this one: 1, -1, or 0 without.
-    """
-
-    at_rest: NDArray[np.float64]
-    length: float
-    group: int
-    end: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
-    partner: int = 0
+# The parts of a row of points: shape (4, 4), the axes along which the bone is scaled, and the first
+# point at rest; how far the other points are from it; the vertex group that moves them, or -1; of a
+# bendy bone the head or the tail, shape (3,), and where the row of the other end is: 1 or -1.
+_Row = tuple[NDArray[np.float64], float, int, NDArray[np.float64], int]
 
 
 def _ends(
     bone: bpy.types.Bone, skeleton: Skeleton, index: int, length: float, group: int
 ) -> list[_Row]:
-    """The start and the end of a bendy bone, with points that lie beyond them.
-
-    Args:
-        length: of the points of other bones.
-    """
-    rows = []
+    """The start and the end of a bendy bone, with points that lie beyond them."""
+    rows: list[_Row] = []
     straight = bone.bbone_mapping_mode == "STRAIGHT"
     spread = length if straight else 0.25 * bone.length
     for pose_row, end, partner in (
@@ -195,7 +180,7 @@ def _ends(
         at_rest = skeleton.frames[pose_row].copy()
         along = skeleton.rest[index, :3, 1] if straight else at_rest[:3, 1]
         at_rest[:3, 3] = end - partner * BEYOND * spread * along
-        rows.append(_Row(at_rest, spread, group, end, partner))
+        rows.append((at_rest, spread, group, end, partner))
     return rows
 
 
@@ -220,9 +205,8 @@ def _bendy_bones(armature: bpy.types.Object) -> set[str]:
 def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str, Rows]) -> None:
     """Write all points, with what they are made of, row by row."""
     mesh, count = mesh_of(palette), len(rows)
-    at_rest = np.array([row.at_rest for row in rows])
-    lengths = np.array([row.length for row in rows])
-    groups = np.array([row.group for row in rows])
+    parts = zip(*rows, strict=True)
+    at_rest, lengths, groups, ends, partners = (np.array(part) for part in parts)
     counts = np.array([count, *map(len, tables.values())])
     total = point_count(counts)
     mesh.vertices.add(total)
@@ -230,18 +214,18 @@ def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str,
     points = np.zeros((total, 3))
     places = at_rest[:, None, :3, 3] + lengths[:, None, None] * corners
     points[: 4 * count] = places.reshape(-1, 3)
-    write_points(mesh, "position", points)
+    write_attribute(mesh, "position", points)
     for name, values in (
-        (PALETTE_REST, at_rest.transpose(0, 2, 1).reshape(-1, 16)),
-        (PALETTE_LENGTH, lengths),
-        (PALETTE_GROUP, groups),
-        (PALETTE_END, np.array([row.end for row in rows])),
-        (PALETTE_PARTNER, np.array([row.partner for row in rows])),
+        (stored.PALETTE_REST, at_rest.transpose(0, 2, 1).reshape(-1, 16)),
+        (stored.PALETTE_LENGTH, lengths),
+        (stored.PALETTE_GROUP, groups),
+        (stored.PALETTE_END, ends),
+        (stored.PALETTE_PARTNER, partners),
     ):
         # Points without a row repeat the first one, which does not move.
         padded = np.repeat(values[:1], total, axis=0)
         padded[:count] = values
-        write_points(mesh, name, padded)
+        write_attribute(mesh, name, padded)
     write_counts(mesh, counts)
     for name, table in tables.items():
         write_table(mesh, name, table)
@@ -249,6 +233,38 @@ def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str,
         of_group = 4 * np.flatnonzero(groups == group)[:, None] + np.arange(4)
         palette.vertex_groups[group].add(of_group.reshape(-1).tolist(), 1.0, "REPLACE")
     write_joints(palette)
+    mesh.update()
+
+
+def swing_rows(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
+    """Which rows of JOINT_ROWS are of swings: the last vector is that of no limb. Shape (k,)."""
+    return ~table_rows(mesh, stored.JOINT_ROWS)[:, 12:15].any(axis=1)
+
+
+def write_joints(palette: bpy.types.Object) -> None:
+    """Give a palette the points of the joints in its table, and all edges, where they lack."""
+    mesh = mesh_of(palette)
+    bones, joints, _ = read_counts(mesh).tolist()
+    if len(mesh.edges) == len(_BONE_EDGES) * bones + joints:
+        return
+    rows = table_rows(mesh, stored.JOINT_ROWS).reshape(-1, 4, 4)
+    length = read_points(mesh, stored.PALETTE_LENGTH)[0]
+    of_joints = np.repeat(rows[:, :1, :3], 4, axis=1)
+    of_joints[:, 3] += length * rows[:, 1, :3]
+    moving = read_points(mesh, stored.PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
+    numbers = 4 * bones + np.arange(4 * joints).reshape(-1, 4)
+    points = read_points(mesh, "position")
+    points[numbers] = of_joints
+    write_attribute(mesh, "position", points)
+    for group in np.unique(moving[moving >= 0]).tolist():
+        palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
+    of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
+    ends = np.where(swing_rows(mesh)[:, None], numbers[:, 2:], numbers[:, :2])
+    edges = np.concatenate((of_bones.reshape(-1, 2), ends))
+    mesh.edges.add(len(edges) - len(mesh.edges))
+    mesh.edges.foreach_set("vertices", np.ascontiguousarray(edges, np.int32).reshape(-1))
+    lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
+    write_attribute(mesh, stored.REST_LENGTH, lengths, "EDGE")
     mesh.update()
 
 

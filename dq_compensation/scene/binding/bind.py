@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...core.vectors import transformed_points
 from ...errors import BindingError
-from ..blender.armature import armature_of, object_to_armature, pose_order, read_skeleton
+from ..blender.armature import object_to_armature, pose_order, read_skeleton
 from ..blender.bendy_segments import with_bendy_bones
 from ..blender.mesh import (
     VertexGroupWeights,
@@ -81,7 +81,7 @@ def renamed(known: Binding, obj: bpy.types.Object, structure: Digests) -> Bindin
         return None
     if keys is not None and any(block.vertex_group for block in keys.key_blocks):
         return None
-    if digest_of_bones(armature_of(armature), named=False) != known.bones_at_rest:
+    if digest_of_bones(armature, named=False) != known.bones_at_rest:
         return None
     names, groups = read_skeleton(armature).names, tuple(obj.vertex_groups.keys())
     if _what_groups_are(groups, names) != _what_groups_are(known.group_names, known.skeleton.names):
@@ -117,7 +117,7 @@ def _bind(
         skeleton, bones_at_rest = known.skeleton, known.bones_at_rest
     else:
         skeleton = read_skeleton(armature)
-        bones_at_rest = digest_of_bones(armature_of(armature), named=False)
+        bones_at_rest = digest_of_bones(armature, named=False)
     if skeleton.bendy is None:
         skeleton = with_bendy_bones(skeleton, armature)
     weights = read_weights(mesh)

@@ -29,19 +29,22 @@ from ..blender.bendy_segments import with_segments
 from ..blender.bone_names import bone_side
 from ..blender.mesh import VertexGroupWeights
 from ..settings.object_settings import JOINT_SETTINGS, Settings
-from .content import Digests, content_of
+from .content import Digests, digest
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples
 
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
 
+AnyCompensation = PublishedCompensation | MeasuredJoints
+
 
 @dataclass(frozen=True, eq=False)
 class Binding:
     """The static side of one deformed object. It holds arrays and names, no Blender references.
 
-    `topology`, `sets`, compensations and examples are computed when they are first asked for.
+    `topology`, `sets`, compensations and examples are computed when they are first asked for. The
+    argument `object_to_armature` is the current A^-1 O, shape (4, 4); by default that at binding.
 
     Attributes:
         object_uid: session_uid of the mesh object.
@@ -85,10 +88,9 @@ class Binding:
     reshaped: bool
     mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
-    _compensations: dict[
-        tuple[object, ...],
-        tuple[NDArray[np.float64], PublishedCompensation | MeasuredJoints],
-    ] = field(default_factory=dict, repr=False, init=False)
+    _compensations: dict[tuple[object, ...], tuple[NDArray[np.float64], AnyCompensation]] = field(
+        default_factory=dict, repr=False, init=False
+    )
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
     _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
@@ -136,7 +138,11 @@ class Binding:
             shapes = keys.own_offsets[rows]
         masks = () if self.mask is None else (self.partly_masked,)
         weights = (ours.bones, ours.weights, ours.blending_order, *masks)
-        return content_of(self.rest, weights, shapes)
+        return {
+            "vertices": digest(self.rest),
+            "weights": digest(*weights),
+            "example shapes": digest(shapes),
+        }
 
     @property
     def shape_varies(self) -> bool:
@@ -161,14 +167,10 @@ class Binding:
         return joint_sets(self.influences, self.skeleton)
 
     def painted(self, vertex_group: str) -> NDArray[np.float32]:
-        """The weights of a group that says where compensation or blending act.
+        """The weights of a group that says where compensation or blending act, as painted.
 
-        Args:
-            vertex_group: the name of a vertex group; empty, or a name that the object does not
-                have, means 1 everywhere, as Blender's modifiers take it.
-
-        Returns:
-            shape (n,), float32, as painted; the same array each time, not to be written to.
+        Shape (n,), float32; the same array each time, not to be written to. 1 everywhere where the
+        object has no group of that name, as Blender's modifiers take it.
         """
         if vertex_group not in self._painted:
             if vertex_group in self.group_names:
@@ -183,11 +185,7 @@ class Binding:
     ) -> Deformation:
         """How the settings deform the object: what every evaluator takes.
 
-        Args:
-            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
-
-        Returns:
-            its arrays are the same objects as long as they are true; compare them with `is`.
+        Its arrays are the same objects as long as they are true; compare them with `is`.
         """
 
         def painted(setting: Literal["vertex_group", "blend_group"]) -> NDArray[np.float32] | None:
@@ -220,11 +218,7 @@ class Binding:
         return bool((bendy[self.influences.bones] & (self.influences.weights > 0.0)).any())
 
     def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences:
-        """The influences of the rows of a pose; those of bones where no bendy bone moves a vertex.
-
-        Args:
-            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
-        """
+        """The influences of the rows of a pose; those of bones where no bendy one moves any."""
         if self.skeleton.bendy is None:
             return self.influences
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
@@ -250,14 +244,11 @@ class Binding:
 
     def compensation(
         self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
-    ) -> PublishedCompensation | MeasuredJoints:
+    ) -> AnyCompensation:
         """The compensation of COMPENSATED, without painted weights and factor.
 
         It is found on the basis shape: shape keys do not change it. The same object comes back
         while the object stays where it is to its armature.
-
-        Args:
-            object_to_armature: shape (4, 4), the current A^-1 O; by default that at binding.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         if settings.curve != "MEASURED" and settings.use_ball_joints:
@@ -297,11 +288,7 @@ class Binding:
         return found
 
     def pose_matrices(self, armature: bpy.types.Object) -> NDArray[np.float64]:
-        """Shape (R, 4, 4): D_b of every bone, and of the segments of bendy bones.
-
-        Args:
-            armature: the evaluated armature object.
-        """
+        """D_b of every bone of an evaluated armature, and of segments of bendy bones: (R, 4, 4)."""
         matrices = pose_matrices(armature, self.pose_order)
         if is_in_edit_mode(armature):
             return matrices
@@ -327,14 +314,11 @@ class Binding:
         return examples if examples.poses.pose_count else None
 
     def shape(self, values: NDArray[np.floating] | None) -> NDArray[np.float32]:
-        """The shape before skinning.
+        """The shape before skinning, (n, 3), float32, object space. Not to be written to.
 
         Args:
             values: shape (m,), how much of each row of the shape keys' offsets is on; None without
                 shape keys.
-
-        Returns:
-            shape (n, 3), float32, object space. Not to be written to.
         """
         if self.shape_keys is None or values is None:
             return self.rest

@@ -42,9 +42,9 @@ def modifier_influences(
     triples: list[_Triples] = [(none, none, none.astype(np.float32))]
     grouped = np.zeros(count, np.bool_)
     if modifier.use_vertex_groups:
-        of_groups = _group_triples(obj, armature, weights, skeleton)
+        of_groups = _group_triples(obj, armature, weights, skeleton, positions)
         grouped[of_groups[0]] = True
-        triples.append(_multiplied(of_groups, armature, skeleton, positions))
+        triples.append(of_groups)
     if modifier.use_bone_envelopes and not grouped.all():
         triples += _envelope_triples(armature, skeleton, np.flatnonzero(~grouped), positions)
     vertices, bones, values = (np.concatenate(parts) for parts in zip(*triples, strict=True))
@@ -56,7 +56,9 @@ def _group_triples(
     armature: bpy.types.Object,
     weights: VertexGroupWeights,
     skeleton: Skeleton,
+    positions: NDArray[np.floating],
 ) -> _Triples:
+    """The weights of groups; those of bones that have Envelope Multiply are multiplied."""
     deforming = deforming_bones(armature)
     place = {name: index for index, name in enumerate(skeleton.names) if name in deforming}
     # Weights of groups that were removed by a script can stay behind in a mesh: past the end.
@@ -66,23 +68,11 @@ def _group_triples(
         bone_of_group[index] = place.get(group.name, -1)
     bones = bone_of_group[weights.groups]
     keep = bones >= 0
-    return weights.vertices[keep], bones[keep], weights.weights[keep]
-
-
-def _multiplied(
-    triples: _Triples,
-    armature: bpy.types.Object,
-    skeleton: Skeleton,
-    positions: NDArray[np.floating],
-) -> _Triples:
-    """The triples with the weights of bones that have Envelope Multiply multiplied."""
-    vertices, bones, values = triples
+    vertices, bones, values = weights.vertices[keep], bones[keep], weights.weights[keep]
     for bone in armature_of(armature).bones:
         if bone.use_envelope_multiply and bone.use_deform:
-            rows = np.flatnonzero(bones == skeleton.names.index(bone.name))
-            if len(rows):
-                values = values.copy()
-                values[rows] *= envelope_factors(bone, positions[vertices[rows]])
+            rows = np.flatnonzero(bones == place[bone.name])
+            values[rows] *= envelope_factors(bone, positions[vertices[rows]])
     return vertices, bones, values
 
 

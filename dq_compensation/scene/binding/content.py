@@ -55,22 +55,17 @@ def structure_of(obj: bpy.types.Object) -> Digests:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)
         found["Armature modifier"] = digest(modifier.name, modifier.use_vertex_groups, mask)
         found["envelopes"] = digest(*envelope_state(modifier))
-        found["bones"] = bones_digest(modifier.object)
+        found["bones"] = digest_of_bones(modifier.object)
     return found
 
 
-def bones_digest(armature: bpy.types.Object) -> str:
-    """`digest_of_bones` of the armature of an armature object."""
-    return digest_of_bones(armature_of(armature))
-
-
-def digest_of_bones(armature: bpy.types.Armature, *, named: bool = True) -> str:
+def digest_of_bones(armature: bpy.types.Object, *, named: bool = True) -> str:
     """The digest of the bones at rest: names, parents, Deform, segments, matrices and tails.
 
     Args:
         named: count the names; else bones are known by their places.
     """
-    bones = armature.bones
+    bones = armature_of(armature).bones
     called = {name: name if named else str(place) for place, name in enumerate(bones.keys())}
     return digest(
         list(called.values()),
@@ -82,22 +77,3 @@ def digest_of_bones(armature: bpy.types.Armature, *, named: bool = True) -> str:
         read_property(bones, "tail_local", np.float32, (3,)),
         *bendy_state(bones, called),
     )
-
-
-def content_of(
-    rest: NDArray[np.float32],
-    weights: tuple[NDArray[np.generic] | None, ...],
-    example_shapes: NDArray[np.float32] | None,
-) -> Digests:
-    """The digests of everything that was read from the mesh.
-
-    Args:
-        rest: shape (n, 3); the basis shape.
-        weights: the arrays that say how much each bone moves each vertex.
-        example_shapes: shape (N, n, 3), the offsets of the example poses; None without.
-    """
-    return {
-        "vertices": digest(rest),
-        "weights": digest(*weights),
-        "example shapes": digest(example_shapes),
-    }

@@ -101,10 +101,8 @@ def capture(
 
 def support_of(obj: bpy.types.Object, bone: str) -> Support:
     """The support of a bone, as the artist has chosen it."""
-    for each in settings_of(obj).example_bones:
-        if each.name == bone:
-            return Support(each.support, each.support_kind)
-    return FOUND_FROM_WEIGHTS
+    chosen = (each for each in settings_of(obj).example_bones if each.name == bone)
+    return next((Support(each.support, each.support_kind) for each in chosen), FOUND_FROM_WEIGHTS)
 
 
 def support_weights(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -33,7 +34,11 @@ def followed_mesh(
     """
     scene = bpy.data.scenes.new("DQ Compensation Followed")
     try:
-        _take_over(scene, bpy.context.scene)
+        # The state of the scene that modifiers read.
+        current = bpy.context.scene
+        scene.frame_current, scene.frame_subframe = current.frame_current, current.frame_subframe
+        scene.render.use_simplify = current.render.use_simplify
+        scene.render.simplify_subdivision = current.render.simplify_subdivision
         with temporary_copy(obj, scene) as copy:
             _keep_only_before(copy, obj)
             _show_basis(copy, shape)
@@ -56,11 +61,7 @@ def followed_mesh(
 def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys | None:
     """The shape keys of an object behind the modifiers that are read; None without any.
 
-    Args:
-        holder: what `followed_mesh` gives.
-
-    Raises:
-        BindingError: the shape keys are absolute ones.
+    `followed_mesh` gives the holder. BindingError where they are absolute ones.
     """
     if mesh_of(obj).shape_keys is None:
         return None
@@ -73,14 +74,8 @@ def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys |
             return read_positions(mesh_of(shaped))
 
     same = not followed_modifiers(obj)
-    return keys and keys.through(read_positions(mesh_of(holder)), follow, same_vertices=same)
-
-
-def _take_over(scene: bpy.types.Scene, current: bpy.types.Scene) -> None:
-    """The state of a scene that modifiers read."""
-    scene.frame_current, scene.frame_subframe = current.frame_current, current.frame_subframe
-    scene.render.use_simplify = current.render.use_simplify
-    scene.render.simplify_subdivision = current.render.simplify_subdivision
+    basis = read_positions(mesh_of(holder))
+    return keys and replace(keys, basis=basis, follow=follow, same_vertices=same)
 
 
 def _keep_only_before(copy: bpy.types.Object, obj: bpy.types.Object) -> None:

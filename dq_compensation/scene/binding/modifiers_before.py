@@ -51,12 +51,8 @@ def modifiers_read(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
 
     Those that are on in the viewport and are followed, or move vertices.
     """
-    followed, moving = followed_modifiers(obj), reshaping_modifiers(obj)
-    return [
-        each
-        for each in modifiers_before(obj)
-        if each in followed or (each in moving and each.show_viewport)
-    ]
+    shown = [each for each in modifiers_before(obj) if each.show_viewport]
+    return [each for each in shown if _reshapes(each) or not _keeps_mesh(each, obj)]
 
 
 def reshaping_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
@@ -72,11 +68,8 @@ def followed_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
 
     Those that are on in the viewport; empty when there is no Armature modifier. Cheap.
     """
-    before = modifiers_before(obj)
-    if not before:
-        return []
-    groups = frozenset(obj.vertex_groups.keys())
-    return [each for each in before if each.show_viewport and not _keeps_mesh(each, groups)]
+    shown = [each for each in modifiers_before(obj) if each.show_viewport]
+    return [each for each in shown if not _keeps_mesh(each, obj)]
 
 
 def modifiers_before(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
@@ -104,12 +97,11 @@ def examples_refusal(obj: bpy.types.Object) -> str | None:
 
 def differing_in_renders(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
     """The modifiers before the Armature modifier that make another mesh in renders."""
-    groups = frozenset(obj.vertex_groups.keys())
     return [
         each
         for each in modifiers_before(obj)
         if acts(each)
-        and not _keeps_mesh(each, groups)
+        and not _keeps_mesh(each, obj)
         and (each.show_viewport != each.show_render or _has_other_levels(each))
     ]
 
@@ -171,11 +163,11 @@ def _has_other_levels(modifier: bpy.types.Modifier) -> bool:
     return modifier.type in {"SUBSURF", "MULTIRES"} and levels != in_renders
 
 
-def _keeps_mesh(modifier: bpy.types.Modifier, groups: frozenset[str]) -> bool:
-    """Whether a modifier keeps all vertices and the weights of these groups."""
+def _keeps_mesh(modifier: bpy.types.Modifier, obj: bpy.types.Object) -> bool:
+    """Whether a modifier of an object keeps all vertices and the weights of its groups."""
     if modifier.type == "NODES":
         tree = cast("bpy.types.NodesModifier", modifier).node_group
-        return tree is None or _tree_keeps_mesh(tree, groups)
+        return tree is None or _tree_keeps_mesh(tree, obj)
     kept = modifier.type in _KEEP_SHAPE or modifier.type in _DEFORM
     return kept and not _transfers_weights(modifier)
 
@@ -195,13 +187,13 @@ def _transfers_weights(modifier: bpy.types.Modifier) -> bool:
     return transfer.use_vert_data and "VGROUP_WEIGHTS" in transfer.data_types_verts
 
 
-def _tree_keeps_mesh(tree: bpy.types.NodeTree, groups: frozenset[str]) -> bool:
+def _tree_keeps_mesh(tree: bpy.types.NodeTree, obj: bpy.types.Object) -> bool:
     for node in _all_nodes(tree, set()):
         if _makes_geometry(node) and node.bl_idname not in _KEEPING_NODES:
             return False
         if node.bl_idname == "GeometryNodeStoreNamedAttribute" and not node.mute:
             name = node.inputs["Name"]
-            if name.is_linked or name.default_value in groups:
+            if name.is_linked or name.default_value in obj.vertex_groups:
                 return False
     return True
 
@@ -231,11 +223,7 @@ def _all_nodes(tree: bpy.types.NodeTree, seen: set[str]) -> Iterator[Any]:
 def _settings_of(
     modifier: bpy.types.Modifier, obj: bpy.types.Object, *, places: bool
 ) -> list[object]:
-    """The settings of a modifier, and what it uses.
-
-    Args:
-        places: where the objects are that it uses, too.
-    """
+    """The settings of a modifier, and what it uses, with the `places` of objects among that."""
     found: list[object] = []
     for _, value in properties_of(modifier, _NOT_SETTINGS):
         if not isinstance(value, bpy.types.ID):

@@ -24,7 +24,7 @@ from ..blender.mesh import mesh_of
 from ..blender.own_objects import is_palette
 from ..blender.rigging import find_rig
 from ..blender.rna_properties import properties_of
-from .content import Digests, bones_digest, digest
+from .content import Digests, digest, digest_of_bones
 from .shape_key_offsets import shape_key_signature
 
 # What is only shown, and what Blender works out itself.
@@ -55,9 +55,6 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
     """The digests of what moves an armature and the shape keys of its meshes, by names for riggers.
 
     Meshes outside of the view layer count: a character that plays a take may be excluded.
-
-    Args:
-        armature: the original armature object.
     """
     animated = frozenset(animated_paths(armature))
     objects = (
@@ -67,8 +64,11 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
     )
     meshes = {mesh_of(obj).name: mesh_of(obj) for obj in objects}
     keys = [key for _, mesh in sorted(meshes.items()) if (key := mesh.shape_keys) is not None]
+    bones: Any = armature_of(armature).bones
+    inherited = [read_property(bones, "inherit_scale", np.int32)]
+    inherited += [read_property(bones, name, np.bool_) for name in _INHERITS]
     return {
-        "bones": digest(bones_digest(armature), *_inherited(armature)),
+        "bones": digest(digest_of_bones(armature), *inherited),
         "action": digest(*_actions(played_actions(armature))),
         "Pose Position": digest(armature_of(armature).pose_position),
         "NLA strips": digest(*_strips(armature)),
@@ -83,7 +83,7 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
 def constraint_targets(armature: bpy.types.Object) -> list[bpy.types.Object]:
     """The other objects that the bones' constraints follow, by name."""
     found: dict[str, bpy.types.Object] = {}
-    for constraint in _each_constraint(armature):
+    for constraint in (each for bone in armature.pose.bones for each in bone.constraints):
         targets = [constraint, *getattr(constraint, "targets", ())]
         for holder in targets:
             for name in ("target", "pole_target"):
@@ -91,14 +91,6 @@ def constraint_targets(armature: bpy.types.Object) -> list[bpy.types.Object]:
                 if target is not None and target != armature:
                     found[target.name] = target
     return [found[name] for name in sorted(found)]
-
-
-def _inherited(armature: bpy.types.Object) -> Iterator[object]:
-    """The transforms that bones take over from their parents."""
-    bones: Any = armature_of(armature).bones
-    yield read_property(bones, "inherit_scale", np.int32)
-    for name in _INHERITS:
-        yield read_property(bones, name, np.bool_)
 
 
 def _actions(played: list[PlayedAction]) -> Iterator[object]:
@@ -194,11 +186,6 @@ def _shape_keys(key: bpy.types.Key) -> Iterator[object]:
     for block in key.key_blocks:
         path = f'key_blocks["{bpy.utils.escape_identifier(block.name)}"].value'
         yield block.mute, None if path in animated else round(block.value, 5)
-
-
-def _each_constraint(armature: bpy.types.Object) -> Iterator[Any]:
-    for bone in armature.pose.bones:
-        yield from bone.constraints
 
 
 def _settings(

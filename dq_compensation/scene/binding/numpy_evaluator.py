@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -19,20 +18,14 @@ from .binding import Binding
 
 
 def shape_key_values(
-    binding: Binding,
-    settings: Settings,
-    obj: bpy.types.Object,
-    pose: Pose,
-    of_take: Mapping[int, float] | None = None,
+    binding: Binding, settings: Settings, obj: bpy.types.Object, pose: Pose
 ) -> NDArray[np.float32] | None:
-    """The current value of each row of the shape keys' offsets, example poses included.
+    """The current value of each row of the shape keys' offsets, example poses included: shape (m,).
+
+    None for a mesh without shape keys.
 
     Args:
         obj: the mesh object, the evaluated one where drivers and animation should count.
-        of_take: the values of the keys that follow a take, by key.
-
-    Returns:
-        shape (m,); None for a mesh without shape keys.
 
     Raises:
         BindingError: the number of keys is not the one at binding.
@@ -41,8 +34,6 @@ def shape_key_values(
     if keys is None:
         return None
     values = keys.values(obj)
-    for row, value in (of_take or {}).items():
-        values[row] = value
     examples = binding.acting_examples(settings)
     if examples is not None and not obj.show_only_shape_key:
         values[examples.rows] = examples.values(pose)
@@ -50,7 +41,7 @@ def shape_key_values(
 
 
 class PosedDeformer:
-    """Deforms any shape of an object in one pose, in float64.
+    """Deforms any shape of an object in one pose, in float64; all else is prepared once.
 
     Attributes:
         object_to_armature: shape (4, 4), A^-1 O.
@@ -63,11 +54,6 @@ class PosedDeformer:
         pose: Pose,
         object_to_armature: NDArray[np.float64],
     ) -> None:
-        """Prepare everything that does not depend on the shape.
-
-        Args:
-            object_to_armature: shape (4, 4), A^-1 O.
-        """
         self.pose, self.object_to_armature = pose, object_to_armature
         self._binding = binding
         self._deformation = binding.deformation(settings, object_to_armature)
@@ -81,18 +67,7 @@ class PosedDeformer:
         armature: bpy.types.Object,
         matrices: NDArray[np.floating] | None = None,
     ) -> PosedDeformer:
-        """The deformer of the current pose, or of another one.
-
-        Args:
-            obj: the evaluated mesh object.
-            armature: the evaluated armature object.
-            matrices: shape (B, 4, 4), D_b of the skeleton's bones; by default the current pose
-                of the armature.
-
-        Raises:
-            BindingError: the object no longer fits the binding, or has no size.
-            PoseError: a bone's matrix is not finite.
-        """
+        """The deformer of the current pose, or of another one; arguments as of `evaluate`."""
         matrices = binding.pose_matrices(armature) if matrices is None else matrices
         pose = Pose.from_matrices(matrices, binding.skeleton)
         return cls(binding, settings, pose, object_to_armature(obj, armature))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import bpy
@@ -98,16 +98,6 @@ class ShapeKeys:
         offsets = np.concatenate([rows, np.stack(extra)]) if extra else rows
         return cls(basis, basis, offsets, tuple(names), basis_key, pinned_row, obj.name)
 
-    def through(
-        self, basis: NDArray[np.float32], follow: Follow, *, same_vertices: bool
-    ) -> ShapeKeys:
-        """The same keys behind modifiers.
-
-        Args:
-            basis: shape (k, 3), behind them.
-        """
-        return replace(self, basis=basis, follow=follow, same_vertices=same_vertices)
-
     @property
     def row_count(self) -> int:
         """The m rows of `offsets`."""
@@ -133,11 +123,10 @@ class ShapeKeys:
     def values(self, obj: bpy.types.Object) -> NDArray[np.float32]:
         """The current value of each row of `offsets`: values, mutes and the pinned key.
 
+        Shape (m,), float32; beyond 0..1 where the sliders are.
+
         Args:
             obj: the mesh object; the evaluated one where drivers and animation should count.
-
-        Returns:
-            shape (m,), float32; beyond 0..1 where the sliders are.
 
         Raises:
             BindingError: the number of keys is not the one at binding.
@@ -162,13 +151,10 @@ class ShapeKeys:
         return values
 
     def positions(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
-        """The shape with these values.
+        """The shape with these values, shape (k, 3), float32, object space.
 
         Args:
             values: shape (m,), from `values`.
-
-        Returns:
-            shape (k, 3), float32, object space.
 
         Raises:
             BindingError: behind modifiers it has another number of vertices than the basis.

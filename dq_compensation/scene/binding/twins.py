@@ -14,31 +14,15 @@ from .content import digest
 
 # What copies of a character do not have in common.
 _OWN = frozenset(
-    (
-        "object_name",
-        "object_uid",
-        "mesh_uid",
-        "armature_name",
-        "armature_uid",
-        "object_to_armature",
-        "structure",
-    )
+    ("object_name", "object_uid", "mesh_uid", "armature_name", "armature_uid")
+    + ("object_to_armature", "structure")
 )
 
 _digests: WeakKeyDictionary[Binding | Skeleton, str] = WeakKeyDictionary()
 
 
-def twin_digest(binding: Binding) -> str:
-    """A text that is equal for bindings that have everything in common but names and places."""
-    return _digest_of(binding)
-
-
-def skeleton_digest(skeleton: Skeleton) -> str:
-    """A text that is equal for skeletons of the same bones in the same places."""
-    return _digest_of(skeleton)
-
-
-def _digest_of(value: Binding | Skeleton) -> str:
+def twin_digest(value: Binding | Skeleton) -> str:
+    """A text that is equal for bindings, or skeletons, with all in common but names and places."""
     if value not in _digests:
         _digests[value] = digest(*_parts(value))
     return _digests[value]

@@ -8,14 +8,14 @@ one datablock plays of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .attributes import read_property
 
@@ -24,6 +24,7 @@ Source = Literal["ACTION", "NLA", "CONSTRAINT", "STORED"]
 one of its bones. STORED: kept for it in the file."""
 
 _BONE_PATH = re.compile(r'^pose\.bones\["((?:[^"\\]|\\.)*)"\](?:\.(\w+)|\["(?:[^"\\]|\\.)*"\])$')
+_LINEAR, _VECTOR_HANDLE = 1, 2
 _KEY_FIELDS = ("co", "handle_left", "handle_right")
 
 
@@ -81,8 +82,13 @@ def played_actions(owner: bpy.types.ID) -> list[PlayedAction]:
 
     Muted tracks and strips count, too: what is muted today is played tomorrow.
     """
+    return _each_once(_assigned(owner))
+
+
+def _each_once(actions: Iterable[PlayedAction]) -> list[PlayedAction]:
+    """Each slot of an action once, with the strips of all."""
     found: dict[tuple[int, int], PlayedAction] = {}
-    for played in _assigned(owner):
+    for played in actions:
         key = (played.action.session_uid, played.slot_handle)
         known = found.get(key)
         if known is None:
@@ -94,15 +100,14 @@ def played_actions(owner: bpy.types.ID) -> list[PlayedAction]:
 
 def constraint_actions(armature: bpy.types.Object) -> list[PlayedAction]:
     """The actions that Action constraints of an armature's bones play, each slot once."""
-    found: dict[tuple[int, int], PlayedAction] = {}
+    found: list[PlayedAction] = []
     for bone in armature.pose.bones if armature.pose is not None else ():
         for constraint in bone.constraints:
             action = getattr(constraint, "action", None)
             if constraint.type == "ACTION" and action is not None:
                 handle = int(getattr(constraint, "action_slot_handle", 0))
-                for played in _with_slot(action, handle, "CONSTRAINT", ()):
-                    found[action.session_uid, handle] = played
-    return list(found.values())
+                found += _with_slot(action, handle, "CONSTRAINT", ())
+    return _each_once(found)
 
 
 def all_actions(armature: bpy.types.Object) -> list[PlayedAction]:
@@ -110,14 +115,8 @@ def all_actions(armature: bpy.types.Object) -> list[PlayedAction]:
 
     What it plays, what its Action constraints play, and what is stored for it.
     """
-    found: dict[tuple[int, int], PlayedAction] = {}
-    for played in (
-        *played_actions(armature),
-        *constraint_actions(armature),
-        *stored_actions(armature),
-    ):
-        found.setdefault((played.action.session_uid, played.slot_handle), played)
-    return list(found.values())
+    played, of_constraints = played_actions(armature), constraint_actions(armature)
+    return _each_once((*played, *of_constraints, *stored_actions(armature)))
 
 
 def stored_actions(armature: bpy.types.Object) -> list[PlayedAction]:
@@ -151,11 +150,7 @@ def bone_channel(data_path: str) -> tuple[str, str] | None:
 
 
 def bone_curves(played: list[PlayedAction], channel: str | None = None) -> Iterator[BoneCurve]:
-    """The curves of bones in these actions.
-
-    Args:
-        channel: only this one.
-    """
+    """The curves of bones in these actions; of one channel alone, if it is named."""
     for action in played:
         for curve in action.curves:
             path = curve.data_path
@@ -167,11 +162,7 @@ def bone_curves(played: list[PlayedAction], channel: str | None = None) -> Itera
 
 
 def bone_drivers(armature: bpy.types.Object, channel: str | None = None) -> Iterator[BoneCurve]:
-    """The drivers of bones' channels.
-
-    Args:
-        channel: only this one.
-    """
+    """The drivers of bones' channels; of one channel alone, if it is named."""
     for curve in drivers(armature):
         place = bone_channel(curve.data_path)
         if place is not None and channel in {None, place[1]}:
@@ -210,6 +201,20 @@ def multiply_values(curve: bpy.types.FCurve, factor: float) -> None:
 def set_values(curve: bpy.types.FCurve, value: float) -> None:
     """Give all keys, their handles with them, one value."""
     _change_values(curve, lambda values: np.full_like(values, value))
+
+
+def key_linearly(
+    curve: Any, frames: Sequence[float] | NDArray[np.floating], values: ArrayLike
+) -> None:
+    """Replace the keys of a curve; straight lines between the new ones."""
+    points: Any = curve.keyframe_points
+    points.clear()
+    points.add(len(frames))
+    points.foreach_set("co", np.column_stack([frames, values]).astype(np.float32).reshape(-1))
+    points.foreach_set("interpolation", np.full(len(frames), _LINEAR, np.int32))
+    for side in ("left", "right"):
+        points.foreach_set(f"handle_{side}_type", np.full(len(frames), _VECTOR_HANDLE, np.int32))
+    curve.update()
 
 
 def _change_values(

@@ -39,8 +39,7 @@ def is_helper_bone(bone: bpy.types.Bone) -> bool:
 def read_skeleton(armature: bpy.types.Object) -> Skeleton:
     """The bones at rest, parents before their children. Helper bones of bakes have no parent.
 
-    Args:
-        armature: an armature object. What Edit Mode has changed shows when it is left.
+    What Edit Mode has changed shows when it is left.
     """
     bones = armature_of(armature).bones
     names = bones.keys()
@@ -75,10 +74,7 @@ def deforming_bones(armature: bpy.types.Object) -> frozenset[str]:
 
 
 def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.intp]:
-    """The index of each bone of the skeleton among the pose bones.
-
-    Returns:
-        shape (B,), indices into `armature.pose.bones`.
+    """The index of each bone of the skeleton in `armature.pose.bones`, shape (B,).
 
     Raises:
         BindingError: the pose has other bones than the skeleton.
@@ -87,9 +83,7 @@ def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.int
     names = pose.bones.keys() if pose is not None else []
     place = {name: index for index, name in enumerate(names)}
     if len(place) != skeleton.bone_count or any(name not in place for name in skeleton.names):
-        raise BindingError(
-            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
-        )
+        raise _changed(armature)
     return np.array([place[name] for name in skeleton.names], np.intp)
 
 
@@ -124,10 +118,7 @@ def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArra
 def matrices_of_poses(
     armatures: Sequence[bpy.types.Object], order: NDArray[np.intp]
 ) -> NDArray[np.float32]:
-    """`pose_matrices` of armatures with the same bones, by one bulk read each and no more.
-
-    Returns:
-        shape (I, B, 4, 4).
+    """`pose_matrices` of armatures with the same bones, shape (I, B, 4, 4), by one bulk read each.
 
     Raises:
         BindingError: the number of bones is not the one at binding.
@@ -147,20 +138,20 @@ def matrices_of_poses(
 def _require_count(armature: bpy.types.Object, bones: Sized, order: NDArray[np.intp]) -> None:
     """Raise where an armature has another number of bones than at binding."""
     if len(bones) != len(order):
-        raise BindingError(
-            f"The bones of {armature.name} have changed since it was bound. Press Refresh."
-        )
+        raise _changed(armature)
+
+
+def _changed(armature: bpy.types.Object) -> BindingError:
+    message = f"The bones of {armature.name} have changed since it was bound. Press Refresh."
+    return BindingError(message)
 
 
 def world_matrix(obj: bpy.types.Object) -> Matrix:
-    """The world matrix of an object, right after its file was opened, too.
+    """The world matrix of an object, original or evaluated, right after its file was opened, too.
 
     Blender saves no world matrices. Those of objects that it does not evaluate, as in an excluded
     collection, stay the identity. This one then comes from location, rotation, scale and parents;
     constraints and parents other than objects are left out.
-
-    Args:
-        obj: original or evaluated.
     """
     found, parent = obj.matrix_world, obj.parent
     if found != _IDENTITY or (parent is not None and obj.parent_type not in _WHOLE_PARENTS):
@@ -184,21 +175,15 @@ def _is_placed_by_more(obj: bpy.types.Object) -> bool:
     """Whether a constraint, or a bone or vertex as parent, has a part in the place of an object."""
     if any(not each.mute for each in obj.constraints):
         return True
-    parent = obj.parent
-    if parent is None:
-        return False
-    return obj.parent_type not in _WHOLE_PARENTS or _is_placed_by_more(parent)
+    whole = obj.parent_type in _WHOLE_PARENTS
+    return obj.parent is not None and (not whole or _is_placed_by_more(obj.parent))
 
 
 def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDArray[np.float64]:
-    """A^-1 O, which takes points from the object's space to the armature's.
+    """A^-1 O, which takes points from the object's space to the armature's, shape (4, 4).
 
     Args:
-        obj: the mesh object, original or evaluated.
-        armature: the armature object, of the same kind.
-
-    Returns:
-        shape (4, 4).
+        obj: original or evaluated; so is the armature.
 
     Raises:
         BindingError: one of the two is scaled to nothing, so that it has no inverse.
@@ -246,9 +231,8 @@ def place_rounding(obj: bpy.types.Object, armature: bpy.types.Object) -> float:
 
 def is_invertible(matrix: NDArray[np.float64]) -> bool:
     """Whether a (4, 4) world matrix is finite and flattens no direction."""
-    if not np.all(np.isfinite(matrix)):
-        return False
-    return bool(abs(np.linalg.det(matrix[:3, :3])) > _MIN_DETERMINANT)
+    finite = bool(np.all(np.isfinite(matrix)))
+    return finite and bool(abs(np.linalg.det(matrix[:3, :3])) > _MIN_DETERMINANT)
 
 
 def _parents_first(parents: list[int]) -> list[int]:

@@ -1,10 +1,10 @@
-"""Bulk reading of mesh attributes and collections into NumPy arrays."""
+"""Bulk reading of mesh attributes and collections into NumPy arrays, and writing of attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import bpy
 import numpy as np
@@ -12,34 +12,20 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class AttributeType(Enum):
-    """A Blender attribute type: its name, the property that holds it, dtype and width."""
+    """A Blender attribute type: the property of an element that holds it, dtype and width."""
 
     VECTOR = ("FLOAT_VECTOR", "vector", np.float32, 3)
     FLOAT = ("FLOAT", "value", np.float32, 1)
     FLOAT_PAIR = ("FLOAT2", "vector", np.float32, 2)
+    QUATERNION = ("QUATERNION", "value", np.float32, 4)
+    MATRIX = ("FLOAT4X4", "value", np.float32, 16)
     INTEGER = ("INT", "value", np.int32, 1)
     INTEGER_PAIR = ("INT32_2D", "value", np.int32, 2)
     BOOLEAN = ("BOOLEAN", "value", np.bool_, 1)
 
-    @property
-    def blender_name(self) -> str:
-        """The value of `Attribute.data_type`."""
-        return self.value[0]
-
-    @property
-    def property_name(self) -> str:
-        """The property of an element that holds its value."""
-        return self.value[1]
-
-    @property
-    def dtype(self) -> DTypeLike:
-        """The NumPy type that is read without conversion."""
-        return self.value[2]
-
-    @property
-    def width(self) -> int:
-        """The number of values of an element."""
-        return self.value[3]
+    def __init__(self, blender_name: str, field: str, dtype: DTypeLike, width: int) -> None:
+        self.blender_name, self.property_name = blender_name, field
+        self.dtype, self.width = dtype, width
 
 
 class BulkReadable(Protocol):
@@ -53,13 +39,10 @@ class BulkReadable(Protocol):
 def read_attribute(
     mesh: bpy.types.Mesh, name: str, kind: AttributeType, count: int
 ) -> NDArray[Any]:
-    """A mesh attribute as an array; zeros where the mesh has none of this name, type and size.
+    """A mesh attribute, shape (count,) or (count, width); zeros without one of this type and size.
 
     Blender leaves out attributes that hold nothing but their default, so a missing one means
     zeros: no sharp edges, the first material.
-
-    Returns:
-        shape (count,) or (count, width).
     """
     shape = (count,) if kind.width == 1 else (count, kind.width)
     values = np.zeros(shape, kind.dtype)
@@ -72,18 +55,57 @@ def read_attribute(
     return values
 
 
+def write_attribute(
+    mesh: bpy.types.Mesh,
+    name: str,
+    values: NDArray[Any],
+    domain: Literal["POINT", "EDGE"] = "POINT",
+) -> bool:
+    """Write a mesh attribute; one of this name and another type is replaced.
+
+    Args:
+        values: integers or numbers (n,), vectors (n, 3), quaternions (n, 4) or matrices (n, 16),
+            column by column.
+
+    Returns:
+        whether it was another one before. What is equal is not written, so that nobody takes it
+        for an edit.
+    """
+    floats = (
+        AttributeType.FLOAT,
+        AttributeType.VECTOR,
+        AttributeType.QUATERNION,
+        AttributeType.MATRIX,
+    )
+    width = values.shape[1] if values.ndim > 1 else 1
+    kind = next(each for each in floats if each.width == width)
+    if np.issubdtype(values.dtype, np.integer):
+        kind = AttributeType.INTEGER
+    wanted = np.ascontiguousarray(values, kind.dtype)
+    attributes: Any = mesh.attributes
+    attribute = attributes.get(name)
+    known = None if attribute is None else (attribute.data_type, attribute.domain)
+    if attribute is not None and known != (kind.blender_name, domain):
+        attributes.remove(attribute)
+        attribute = None
+    if attribute is not None:
+        before = np.empty_like(wanted)
+        attribute.data.foreach_get(kind.property_name, before.reshape(-1))
+        if np.array_equal(before, wanted):
+            return False
+    attribute = attribute or attributes.new(name, kind.blender_name, domain)
+    attribute.data.foreach_set(kind.property_name, wanted.reshape(-1))
+    return True
+
+
 def read_property(
     items: BulkReadable, name: str, dtype: DTypeLike, shape: Sequence[int] = ()
 ) -> NDArray[Any]:
-    """One property of all items of a collection.
+    """One property of all m items of a collection, shape (m, *shape).
 
     Args:
-        items: a Blender collection of m items.
         dtype: float32, int32 or bool; Blender converts where its own type is another one.
         shape: the shape of one item's value; () for a single number.
-
-    Returns:
-        shape (m, *shape).
     """
     return read_properties(items, [(name, dtype, shape)])[0]
 

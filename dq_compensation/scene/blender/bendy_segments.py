@@ -24,13 +24,12 @@ _READ_AS_BYTES = bpy.app.version >= (5, 1, 0)
 def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton:
     """The skeleton with those of its bones that are bendy and deform.
 
-    Args:
-        armature: its armature object. What has changed in it is evaluated where it must be.
+    What has changed in its armature is evaluated where it must be.
     """
     bones = armature_of(armature).bones
-    if not len(bones) or not _are_bendy(bones).any():
-        return skeleton
     bends = _are_bendy(bones) & read_property(bones, "use_deform", np.bool_)
+    if not bends.any():
+        return skeleton
     bending = frozenset(compress(bones.keys(), bends))
     indices = [index for index, name in enumerate(skeleton.names) if name in bending]
     names = [skeleton.names[index] for index in indices]
@@ -50,9 +49,7 @@ def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton
 def _rest_segments(
     armature: bpy.types.Object, names: list[str], segments: NDArray[np.int32]
 ) -> NDArray[np.float64] | None:
-    """Shape (S, 4, 4), in their bones' spaces; None without bones or in no scene."""
-    if not names:
-        return None
+    """Shape (S, 4, 4), in their bones' spaces; None in no scene."""
     posed = [armature.pose.bones[name] for name in names]
     try:
         return _segment_matrices(posed, segments, rest=True)
@@ -100,8 +97,7 @@ def with_segments(
 def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> list[Any]:
     """The settings that shape the bendy bones at rest, for a digest; empty without bendy bones.
 
-    Args:
-        called: what bones are called in it, by their names.
+    Bones are `called` this in it, by their names.
     """
     state: list[Any] = []
     bone: Any  # its published type has no tuples
@@ -117,21 +113,10 @@ def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> li
 
 
 _SHAPE = attrgetter(
-    "bbone_mapping_mode",
-    "bbone_curveinx",
-    "bbone_curveinz",
-    "bbone_curveoutx",
-    "bbone_curveoutz",
-    "bbone_rollin",
-    "bbone_rollout",
-    "bbone_easein",
-    "bbone_easeout",
-    "bbone_handle_type_start",
-    "bbone_handle_type_end",
-    "bbone_handle_use_ease_start",
-    "bbone_handle_use_ease_end",
-    "use_endroll_as_inroll",
-    "use_scale_easing",
+    *("bbone_mapping_mode", "bbone_curveinx", "bbone_curveinz", "bbone_curveoutx"),
+    *("bbone_curveoutz", "bbone_rollin", "bbone_rollout", "bbone_easein", "bbone_easeout"),
+    *("bbone_handle_type_start", "bbone_handle_type_end", "bbone_handle_use_ease_start"),
+    *("bbone_handle_use_ease_end", "use_endroll_as_inroll", "use_scale_easing"),
 )
 
 

@@ -20,10 +20,8 @@ _KINDS = (PROPERTY, SHARES, SUMS, TOTAL)
 
 def bone_of_property(data_path: str, bones: Iterable[str]) -> str | None:
     """The bone whose array property a driver reads, of these; None where it is no such property."""
-    for bone in bones:
-        if data_path.startswith(tuple(property_path(bone, kind) for kind in _KINDS)):
-            return bone
-    return None
+    paths = ((bone, tuple(property_path(bone, kind) for kind in _KINDS)) for bone in bones)
+    return next((bone for bone, of_bone in paths if data_path.startswith(of_bone)), None)
 
 
 def property_drivers(

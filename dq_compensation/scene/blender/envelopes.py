@@ -28,29 +28,17 @@ def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> N
     """The weights of points in a bone's envelope, as Blender's `distfactor_to_bone` has them.
 
     1 within the radius, which goes from that of the head to that of the tail; it falls with the
-    square of the distance from there, to 0 at the envelope's distance.
+    square of the distance from there, to 0 at the envelope's distance. Shape (n,).
 
     Args:
         positions: shape (n, 3), armature space.
-
-    Returns:
-        shape (n,), 0 to 1.
     """
     head, tail = np.array(bone.head_local), np.array(bone.tail_local)
     reach = max(bone.head_radius, bone.tail_radius) + max(bone.envelope_distance, 0.0)
     low, high = np.minimum(head, tail) - reach, np.maximum(head, tail) + reach
     near = np.flatnonzero(((positions >= low) & (positions <= high)).all(axis=1))
     factors = np.zeros(len(positions))
-    factors[near] = _factors_within(bone, positions[near], head, tail)
-    return factors
-
-
-def _factors_within(
-    bone: bpy.types.Bone,
-    positions: NDArray[np.floating],
-    head: NDArray[np.float64],
-    tail: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    positions = positions[near]
     length = float(np.linalg.norm(tail - head))
     along = (positions - head) @ ((tail - head) / max(length, 1e-12))
     share = np.clip(along / max(length, 1e-12), 0.0, 1.0)
@@ -58,6 +46,8 @@ def _factors_within(
     radii = bone.head_radius + share * (bone.tail_radius - bone.head_radius)
     outside = np.linalg.norm(positions - nearest, axis=1) - radii
     if bone.envelope_distance <= 0.0:
-        return (outside < 0.0).astype(np.float64)
-    falling = 1.0 - np.square(np.maximum(outside, 0.0) / bone.envelope_distance)
-    return np.where(outside < bone.envelope_distance, np.maximum(falling, 0.0), 0.0)
+        factors[near] = outside < 0.0
+    else:
+        falling = 1.0 - np.square(np.maximum(outside, 0.0) / bone.envelope_distance)
+        factors[near] = np.where(outside < bone.envelope_distance, np.maximum(falling, 0.0), 0.0)
+    return factors

@@ -89,10 +89,9 @@ def read_mesh_arrays(
     edge_count, face_count, corner_count = len(mesh.edges), len(mesh.polygons), len(mesh.loops)
     starts = read_property(mesh.polygons, "loop_start", np.int32)
     corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, corner_count)
-    same = known is not None and np.array_equal(known.positions, positions)
     if (
         known is not None
-        and same
+        and np.array_equal(known.positions, positions)
         and np.array_equal(known.face_starts, starts)
         and np.array_equal(known.corner_vertex, corners)
     ):

@@ -24,10 +24,8 @@ def is_moving(obj: bpy.types.Object) -> bool:
         return True
     if obj.rigid_body is not None or any(not each.mute for each in obj.constraints):
         return True
-    if obj.parent is None:
-        return False
     # A bone can move in as many ways as there are rigs.
-    return obj.parent_type != "OBJECT" or is_moving(obj.parent)
+    return obj.parent is not None and (obj.parent_type != "OBJECT" or is_moving(obj.parent))
 
 
 def is_reshaped(obj: bpy.types.Object) -> bool:

@@ -6,7 +6,7 @@ import bpy
 
 # Of a posed copy: its character.
 CHARACTER_PROPERTY = "dq_compensation_example_of"
-# Of a palette: True. Files of the first versions have the armature here, which kept it alive.
+# Of a palette: True.
 PALETTE_PROPERTY = "dq_compensation_palette_of"
 # Of an object with the attributes that a node tree reads: True.
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
@@ -25,28 +25,18 @@ def is_palette(obj: bpy.types.Object) -> bool:
     return PALETTE_PROPERTY in obj
 
 
-def is_attribute_object(obj: bpy.types.Object) -> bool:
-    """Whether an object holds the attributes of another one's vertices."""
-    return ATTRIBUTE_OBJECT_PROPERTY in obj
-
-
 def is_hidden(obj: bpy.types.Object) -> bool:
     """Whether an object is one that only node modifiers use, in no collection."""
-    return is_palette(obj) or is_attribute_object(obj)
+    return is_palette(obj) or ATTRIBUTE_OBJECT_PROPERTY in obj
 
 
 def keep_apart() -> None:
-    """Take hidden objects out of collections, where appending puts them.
-
-    Palettes of the first versions of the add-on let go of their armatures.
-    """
+    """Take hidden objects out of collections, where appending puts them."""
     for obj in bpy.data.objects:
         if obj.library is None and (is_hidden(obj) or POSE_TABLE_PROPERTY in obj):
             for collection in obj.users_collection:
                 if collection.library is None:
                     collection.objects.unlink(obj)
-            if is_palette(obj) and obj[PALETTE_PROPERTY] is not True:
-                obj[PALETTE_PROPERTY] = True
 
 
 def remove_hidden(obj: bpy.types.Object) -> None:

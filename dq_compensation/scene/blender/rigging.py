@@ -5,7 +5,6 @@ Everything here is cheap enough for every redraw of a panel: no vertex is looked
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import takewhile
 from typing import cast
 
@@ -20,27 +19,6 @@ from .mesh import mesh_of
 from .own_objects import is_hidden, is_own_modifier
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
-REFUSAL_HIDDEN_OBJECT = "{obj} belongs to DQ Compensation. Select the character's mesh."
-REFUSAL_NO_MODIFIER = (
-    "{obj} has no Armature modifier. Add one (Ctrl P, Armature Deform) and press Enable again."
-)
-REFUSAL_NO_ARMATURE = (
-    "The modifier {modifier} of {obj} has no armature. Choose one in its Object field."
-)
-REFUSAL_BINDS_NOTHING = (
-    "The modifier {modifier} of {obj} uses neither vertex groups nor bone envelopes. "
-    "Turn on Bind To: Vertex Groups in it."
-)
-REFUSAL_NO_BONES = "{armature} has no bones that deform. Turn on Deform in its bones."
-REFUSAL_NO_GROUPS = (
-    "No vertex group of {obj} has the name of a deforming bone of {armature}. "
-    "Weight paint it, or give its groups the names of the bones."
-)
-REFUSAL_EDIT_MODE = "{obj} is in Edit Mode. Leave it (Tab) to see the deformation."
-REFUSAL_ABSOLUTE_KEYS = (
-    "The shape keys of {obj} are absolute. Turn on Relative in the Shape Keys panel."
-)
-REFUSAL_NO_SIZE = "{obj} has a scale of zero on at least one axis. Give it a size again."
 
 
 def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
@@ -56,16 +34,13 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     return next((m for m in modifiers if m.object is not None), next(iter(modifiers), None))
 
 
-def mixed_modifiers(
-    obj: bpy.types.Object, own_modifiers: Collection[str] = ()
-) -> list[bpy.types.ArmatureModifier]:
-    """The Armature modifiers that mix their result with that of ours, by *Multi Modifier*.
+def mixed_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
+    """The Armature modifiers that mix their result with that of the first one, by *Multi Modifier*.
 
-    Args:
-        own_modifiers: the names of the add-on's, which make room for them.
+    Modifiers of the add-on may stand between them.
     """
     armature = armature_modifier(obj)
-    stack = [modifier for modifier in obj.modifiers if modifier.name not in own_modifiers]
+    stack = [modifier for modifier in obj.modifiers if not is_own_modifier(modifier)]
     if armature is None:
         return []
     after = (cast("bpy.types.ArmatureModifier", m) for m in stack[stack.index(armature) + 1 :])
@@ -79,11 +54,7 @@ def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
 
 
 def rig_of(obj: bpy.types.Object) -> bpy.types.Object:
-    """The armature object of `armature_modifier`.
-
-    Raises:
-        BindingError: there is none (any more).
-    """
+    """The armature object of `armature_modifier`; BindingError where there is none (any more)."""
     rig = find_rig(obj)
     if rig is None:
         raise BindingError(f"{obj.name} has no Armature modifier with an armature.")
@@ -95,16 +66,25 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
     if obj.type != "MESH":
         return REFUSAL_NOT_A_MESH.format(obj=obj.name)
     if is_hidden(obj):
-        return REFUSAL_HIDDEN_OBJECT.format(obj=obj.name)
+        return f"{obj.name} belongs to DQ Compensation. Select the character's mesh."
     modifier = armature_modifier(obj)
     if modifier is None:
-        return REFUSAL_NO_MODIFIER.format(obj=obj.name)
+        return (
+            f"{obj.name} has no Armature modifier. Add one (Ctrl P, Armature Deform) and press "
+            "Enable again."
+        )
     armature = modifier.object
     # A file can come without the bones of an armature object.
     if armature is None or armature.data is None:
-        return REFUSAL_NO_ARMATURE.format(obj=obj.name, modifier=modifier.name)
+        return (
+            f"The modifier {modifier.name} of {obj.name} has no armature. Choose one in its Object "
+            "field."
+        )
     if not (modifier.use_vertex_groups or modifier.use_bone_envelopes):
-        return REFUSAL_BINDS_NOTHING.format(obj=obj.name, modifier=modifier.name)
+        return (
+            f"The modifier {modifier.name} of {obj.name} uses neither vertex groups nor bone "
+            "envelopes. Turn on Bind To: Vertex Groups in it."
+        )
     groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, obj, modifier)
     return groups or _state_refusal(obj, armature)
 
@@ -129,24 +109,27 @@ def group_refusal(
     assert armature is not None
     bones = deforming_bones(armature)
     if not bones:
-        return REFUSAL_NO_BONES.format(armature=armature.name)
-    if modifier.use_bone_envelopes:
+        return f"{armature.name} has no bones that deform. Turn on Deform in its bones."
+    if modifier.use_bone_envelopes or any(group.name in bones for group in holder.vertex_groups):
         return None
-    if not any(group.name in bones for group in holder.vertex_groups):
-        return REFUSAL_NO_GROUPS.format(obj=obj.name, armature=armature.name)
-    return None
+    return (
+        f"No vertex group of {obj.name} has the name of a deforming bone of {armature.name}. "
+        "Weight paint it, or give its groups the names of the bones."
+    )
 
 
 def _state_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
     """Why a complete set-up cannot be read in its current state, or None."""
     mesh = mesh_of(obj)
     if mesh.is_editmode:
-        return REFUSAL_EDIT_MODE.format(obj=obj.name)
+        return f"{obj.name} is in Edit Mode. Leave it (Tab) to see the deformation."
     if mesh.shape_keys is not None and not mesh.shape_keys.use_relative:
-        return REFUSAL_ABSOLUTE_KEYS.format(obj=obj.name)
+        return (
+            f"The shape keys of {obj.name} are absolute. Turn on Relative in the Shape Keys panel."
+        )
     for one in (obj, armature):
         if not is_invertible(np.array(one.matrix_world, np.float64)):
-            return REFUSAL_NO_SIZE.format(obj=one.name)
+            return f"{one.name} has a scale of zero on at least one axis. Give it a size again."
     return None
 
 
@@ -167,7 +150,6 @@ def notes(
     *,
     replaced_modifier: str = "",
     base_left_on: bool = False,
-    own_modifier: str = "",
     drawn: bool = True,
     followed: bool = False,
     straightened: bool = False,
@@ -177,7 +159,6 @@ def notes(
     Args:
         replaced_modifier: the Armature modifier that the add-on itself has hidden, or left on.
         base_left_on: it deforms the mesh, and ours adds to that.
-        own_modifier: the add-on's, which does show, one way or the other.
         drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
             takes its place among them.
         followed: whether the modifiers before the Armature modifier show nevertheless.
@@ -186,7 +167,7 @@ def notes(
     modifier = armature_modifier(obj) if obj.type == "MESH" else None
     if modifier is None or modifier.object is None or modifier.object.data is None:
         return []
-    found = _modifier_stack_notes(obj, modifier, own_modifier, drawn, followed)
+    found = _modifier_stack_notes(obj, modifier, drawn, followed)
     if base_left_on:
         if not drawn and not modifier.show_viewport:
             found.append(
@@ -210,7 +191,6 @@ def notes(
 def _modifier_stack_notes(
     obj: bpy.types.Object,
     modifier: bpy.types.ArmatureModifier,
-    own_modifier: str,
     drawn: bool,
     followed: bool,
 ) -> list[str]:
@@ -225,7 +205,7 @@ def _modifier_stack_notes(
     before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]
     after = [m.name for index, m in shown if index > place and m.type != "ARMATURE"]
     found = []
-    mixed = [m.name for m in mixed_modifiers(obj, [own_modifier])] if own_modifier else []
+    mixed = [m.name for m in mixed_modifiers(obj)]
     others = [name for name in others if drawn or name not in mixed]
     if others and drawn:
         found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(others)}.")

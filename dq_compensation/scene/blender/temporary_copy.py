@@ -16,12 +16,9 @@ from .mesh import mesh_of
 def temporary_copy(
     obj: bpy.types.Object, scene: bpy.types.Scene | None = None
 ) -> Generator[bpy.types.Object]:
-    """A copy of an object and its mesh in a scene, hidden from nothing.
+    """A copy of an object and its mesh in a scene, the current one by default, hidden from nothing.
 
     What is animated in the object has its current value; its shape keys are animated as they were.
-
-    Args:
-        scene: by default the current one.
     """
     copy = cast("bpy.types.Object", obj.copy())
     mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())

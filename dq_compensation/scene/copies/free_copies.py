@@ -88,8 +88,7 @@ def free_copies(
 def free_armature(armature: bpy.types.Object, *, keep_modes: bool = False) -> bpy.types.Object:
     """A copy of an armature at rest, that nothing moves but its own pose; helper bones follow it.
 
-    Args:
-        keep_modes: let the bones keep their rotation modes; else they are quaternions.
+    Its bones are turned by quaternions, unless they `keep_modes`.
     """
     rig = cast("bpy.types.Object", armature.copy())
     rig.data = armature_of(armature).copy()

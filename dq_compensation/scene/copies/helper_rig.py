@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import bpy
-from mathutils import Vector
 
 from ...core.helper_bones import GAUGE_SHARE
 from ..blender.armature import HELPER_PROPERTY, armature_of, is_helper_bone
@@ -78,7 +77,9 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
             bone = bones.new(helper.name)
             bone.tail = (0.0, _LENGTH * child.length, 0.0)
             bone.matrix = child.matrix
-            bone.translate(_head(helper, bones) - child.head)
+            axis = bones[helper.anchor or helper.child]
+            share = helper.along if helper.anchor else _BESIDE  # `core.helper_bones.helper_heads`
+            bone.translate(axis.head + share * (axis.tail - axis.head) - child.head)
             bone.parent = bones[helper.parent]
             bone.use_connect = False
     collection = _collection(armature)
@@ -92,9 +93,7 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
         pose_bone = armature.pose.bones[helper.name]
         pose_bone.rotation_mode = "QUATERNION"
         _keep_at_rest(pose_bone)
-        _follow(pose_bone, armature, helper, preserve_volume=bone.use_deform)
-        if helper.anchor:
-            _go_with_anchor(pose_bone, armature, helper)
+        _follow(pose_bone, armature, helper)
         if helper.gauge:
             _scale(pose_bone, armature, helper)
 
@@ -115,12 +114,6 @@ def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
         collections.remove(collection)
 
 
-def _head(helper: HelperBone, bones: bpy.types.ArmatureEditBones) -> Vector:
-    """Where a helper starts; see `core.helper_bones.helper_heads`."""
-    bone = bones[helper.anchor or helper.child]
-    return bone.head + (helper.along if helper.anchor else _BESIDE) * (bone.tail - bone.head)
-
-
 def gauge_of(armature: bpy.types.Object, helper: str) -> str:
     """The name of the gauge of a helper bone; empty without one."""
     found: list[Any] = [
@@ -139,16 +132,24 @@ def _collection(armature: bpy.types.Object) -> bpy.types.BoneCollection:
     return collection
 
 
+def _constrain(bone: bpy.types.PoseBone, kind: str, name: str, **settings: object) -> Any:
+    """A new constraint of a bone with these settings, which are made in their order."""
+    constraint: Any = bone.constraints.new(cast("Any", kind))
+    constraint.name = name
+    for setting, value in settings.items():
+        setattr(constraint, setting, value)
+    return constraint
+
+
 def _keep_at_rest(bone: bpy.types.PoseBone) -> None:
     """Let limits put a bone where it rests in the armature."""
-    rest, constraints = cast("Any", bone.bone.matrix_local), cast("Any", bone.constraints)
+    rest = cast("Any", bone.bone.matrix_local)
     for kind, name, use, values in (
         ("LIMIT_LOCATION", "Rest Location", "use_{bound}_{axis}", tuple(rest.translation)),
         ("LIMIT_ROTATION", "Rest Rotation", "use_limit_{axis}", tuple(rest.to_euler("XYZ"))),
         ("LIMIT_SCALE", "Rest Scale", "use_{bound}_{axis}", (1.0, 1.0, 1.0)),
     ):
-        limit = constraints.new(kind)
-        limit.name, limit.owner_space = name, "POSE"
+        limit = _constrain(bone, kind, name, owner_space="POSE")
         if kind == "LIMIT_ROTATION":
             limit.euler_order = "XYZ"
         for axis, value in zip(_AXES, values, strict=True):
@@ -157,45 +158,26 @@ def _keep_at_rest(bone: bpy.types.PoseBone) -> None:
                 setattr(limit, f"{bound}_{axis}", value)
 
 
-def _follow(
-    bone: bpy.types.PoseBone,
-    armature: bpy.types.Object,
-    helper: HelperBone,
-    *,
-    preserve_volume: bool,
-) -> None:
-    """Let a bone that is kept at rest follow the blend of two bones."""
-    constraint: Any = bone.constraints.new("ARMATURE")
-    constraint.name = "Blend"
-    constraint.use_deform_preserve_volume = preserve_volume
+def _follow(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone) -> None:
+    """Let a bone that is kept at rest follow the blend of two bones, and its head an anchor."""
+    blend = _constrain(bone, "ARMATURE", "Blend", use_deform_preserve_volume=bone.bone.use_deform)
     for name, weight in ((helper.parent, 1.0 - helper.share), (helper.child, helper.share)):
-        target = constraint.targets.new()
+        target = blend.targets.new()
         target.target, target.subtarget, target.weight = armature, name, weight
-
-
-def _go_with_anchor(
-    bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone
-) -> None:
-    """Let the head of a bone stay on the axis of another one."""
-    constraint: Any = bone.constraints.new("COPY_LOCATION")
-    constraint.name = "Anchor"
-    constraint.target, constraint.subtarget = armature, helper.anchor
-    constraint.head_tail = helper.along
+    if helper.anchor:
+        anchor = _constrain(bone, "COPY_LOCATION", "Anchor", target=armature)
+        anchor.subtarget, anchor.head_tail = helper.anchor, helper.along
 
 
 def _scale(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone) -> None:
-    """Let a bone shrink with its gauge, and grow as that shrinks."""
+    """Let a bone shrink with its gauge, and grow as that shrinks, as the parent sees the gauge."""
     for name, power, uniform in (
         ("Shrink", helper.shrink, True),
         ("Growth", -helper.growth, False),
     ):
-        if not power:
-            continue
-        constraint: Any = bone.constraints.new("COPY_SCALE")
-        constraint.name = name
-        constraint.target, constraint.subtarget = armature, helper.gauge
-        constraint.use_make_uniform, constraint.power = uniform, power
-        constraint.use_offset, constraint.use_add = True, False
-        # As the parent sees the gauge.
-        constraint.owner_space, constraint.target_space = "WORLD", "CUSTOM"
-        constraint.space_object, constraint.space_subtarget = armature, helper.parent
+        if power:
+            scale = _constrain(bone, "COPY_SCALE", name, target=armature, subtarget=helper.gauge)
+            scale.use_make_uniform, scale.power = uniform, power
+            scale.use_offset, scale.use_add = True, False
+            scale.owner_space, scale.target_space = "WORLD", "CUSTOM"
+            scale.space_object, scale.space_subtarget = armature, helper.parent

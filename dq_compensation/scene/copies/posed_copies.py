@@ -24,10 +24,8 @@ def posed_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
 
     A copy that was deleted but is still held in memory by something does not count.
     """
-    for other in bpy.data.objects:
-        if other.get(CHARACTER_PROPERTY) == obj and len(other.users_collection):
-            return other
-    return None
+    copies = (other for other in bpy.data.objects if other.get(CHARACTER_PROPERTY) == obj)
+    return next((each for each in copies if len(each.users_collection)), None)
 
 
 def open_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:

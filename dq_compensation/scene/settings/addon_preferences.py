@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal
 
 import bpy
 
@@ -23,52 +23,32 @@ UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True}
 """The values of new characters in place of the default of objects, which older files count on."""
 
 
-class Preferences(Protocol):
-    """The user's settings for all files, beside `FOR_NEW_CHARACTERS`.
-
-    Attributes:
-        overlay_colours: of the overlay and its legend.
-        use_check_again: whether Setup Check follows edits.
-        max_figures: the most figures of a crowd that are drawn.
-        max_crowd_memory: the most memory of the graphics card for one crowd, MB.
-    """
-
-    overlay_colours: ColourMap
-    use_check_again: bool
-    max_figures: int
-    max_crowd_memory: int
-
-
-def _chosen() -> Preferences | None:
+def preferences() -> Any:
     """The preferences; None where the add-on runs without being enabled in Blender's."""
     addon = bpy.context.preferences.addons.get(ADDON_ID)
-    found = None if addon is None else addon.preferences
-    return None if found is None else cast("Preferences", found)
+    return None if addon is None else addon.preferences
 
 
 def settings_of_new_characters() -> dict[str, Any]:
     """The settings that the user has chosen for new characters, by their names."""
-    chosen = _chosen()
+    chosen = preferences()
     if chosen is None:
         return UNLIKE_OLD_CHARACTERS
     return {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
 
 
 def overlay_colours() -> ColourMap:
-    """The colours of the overlay."""
-    chosen = _chosen()
-    return "VIRIDIS" if chosen is None else chosen.overlay_colours
+    """The colours of the overlay and its legend."""
+    return getattr(preferences(), "overlay_colours", "VIRIDIS")
 
 
 def check_follows_edits() -> bool:
     """Whether a character is checked again when something was edited."""
-    chosen = _chosen()
-    return chosen is None or chosen.use_check_again
+    return getattr(preferences(), "use_check_again", True)
 
 
 def crowd_limits() -> tuple[int, int]:
     """The most figures of a crowd that are drawn, and the most bytes on the GPU for them."""
-    chosen = _chosen()
-    if chosen is None:
-        return MAX_FIGURES, MAX_CROWD_MEGABYTES * 1_000_000
-    return chosen.max_figures, chosen.max_crowd_memory * 1_000_000
+    chosen = preferences()
+    megabytes = getattr(chosen, "max_crowd_memory", MAX_CROWD_MEGABYTES)
+    return getattr(chosen, "max_figures", MAX_FIGURES), megabytes * 1_000_000

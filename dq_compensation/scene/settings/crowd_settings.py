@@ -11,16 +11,7 @@ from typing import Any, Literal
 import bpy
 from bpy.types import PropertyGroup
 
-from .declaration import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-    property_group,
-)
+from .declaration import FACTOR, property_group, props
 from .events import CROWD_CHANGED, ROLE_CHANGED, calls
 from .example_settings import Items
 
@@ -62,18 +53,14 @@ def _can_be_stood_on(crowd: DQCompensationCrowd, obj: bpy.types.Object) -> bool:
 class DQCompensationCrowdRole(PropertyGroup):
     """A character of the figures and the takes that they play."""
 
-    character: bpy.types.Object | None = PointerProperty(
-        name="Character",
+    character: bpy.types.Object | None = props.PointerProperty(
         description="The armature of the character. A figure is all enabled meshes that it deforms",
         type=bpy.types.Object,
         poll=_is_armature,
         **_OF_ROLES,
     )
-    take: str = StringProperty(
-        name="Take", description="The take that the figures play", **_OF_ROLES
-    )
-    share: float = FloatProperty(
-        name="Share",
+    take: str = props.StringProperty(description="The take that the figures play", **_OF_ROLES)
+    share: float = props.FloatProperty(
         description="How many of the figures, compared with the shares of the other roles",
         default=1.0,
         min=0.0,
@@ -81,13 +68,12 @@ class DQCompensationCrowdRole(PropertyGroup):
         precision=2,
         **_OF_ROLES,
     )
-    then: str = StringProperty(
-        name="Then",
+    then: str = props.StringProperty(
         description="The take that follows when the first one ends, and loops. Empty: the first "
         "one loops",
         **_OF_ROLES,
     )
-    fade_frames: float = FloatProperty(
+    fade_frames: float = props.FloatProperty(
         name="Fade",
         description="How many frames before its end the first take begins to blend into the next "
         "one",
@@ -103,10 +89,10 @@ class DQCompensationCrowdRole(PropertyGroup):
 class DQCompensationCrowd(PropertyGroup):
     """The crowd that an Empty stands for."""
 
-    is_crowd: bool = BoolProperty(
-        description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
+    is_crowd: bool = props.BoolProperty(
+        name="", description="Whether the Empty stands for a crowd. Add Crowd sets it", **_OF_ROLES
     )
-    count: int = IntProperty(
+    count: int = props.IntProperty(
         name="Figures",
         description="How many figures there are. With the layout Points: how many at most",
         default=32,
@@ -115,126 +101,109 @@ class DQCompensationCrowd(PropertyGroup):
         soft_max=1_000,
         **_OF_CROWDS,
     )
-    seed: int = IntProperty(
-        name="Seed",
+    seed: int = props.IntProperty(
         description="Another number gives each figure another role, phase, speed, size and turn",
         min=0,
         **_OF_CROWDS,
     )
-    roles: Items[DQCompensationCrowdRole] = CollectionProperty(
+    roles: Items[DQCompensationCrowdRole] = props.CollectionProperty(
         type=DQCompensationCrowdRole, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
-    active_role: int = IntProperty(
-        name="Active Role",
+    active_role: int = props.IntProperty(
         description="The role that is chosen in the list",
         override={"LIBRARY_OVERRIDABLE"},
     )
-    layout: Layout = EnumProperty(
-        name="Layout", description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
+    layout: Layout = props.EnumProperty(
+        description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
     )
-    layout_object: bpy.types.Object | None = PointerProperty(
+    layout_object: bpy.types.Object | None = props.PointerProperty(
         name="Object",
         description="The object that the figures stand on",
         type=bpy.types.Object,
         poll=_can_be_stood_on,
         **_OF_CROWDS,
     )
-    spacing: float = FloatProperty(
-        name="Spacing",
+    spacing: float = props.FloatProperty(
         description="The distance from figure to figure",
         default=1.5,
         min=0.0,
         subtype="DISTANCE",
         **_OF_CROWDS,
     )
-    columns: int = IntProperty(
-        name="Columns",
+    columns: int = props.IntProperty(
         description="How many figures stand in a row. 0: as many as make the grid square",
         min=0,
         soft_max=100,
         **_OF_CROWDS,
     )
-    place_spread: float = FloatProperty(
+    place_spread: float = props.FloatProperty(
         name="Disorder",
         description="How far figures stand from the grid: with 1, by half of the spacing at most",
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         **_OF_CROWDS,
     )
-    phase_spread: float = FloatProperty(
-        name="Phase Spread",
+    phase_spread: float = props.FloatProperty(
         description="How much the figures differ in time. 0: all move alike. 1: they are spread "
         "over the whole take",
         default=1.0,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         **_OF_CROWDS,
     )
-    speed: float = FloatProperty(
-        name="Speed",
+    speed: float = props.FloatProperty(
         description="1 is the speed of the takes",
         default=1.0,
         min=0.01,
         soft_max=4.0,
         **_OF_CROWDS,
     )
-    speed_spread: float = FloatProperty(
-        name="Speed Spread",
+    speed_spread: float = props.FloatProperty(
         description="With 0.1, figures are up to 10 percent slower or faster",
         min=0.0,
         max=0.9,
         subtype="FACTOR",
         **_OF_CROWDS,
     )
-    scale: float = FloatProperty(
-        name="Scale",
+    scale: float = props.FloatProperty(
         description="1 is the size of the character",
         default=1.0,
         min=0.001,
         soft_max=4.0,
         **_OF_CROWDS,
     )
-    scale_spread: float = FloatProperty(
-        name="Scale Spread",
+    scale_spread: float = props.FloatProperty(
         description="With 0.1, figures are up to 10 percent smaller or larger",
         min=0.0,
         max=0.9,
         subtype="FACTOR",
         **_OF_CROWDS,
     )
-    turn: float = FloatProperty(
-        name="Turn",
+    turn: float = props.FloatProperty(
         description="How far figures are turned about the Z axis of the crowd",
         subtype="ANGLE",
         soft_min=-pi,
         soft_max=pi,
         **_OF_CROWDS,
     )
-    turn_spread: float = FloatProperty(
-        name="Turn Spread",
+    turn_spread: float = props.FloatProperty(
         description="How far figures are turned away from that at most, to either side",
         min=0.0,
         max=pi,
         subtype="ANGLE",
         **_OF_CROWDS,
     )
-    start_frame: int = IntProperty(
-        name="Start Frame",
+    start_frame: int = props.IntProperty(
         description="The frame of the scene in which the takes begin, each figure at its phase",
         default=1,
         **_OF_CROWDS,
     )
-    far_distance: float = FloatProperty(
+    far_distance: float = props.FloatProperty(
         name="Far From",
         description="Figures farther than this from the view are far. 0: no figure is far",
         min=0.0,
         subtype="DISTANCE",
         **_OF_CROWDS,
     )
-    far_figures: FarFigures = EnumProperty(
-        name="Far Figures",
+    far_figures: FarFigures = props.EnumProperty(
         description="What is simplified for figures that are far",
         items=FAR_FIGURES,
         default="HALF_RATE",

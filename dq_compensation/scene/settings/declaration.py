@@ -1,8 +1,9 @@
-"""Settings are declared once: ``factor: float = FloatProperty(...)``, with Blender's properties.
+"""Settings are declared once: ``loop: bool = props.BoolProperty(...)``, with Blender's properties.
 
 From such declarations come the property groups in the file (`property_group`), the frozen values
 that are passed on (`frozen_values`), and the bounds, choices and help of scripts, of the command
-line and of dialogs (`properties_of`).
+line and of dialogs (`properties_of`). Where one with a description has no name, the words of its
+attribute are its name: `limb_axis` is Limb Axis.
 """
 
 from __future__ import annotations
@@ -10,19 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
-from bpy import props
+import bpy
 
 _Class = TypeVar("_Class", bound=type)
 
 # To type checkers the value of the setting, which has the type that stands before it.
-BoolProperty: Any = props.BoolProperty
-CollectionProperty: Any = props.CollectionProperty
-EnumProperty: Any = props.EnumProperty
-FloatProperty: Any = props.FloatProperty
-FloatVectorProperty: Any = props.FloatVectorProperty
-IntProperty: Any = props.IntProperty
-PointerProperty: Any = props.PointerProperty
-StringProperty: Any = props.StringProperty
+props: Any = bpy.props
+FACTOR: dict[str, Any] = {"min": 0.0, "max": 1.0, "subtype": "FACTOR"}
 
 
 @dataclass_transform(kw_only_default=True)
@@ -33,8 +28,7 @@ class Declaration:
 def properties_of(declaration: type) -> dict[str, Any]:
     """The properties that a class and those above it declare, by their names, its own first.
 
-    Returns:
-        each with its `function`, such as `bpy.props.BoolProperty`, and its `keywords`.
+    Each has its `function`, such as `bpy.props.BoolProperty`, and its `keywords`.
     """
     found: dict[str, Any] = {}
     for each in declaration.__mro__:
@@ -48,6 +42,9 @@ def properties_of(declaration: type) -> dict[str, Any]:
 def property_group(cls: _Class) -> _Class:
     """Give Blender the properties that a class and those above it declare."""
     declared = properties_of(cls)
+    for name, each in declared.items():
+        if "description" in each.keywords:
+            each.keywords.setdefault("name", name.replace("_", " ").title())
     for name in declared.keys() & vars(cls).keys():
         delattr(cls, name)
     cls.__annotations__ = declared
@@ -73,8 +70,7 @@ def frozen_values(cls: _Class) -> _Class:
 def same_property(declaration: type, name: str, **changes: Any) -> Any:
     """A declared property for an operator or the preferences: what it calls and allows is left out.
 
-    Args:
-        changes: keywords of the property that are other ones, such as `default`.
+    Keywords of it that are other ones, such as `default`, are `changes`.
     """
     described = properties_of(declaration)[name]
     left_out = {"update", "override", "options"}

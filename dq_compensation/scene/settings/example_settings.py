@@ -10,14 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from bpy.types import PropertyGroup
 
-from .declaration import (
-    BoolProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    StringProperty,
-    property_group,
-)
+from .declaration import FACTOR, property_group, props
 from .events import EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED, calls
 
 SupportKind = Literal["JOINT", "PARENT"]
@@ -45,6 +38,10 @@ class Items(Protocol[_Item_co]):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[_Item_co]: ...
     def __getitem__(self, index: int) -> _Item_co: ...
+    def get(self, key: str) -> _Item_co | None:
+        """The item of that name; None without one."""
+        ...
+
     def add(self) -> _Item_co:
         """A new item at the end."""
         ...
@@ -60,37 +57,31 @@ class Items(Protocol[_Item_co]):
 class DQCompensationExamplePose(PropertyGroup):
     """A shape that the artist wants in a pose of one bone."""
 
-    name: str = StringProperty(
-        name="Name", description="The name of the example pose", update=_changed
-    )
-    bone: str = StringProperty(
-        name="Bone",
+    name: str = props.StringProperty(description="The name of the example pose", update=_changed)
+    bone: str = props.StringProperty(
         description="The bone of the pose",
         update=calls(EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED),
     )
-    key: str = StringProperty(
+    key: str = props.StringProperty(
         name="Shape Key",
         description="The shape key with the example's shape. It stays muted: the method By "
         "Example adds it in the pose",
         update=_changed,
     )
-    direction: tuple[float, float, float] = FloatVectorProperty(
+    direction: tuple[float, float, float] = props.FloatVectorProperty(
         size=3,
         default=(0.0, 1.0, 0.0),
         description="The direction of the bone's limb, along the axes of the parent bone",
     )
-    rotation: tuple[float, float, float, float] = FloatVectorProperty(
+    rotation: tuple[float, float, float, float] = props.FloatVectorProperty(
         size=4,
         default=(1.0, 0.0, 0.0, 0.0),
         description="The bone's rotation relative to its parent, along the same axes: w, x, y, z",
     )
-    factor: float = FloatProperty(
-        name="Factor",
+    factor: float = props.FloatProperty(
         description="How much of this example acts",
         default=1.0,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         # Written into the modifier's tables when it changes; it could not follow an animation.
         options=set(),
         update=_changed,
@@ -102,7 +93,7 @@ class DQCompensationExamplePose(PropertyGroup):
 class DQCompensationExampleBone(PropertyGroup):
     """The settings of all example poses of one bone; its name is the bone's."""
 
-    sigma: float = FloatProperty(
+    sigma: float = props.FloatProperty(
         name="Falloff Angle",
         description="The angle over which the examples of this bone blend with each other and with "
         "the rest pose",
@@ -112,19 +103,18 @@ class DQCompensationExampleBone(PropertyGroup):
         subtype="ANGLE",
         update=_changed,
     )
-    twists: bool = BoolProperty(
+    twists: bool = props.BoolProperty(
         name="Use Twist",
         description="Compare poses by the full rotation of the bone. Off: compare only the "
         "direction of the bone",
         update=_changed,
     )
-    support: str = StringProperty(
-        name="Support",
+    support: str = props.StringProperty(
         description="The vertex group with the vertices that the examples of this bone may move. "
         "Empty: the weights of the bones give the vertices",
         update=_changed,
     )
-    support_kind: SupportKind = EnumProperty(
+    support_kind: SupportKind = props.EnumProperty(
         name="Found By",
         description="How to find the vertices that the examples of this bone may move",
         items=SUPPORT_KINDS,

@@ -17,19 +17,7 @@ from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import LimbAxis
 from .crowd_settings import CLASSES as CROWD_CLASSES
 from .crowd_settings import DQCompensationCrowd
-from .declaration import (
-    BoolProperty,
-    CollectionProperty,
-    Declaration,
-    EnumProperty,
-    FloatProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-    frozen_values,
-    properties_of,
-    property_group,
-)
+from .declaration import FACTOR, Declaration, frozen_values, properties_of, property_group, props
 from .events import SETTING_CHANGED, SHOWN_CHANGED, calls
 from .example_settings import CLASSES as EXAMPLE_CLASSES
 from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
@@ -147,29 +135,27 @@ _ACTING: dict[str, Any] = {
 class JointSettings(Declaration):
     """The settings that the compensation at joints is measured by."""
 
-    curve: Curve = EnumProperty(
-        name="Curve",
+    curve: Curve = props.EnumProperty(
         description="The formula of the compensation",
         items=CURVES,
         default="MEASURED",
         **_ACTING,
     )
-    limb_axis: LimbAxis = EnumProperty(
-        name="Limb Axis",
+    limb_axis: LimbAxis = props.EnumProperty(
         description="The axis of the bones that points along the limb. If a joint of an imported "
         "rig bulges more instead of less, try the axes in turn",
         items=LIMB_AXES,
         default="AUTO",
         **_ACTING,
     )
-    use_mesh_joints: bool = BoolProperty(
+    use_mesh_joints: bool = props.BoolProperty(
         name="Mesh Joints",
         description="Also compensate between two bones that share skin although neither is above "
         "the other in the hierarchy, as in flat skeletons and control rigs",
         default=True,
         **_ACTING,
     )
-    use_ball_joints: bool = BoolProperty(
+    use_ball_joints: bool = props.BoolProperty(
         name="Ball Joints",
         description="Take the bulge away at shoulders, hips and feet, too, where limbs swing to "
         "all sides. Posed frames take a fifth to a third longer in the modifier display",
@@ -181,24 +167,19 @@ class JointSettings(Declaration):
 class MethodSettings(JointSettings):
     """The settings that change the deformation by a method; `Settings.acts` says where."""
 
-    factor: float = FloatProperty(
-        name="Factor",
+    factor: float = props.FloatProperty(
         description="How much of the compensation acts: 0 gives the method Dual Quaternion, 1 all "
         "of it",
         default=1.0,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
+        **FACTOR,
         **_ACTING,
     )
-    vertex_group: str = StringProperty(
-        name="Vertex Group",
+    vertex_group: str = props.StringProperty(
         description="How much of the compensation each vertex gets. Empty: all of it",
         default="",
         **_ACTING,
     )
-    blend_group: str = StringProperty(
-        name="Blend Group",
+    blend_group: str = props.StringProperty(
         description="How much of the chosen method each vertex gets: 0 is the plain Armature "
         "modifier, 1 the method. Empty: all of it",
         default="",
@@ -209,21 +190,19 @@ class MethodSettings(JointSettings):
 class CharacterChoices(MethodSettings):
     """The settings that scripts and the command line know, and that objects give to others."""
 
-    display: Display = EnumProperty(
-        name="Display",
+    display: Display = props.EnumProperty(
         description="How the deformed character is shown",
         items=DISPLAYS,
         default="MODIFIER",
         **_ACTING,
     )
-    method: ChosenMethod = EnumProperty(
-        name="Method",
+    method: ChosenMethod = props.EnumProperty(
         description="How the bones move the surface",
         items=METHODS,
         default="COMPENSATED",
         **_ACTING,
     )
-    example_base: ExampleBase = EnumProperty(
+    example_base: ExampleBase = props.EnumProperty(
         name="Base",
         description="The method that the examples correct",
         items=EXAMPLE_BASES,
@@ -250,84 +229,70 @@ class DQCompensationNativeState(PropertyGroup):
     They live in the file, so that undo, duplicates and saved files carry them along.
     """
 
-    replaced_modifier: str = StringProperty(
-        description="The Armature modifier that ours works with"
-    )
-    replaced_uid: int = IntProperty(
-        description="Its number in the stack, which renaming does not change"
-    )
-    replaced_show_viewport: bool = BoolProperty(description="Whether it was shown in the viewport")
-    replaced_show_render: bool = BoolProperty(description="Whether it was shown in renders")
-    replaced_preserve_volume: bool = BoolProperty(description="Whether it had Preserve Volume")
-    base_left_on: bool = BoolProperty(
-        description="Whether it stays on, with Preserve Volume as the method needs it; else it is "
-        "hidden"
-    )
-    base_let_go: bool = BoolProperty(
-        description="Whether it has got Preserve Volume back, because our modifier is missing"
-    )
-    parted: bool = BoolProperty(
-        description="Whether our modifier was removed for an undo, and has to come back"
-    )
-    passing: bool = BoolProperty(
-        description="Whether the Armature modifier is shown because our modifier gets other "
-        "vertices"
-    )
-    passing_in_renders: bool = BoolProperty(
-        description="Whether it is shown in renders instead of ours, which get other vertices there"
-    )
-    had_animation: bool = BoolProperty(description="Whether the object had animation data")
-    hidden: bool = BoolProperty(description="Whether Blender's own surface is hidden now")
-    display_type: str = StringProperty(description="Display As, as the user has set it")
-    hidden_modifier: str = StringProperty(
-        description="The modifier that was hidden with it, if one was"
-    )
-    hidden_base: bool = BoolProperty(description="Whether the Armature modifier was hidden, too")
-    hidden_from_camera: bool = BoolProperty(
-        description="Whether Ray Visibility of the camera was cleared"
-    )
-    hidden_for_copy: bool = BoolProperty(
-        description="Whether a posed copy stands in for the object"
-    )
+    # The Armature modifier that ours works with: its name, its number in the stack, which renaming
+    # does not change, and how it was shown and whether it had Preserve Volume.
+    replaced_modifier: str = props.StringProperty()
+    replaced_uid: int = props.IntProperty()
+    replaced_show_viewport: bool = props.BoolProperty()
+    replaced_show_render: bool = props.BoolProperty()
+    replaced_preserve_volume: bool = props.BoolProperty()
+    # Whether it stays on, with Preserve Volume as the method needs it; else it is hidden. Whether
+    # it has got Preserve Volume back, because our modifier is missing.
+    base_left_on: bool = props.BoolProperty()
+    base_let_go: bool = props.BoolProperty()
+    # Whether our modifier was removed for an undo, and has to come back.
+    parted: bool = props.BoolProperty()
+    # Whether the Armature modifier is shown because our modifier gets other vertices; in renders it
+    # is shown instead of ours.
+    passing: bool = props.BoolProperty()
+    passing_in_renders: bool = props.BoolProperty()
+    had_animation: bool = props.BoolProperty()
+    # Whether Blender's own surface is hidden now; Display As, as the user has set it; the modifier
+    # that was hidden with it, whether the Armature modifier was, too, and whether Ray Visibility of
+    # the camera was cleared.
+    hidden: bool = props.BoolProperty()
+    display_type: str = props.StringProperty()
+    hidden_modifier: str = props.StringProperty()
+    hidden_base: bool = props.BoolProperty()
+    hidden_from_camera: bool = props.BoolProperty()
+    # Whether a posed copy stands in for the object.
+    hidden_for_copy: bool = props.BoolProperty()
 
 
 @property_group
 class DQCompensationSettings(CharacterChoices, PropertyGroup):
     """The deformation of one mesh object."""
 
-    is_enabled: bool = BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
-    enabled: bool = BoolProperty(
-        name="Enabled",
+    is_enabled: bool = props.BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
+    enabled: bool = props.BoolProperty(
         description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
         get=lambda self: self.is_enabled,
     )
-    examples: Items[DQCompensationExamplePose] = CollectionProperty(
+    examples: Items[DQCompensationExamplePose] = props.CollectionProperty(
         type=DQCompensationExamplePose, override={"LIBRARY_OVERRIDABLE"}
     )
-    example_bones: Items[DQCompensationExampleBone] = CollectionProperty(
+    example_bones: Items[DQCompensationExampleBone] = props.CollectionProperty(
         type=DQCompensationExampleBone
     )
-    active_example: int = IntProperty(
-        name="Active Example",
+    active_example: int = props.IntProperty(
         description="The example pose that is chosen in the list",
         options={"SKIP_SAVE"},
     )
-    example_bone: str = StringProperty(
+    example_bone: str = props.StringProperty(
         name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
     )
-    support_bone: str = StringProperty(
+    support_bone: str = props.StringProperty(
         name="Support Of",
         description="The bone whose support the overlay shows",
         **_ACTING,
     )
-    overlay: Overlay = EnumProperty(
-        name="Overlay",
+    overlay: Overlay = props.EnumProperty(
         description="The distance that the colours show, in Object Mode and Pose Mode",
         items=OVERLAYS,
         default="NONE",
         **_ACTING,
     )
-    overlay_maximum: float = FloatProperty(
+    overlay_maximum: float = props.FloatProperty(
         name="Maximum",
         description="The distance at the upper end of the colours, in millimetres. 0: the largest "
         "distance of the character",
@@ -337,26 +302,24 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         precision=1,
         **_ACTING,
     )
-    softness_group: str = StringProperty(
-        name="Softness Group",
+    softness_group: str = props.StringProperty(
         description="How much of Soften Weights each vertex gets. Empty: all of it",
         override={"LIBRARY_OVERRIDABLE"},
     )
-    native: DQCompensationNativeState = PointerProperty(type=DQCompensationNativeState)
+    native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
     # Of an armature object.
-    takes: Items[DQCompensationTake] = CollectionProperty(
+    takes: Items[DQCompensationTake] = props.CollectionProperty(
         type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
-    active_take: int = IntProperty(
-        name="Active Take",
+    active_take: int = props.IntProperty(
         description="The take that is chosen in the list",
         override={"LIBRARY_OVERRIDABLE"},
     )
-    playback: DQCompensationPlayback = PointerProperty(
+    playback: DQCompensationPlayback = props.PointerProperty(
         type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"}
     )
     # Of an Empty.
-    crowd: DQCompensationCrowd = PointerProperty(
+    crowd: DQCompensationCrowd = props.PointerProperty(
         type=DQCompensationCrowd, override={"LIBRARY_OVERRIDABLE"}
     )
 
@@ -372,7 +335,7 @@ CLASSES = (
 
 def register() -> None:
     """Give every object its settings."""
-    bpy.types.Object.dq_compensation = PointerProperty(  # type: ignore[attr-defined]
+    bpy.types.Object.dq_compensation = props.PointerProperty(  # type: ignore[attr-defined]
         name="DQ Compensation", type=DQCompensationSettings, override={"LIBRARY_OVERRIDABLE"}
     )
 

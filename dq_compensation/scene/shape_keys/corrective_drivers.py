@@ -13,6 +13,7 @@ keys that have other drivers beside those of their values.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +27,6 @@ from ...analysis.corrective_joints import (
     BallJoint,
     CorrectiveJoint,
     ExampleJoint,
-    ScatteredJoint,
 )
 from ...analysis.pose_interpolation import SmoothCurve
 from ..blender.driver_parts import (
@@ -87,16 +87,6 @@ def drive_keys(
     if isinstance(joint, ExampleJoint):
         _drive_by_example(obj, armature, joint, names)
         return
-    _drive_scattered(obj, armature, joint, names)
-
-
-def _drive_scattered(
-    obj: bpy.types.Object,
-    armature: bpy.types.Object,
-    joint: ScatteredJoint,
-    names: Sequence[str | None],
-) -> None:
-    """Gaussians in a property, their sums in the keys."""
     _fill_scattered_property(obj, armature, joint.bone, joint.centres, joint.sigma)
     curves = [None if name is None else _driven_key(obj, name) for name in names]
     _read_sums(obj, joint.bone, curves, joint.basis.coefficients)
@@ -180,19 +170,14 @@ def _products(form: Any) -> str:
     return "".join(parts)
 
 
-def _release_key(obj: bpy.types.Object, name: str) -> None:
-    """Take the driver off a key's value, when it has one."""
-    key = mesh_of(obj).shape_keys
-    animation = key.animation_data if key is not None else None
-    if animation is not None and animation.drivers.find(value_path(name)) is not None:
-        key.key_blocks[name].driver_remove("value")
-
-
 def _driven_key(obj: bpy.types.Object, name: str) -> Any:
     """The driver's curve of a key's value, new and empty."""
-    block = mesh_of(obj).shape_keys.key_blocks[name]
+    key = mesh_of(obj).shape_keys
+    block = key.key_blocks[name]
     block.slider_min, block.slider_max = SLIDER_RANGE
-    _release_key(obj, name)
+    animation = key.animation_data
+    if animation is not None and animation.drivers.find(value_path(name)) is not None:
+        block.driver_remove("value")
     return emptied(block.driver_add("value"))
 
 
@@ -210,18 +195,9 @@ def _angle_expression(joint: AxisJoint) -> str:
 
 def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
     """Give a driver an expression of the bone's swing w, x, z and twist y, angles in radians."""
-    names = [name for name in "wxyz" if _has_name(expression, name)]
+    names = sorted(set(re.findall(r"\b[wxyz]\b", expression)))
     rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
     curve.driver.expression = expression
-
-
-def _has_name(expression: str, name: str) -> bool:
-    """Whether a one-letter name is in an expression, and not as a part of a word."""
-    padded = f" {expression} "
-    return any(
-        letter == name and not padded[place - 1].isalpha() and not padded[place + 1].isalpha()
-        for place, letter in enumerate(padded)
-    )
 
 
 def _draw(curve: Any, shape: SmoothCurve) -> None:

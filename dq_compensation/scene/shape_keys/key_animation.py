@@ -9,27 +9,10 @@ import bpy
 import numpy as np
 
 from ...errors import UserError
-from ..blender.animation_curves import played_actions
+from ..blender.animation_curves import key_linearly, played_actions
 from ..blender.linked import linked_refusal
 from ..blender.mesh import mesh_of
 from ..blender.rigging import rig_of
-
-_LINEAR = 1
-
-ADVICE_LINKED_ACTION = "Make it local, or bake onto a copy without it."
-REFUSAL_DRIVEN = (
-    "The shape key {name} of {obj} has a driver, so it is not of an earlier bake. Choose other "
-    "key names, or turn off Replace Earlier Bake."
-)
-
-REFUSAL_NO_ACTION = (
-    "{armature} has no action of this file that the keys could join. For one glTF animation bake "
-    "its motion first (Object, Animation, Bake Action), then bake the frames again."
-)
-REFUSAL_SEPARATE = (
-    "The keys play their own action {action}. For one glTF animation export with the animation "
-    "mode Active Actions Merged."
-)
 
 
 def action_refusal(obj: bpy.types.Object) -> str | None:
@@ -38,7 +21,9 @@ def action_refusal(obj: bpy.types.Object) -> str | None:
     if animation is None or animation.action is None:
         return None
     named = f"The action {animation.action.name} of the shape keys of {obj.name}"
-    return linked_refusal(named, [animation.action], ADVICE_LINKED_ACTION)
+    return linked_refusal(
+        named, [animation.action], "Make it local, or bake onto a copy without it."
+    )
 
 
 def driven_refusal(obj: bpy.types.Object, names: Iterable[str]) -> str | None:
@@ -48,7 +33,10 @@ def driven_refusal(obj: bpy.types.Object, names: Iterable[str]) -> str | None:
         return None
     for name in names:
         if animation.drivers.find(value_path(name)) is not None:
-            return REFUSAL_DRIVEN.format(name=name, obj=obj.name)
+            return (
+                f"The shape key {name} of {obj.name} has a driver, so it is not of an earlier "
+                "bake. Choose other key names, or turn off Replace Earlier Bake."
+            )
     return None
 
 
@@ -87,12 +75,7 @@ def animate_in_turn(
             for frame, value in zip(turns[place : place + 3], (0, 1, 0), strict=True)
             if frames[0] <= frame <= frames[-1] or span[0] <= frame <= span[1]
         ]
-        curve = curves.new(path)
-        points = curve.keyframe_points
-        points.add(len(keys))
-        points.foreach_set("co", np.array(keys, np.float32).reshape(-1))
-        points.foreach_set("interpolation", np.full(len(keys), _LINEAR, np.int32))
-        curve.update()
+        key_linearly(curves.new(path), *zip(*keys, strict=True))
 
 
 def share_action(obj: bpy.types.Object) -> tuple[float, float]:
@@ -101,9 +84,6 @@ def share_action(obj: bpy.types.Object) -> tuple[float, float]:
     The exporter joins the slots of one action. Before Blender 4.4 actions have no slots, and it
     joins NLA tracks of one name: the armature and the keys each get a muted track, which plays
     nothing in Blender. Keys that have an action keep it.
-
-    Args:
-        obj: a mesh object with shape keys.
 
     Returns:
         the first and last frame of the armature's action; infinite where it has none to join.
@@ -130,10 +110,17 @@ def separate_action(obj: bpy.types.Object) -> str | None:
     armature, animation = rig_of(obj), _animation(obj)
     action = _action_to_join(armature)
     if action is None:
-        return REFUSAL_NO_ACTION.format(armature=armature.name)
+        return (
+            f"{armature.name} has no action of this file that the keys could join. For one glTF "
+            "animation bake its motion first (Object, Animation, Bake Action), then bake the "
+            "frames again."
+        )
     if animation is None or animation.action in {None, action} or not hasattr(action, "layers"):
         return None
-    return REFUSAL_SEPARATE.format(action=animation.action.name)
+    return (
+        f"The keys play their own action {animation.action.name}. For one glTF animation export "
+        "with the animation mode Active Actions Merged."
+    )
 
 
 def remove_curves(obj: bpy.types.Object, names: Iterable[str]) -> None:
@@ -148,12 +135,12 @@ def remove_curves(obj: bpy.types.Object, names: Iterable[str]) -> None:
         for curve in filter(None, found):
             played.curves.remove(curve)
         if any(found) and not len(played.curves):
-            leave_action(obj)
+            leave_action(key)
 
 
-def own_action(obj: bpy.types.Object) -> None:
-    """Give the keys of a copied mesh a copy of their action, which copies share."""
-    animation: Any = _animation(obj)
+def own_action(owner: Any) -> None:
+    """Give a copied datablock a copy of its action, which copies share; None is harmless."""
+    animation: Any = getattr(owner, "animation_data", None)
     if animation is None or animation.action is None:
         return
     action, slot = animation.action, getattr(animation, "action_slot", None)
@@ -195,9 +182,9 @@ def _muted_track(owner: Any, name: str) -> str:
     return track.name
 
 
-def leave_action(obj: bpy.types.Object) -> None:
-    """Take their action off the shape keys of an object; remove what only they have of it."""
-    animation: Any = _animation(obj)
+def leave_action(owner: Any) -> None:
+    """Take its action off a datablock; remove what only that has of it. None is harmless."""
+    animation: Any = getattr(owner, "animation_data", None)
     if animation is None or animation.action is None:
         return
     action, slot = animation.action, getattr(animation, "action_slot", None)

@@ -15,16 +15,6 @@ from ..blender.mesh import mesh_of, other_users
 
 BASIS = "Basis"
 
-ADVICE_LINKED = "Bake it there, or make both local (Object, Relations, Make Local)."
-REFUSAL_OVERRIDE = (
-    "{obj} is a library override, whose mesh belongs to another file. Bake it there, or make it "
-    "local."
-)
-REFUSAL_SHARED = (
-    "{count} objects share the mesh of {obj} and would all get the keys. Bake onto a copy, or make "
-    "{obj} single user (Object, Relations, Make Single User)."
-)
-REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to add shape keys."
 REFUSAL_REFERENCE = "{name} is the basis of the shape keys of {obj}. Choose another name."
 
 
@@ -32,15 +22,22 @@ def keys_refusal(obj: bpy.types.Object) -> str | None:
     """Why shape keys cannot be added to an object, or None; cheap."""
     mesh = mesh_of(obj)
     blocks = (obj, mesh) if obj.override_library is None else (obj,)
-    if reason := linked_refusal(f"{obj.name} or its mesh", blocks, ADVICE_LINKED):
+    advice = "Bake it there, or make both local (Object, Relations, Make Local)."
+    if reason := linked_refusal(f"{obj.name} or its mesh", blocks, advice):
         return reason
     if mesh.library is not None or mesh.override_library is not None:
-        return REFUSAL_OVERRIDE.format(obj=obj.name)
+        return (
+            f"{obj.name} is a library override, whose mesh belongs to another file. Bake it there, "
+            "or make it local."
+        )
     others = other_users(mesh)
     if others > 0:
-        return REFUSAL_SHARED.format(count=others + 1, obj=obj.name)
+        return (
+            f"{others + 1} objects share the mesh of {obj.name} and would all get the keys. Bake "
+            f"onto a copy, or make {obj.name} single user (Object, Relations, Make Single User)."
+        )
     if obj.mode == "SCULPT":
-        return REFUSAL_SCULPT.format(obj=obj.name)
+        return f"{obj.name} is in Sculpt Mode. Leave it to add shape keys."
     return None
 
 
@@ -92,7 +89,10 @@ def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
     if key is None:
         return
     names = list(names)
-    _remove_drivers(key, names)
+    drivers = key.animation_data.drivers if key.animation_data is not None else None
+    owners = tuple(f'key_blocks["{bpy.utils.escape_identifier(name)}"].' for name in names)
+    for curve in [each for each in drivers or () if each.data_path.startswith(owners)]:
+        drivers.remove(curve)
     active = obj.active_shape_key.name if obj.active_shape_key is not None else ""
     for name in names:
         block = key.key_blocks.get(name)
@@ -100,16 +100,6 @@ def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
             obj.shape_key_remove(block)
     place = key.key_blocks.find(active)
     obj.active_shape_key_index = max(place, 0)
-
-
-def _remove_drivers(key: bpy.types.Key, names: list[str]) -> None:
-    """Remove all drivers of shape keys."""
-    if key.animation_data is None:
-        return
-    drivers = key.animation_data.drivers
-    owners = tuple(f'key_blocks["{bpy.utils.escape_identifier(name)}"].' for name in names)
-    for curve in [each for each in drivers if each.data_path.startswith(owners)]:
-        drivers.remove(curve)
 
 
 def clear_keys(obj: bpy.types.Object) -> None:

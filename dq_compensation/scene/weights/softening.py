@@ -192,6 +192,9 @@ def soften_weights(
     ordered = sorted(objects, key=lambda obj: obj != body)
     read = ordered if body is None or body in ordered else [*ordered, body]
     skins = {obj: _Skin.of(obj, only) for obj in read}
+    # Of several, eyes and teeth on one bone stay as they are.
+    if len(objects) == 1 and (reason := skins[objects[0]].refusal()):
+        raise UserError(reason)
     changes: dict[bpy.types.Object, SoftWeights] = {}
     for number, obj in enumerate(ordered):
         skin, doing = skins[obj], f"Softening {obj.name}"
@@ -266,14 +269,8 @@ class _Skin:
             count = counted(len(broken), "vertex")
             raise UserError(REFUSAL_NOT_FINITE.format(count=count, obj=obj.name, first=broken[0]))
         influences = binding.influences
-        moving = len(np.unique(influences.bones[influences.weights > 0.0]))
-        if moving < 2:
-            count = counted(moving, "bone")
-            raise UserError(REFUSAL_ONE_BONE.format(obj=obj.name, count=count))
         faces = binding.mesh_arrays
         surface = SkinSurface.of(positions, influences, faces.face_starts, faces.corner_vertex)
-        if not surface.connected.any():
-            raise UserError(REFUSAL_NO_AREA.format(obj=obj.name))
         names = binding.skeleton.names
         locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
         locked = np.array([name in locked_names for name in names])
@@ -302,6 +299,15 @@ class _Skin:
             surface,
             faces.corner_vertex[faces.triangle_corners],
         )
+
+    def refusal(self) -> str | None:
+        """Why there is nothing to soften, or None."""
+        moving = len(np.unique(self.influences.bones[self.influences.weights > 0.0]))
+        if moving < 2:
+            return REFUSAL_ONE_BONE.format(obj=self.obj.name, count=counted(moving, "bone"))
+        if not self.surface.connected.any():
+            return REFUSAL_NO_AREA.format(obj=self.obj.name)
+        return None
 
     def softened(self, options: SofteningOptions) -> Generator[float, None, SoftWeights]:
         """Its weights, softened by itself."""

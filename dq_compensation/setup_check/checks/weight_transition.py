@@ -101,19 +101,22 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         result = "bulges" if offender.error > 0.0 else "is pressed in"
         effects.append(
             f"Bent by 90 degrees, the outside {result} by about {abs(offender.error):.0f} % of the "
-            f"limb's radius with the curve {setting_label(obj, 'curve')}."
+            f"limb's radius with the curve {setting_label(obj, 'curve')}. Ignore this where bones "
+            "only twist."
         )
     if plan is None:
         effects.append("Other bones have weights there, too.")
     message = (
         f"The weights of {obj.name} change "
         f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. "
-        f"{' '.join(effects)} Ignore this where bones only twist."
+        + " ".join(effects)
     )
     known = not offender.error or settings_of(obj).curve == "MEASURED"
     severity = "INFORMATION" if known else "WARNING"
     bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))
-    return Issue(offender.key, severity, message, bones, around.astype(np.int32), fixes)
+    changed = [around, *(reshaped.vertices for reshaped in (plan or {}).values())]
+    vertices = np.unique(np.concatenate(changed)).astype(np.int32)
+    return Issue(offender.key, severity, message, bones, vertices, fixes)
 
 
 def soften(subject: Subject, issue: Issue) -> str:

@@ -11,9 +11,14 @@ from mathutils import Euler, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...analysis.rest_rotation import RestRotation
-from ...scene.blender.animation_curves import PlayedAction, key_points, multiply_values
+from ...scene.blender.animation_curves import (
+    PlayedAction,
+    key_linearly,
+    key_points,
+    multiply_values,
+)
 from ...scene.blender.attributes import read_property
-from .bone_motion import VECTOR_CHANNELS, curves_by_channel, every_frame, key_every_frame, sampled
+from .bone_motion import VECTOR_CHANNELS, curves_by_channel, every_frame, sampled
 
 # Between keys of these, the weighted sum of curves is the curve of the weighted sums.
 _SUMMABLE = frozenset({"CONSTANT", "LINEAR", "BEZIER"})
@@ -156,7 +161,7 @@ def _sum_components(
     for component in range(3):
         curve = components[component] or _new_curve(played, curves[0], channel, component)
         if is_sampled:
-            key_every_frame(curve, frames, turned[..., component])
+            key_linearly(curve, frames, turned[..., component])
         else:
             _write(curve, np.stack((times, turned[..., component]), axis=-1), *kinds)
     return is_sampled

@@ -22,7 +22,6 @@ VECTOR_CHANNELS = {
     "rotation_axis_angle": 1,
     "scale": 0,
 }
-_LINEAR, _VECTOR_HANDLE = 1, 2
 
 Curves = dict[tuple[str, str, int], bpy.types.FCurve]
 
@@ -114,17 +113,3 @@ def every_frame(keys: NDArray[np.float64]) -> NDArray[np.float64]:
     """Every whole frame from the first key to the last, and every key between frames."""
     whole = np.arange(np.ceil(keys.min()), np.floor(keys.max()) + 1.0)
     return np.unique(np.concatenate([whole, keys.round(3)]))
-
-
-def key_every_frame(
-    curve: bpy.types.FCurve, frames: NDArray[np.float64], values: NDArray[np.float64]
-) -> None:
-    """Replace the keys of a curve; straight lines between the new ones."""
-    points: Any = curve.keyframe_points
-    points.clear()
-    points.add(len(frames))
-    points.foreach_set("co", np.column_stack([frames, values]).astype(np.float32).reshape(-1))
-    points.foreach_set("interpolation", np.full(len(frames), _LINEAR, np.int32))
-    for side in ("left", "right"):
-        points.foreach_set(f"handle_{side}_type", np.full(len(frames), _VECTOR_HANDLE, np.int32))
-    curve.update()

@@ -11,20 +11,14 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ...scene.blender.animation_curves import PlayedAction, key_points
+from ...scene.blender.animation_curves import PlayedAction, key_linearly, key_points
 from ...scene.blender.armature import armature_of
 from ...scene.blender.edited_bones import edited_bones
 from ...wording import counted, listed
 from ..issue import FixError
 from .armature_actions import actions_of, objects_with
 from .bone_dependents import require_no_reasons
-from .bone_motion import (
-    BoneMotion,
-    curves_by_channel,
-    every_frame,
-    key_every_frame,
-    rotation_channel,
-)
+from .bone_motion import BoneMotion, curves_by_channel, every_frame, rotation_channel
 from .parenting_reasons import chain_of, is_led, parenting_reasons
 
 # Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
@@ -152,7 +146,7 @@ def _write(rewrite: _Rewrite) -> None:
             curve = known.get((rewrite.bone, channel, index))
             if curve is None:
                 curve = _new_curve(rewrite.played, rewrite.bone, channel, index)
-            key_every_frame(curve, rewrite.frames, values[:, index])
+            key_linearly(curve, rewrite.frames, values[:, index])
 
 
 def _rotation_values(bone: Any, rotations: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ caches. The characters stay as they are"""
 
     bl_idname = "dqc.bake_cache"
     bl_label = "Bake to Mesh Cache"
+    stopped = "Writing was stopped"
     bl_options = {"REGISTER"}
 
     filepath: StringProperty(
@@ -79,9 +80,6 @@ caches. The characters stay as they are"""
             raise UserError("Choose a file to write to")
         steps = bake_cache(targets, self._path(), self.cache_format, (first, last, self.step))
         return self.run(context, report_sentences(steps))
-
-    def stopped(self) -> str:
-        return "Writing was stopped"
 
     def _path(self) -> Path:
         suffix = SUFFIXES[self.cache_format]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 import bpy
 from bpy.props import IntProperty
@@ -11,13 +11,9 @@ from bpy.types import Context, Event, Object, Operator
 
 from ...bake.bake_source import source_refusal
 from ...bake.key_names import frame_names
-from ...bake.key_options import PoseOptions, RangeOptions, TargetOptions
-from ...bake.shape_keys.frame_baking import (
-    MUCH_MEMORY,
-    bake_current_pose,
-    bake_range,
-    memory_needed,
-)
+from ...bake.key_options import PoseOptions, RangeOptions
+from ...bake.shape_keys.frame_baking import MUCH_MEMORY, bake_range, memory_needed
+from ...bake.shape_keys.pose_key import bake_current_pose
 from ...errors import UserError
 from ...scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ...scene.settings.object_settings import settings_of
@@ -28,7 +24,8 @@ from ..reporting import OperatorResult, Refusing, reports_errors
 from ..sentences import draw_in_dialog
 from .bake_progress import RunsInSteps, Steps
 
-OUTCOME_COPY = "After the bake, the character is hidden, and the copy stands at its place."
+# The properties of `KeyOptions`, in the order of the dialogs.
+KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
 
 
 def selected_characters(context: Context) -> list[Object]:
@@ -51,25 +48,6 @@ class Bakes(Refusing, Operator):
         if targets and not reasons:
             return None
         return " ".join(reasons[:3]) or NOTHING_SELECTED
-
-
-class BakesKeys:
-    """The dialogs of the operators that bake shape keys."""
-
-    # The properties of `KeyOptions`, in the order of the dialogs.
-    KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
-
-    def draw_outcome(self, layout: bpy.types.UILayout) -> None:
-        """Says in the dialog what happens to the character."""
-        chosen = options_from(cast("Operator", self), TargetOptions)
-        state = "on" if chosen.target == "DUAL_QUATERNION" else "off"
-        text = (
-            OUTCOME_COPY
-            if chosen.onto == "COPY"
-            else "After the bake, DQ Compensation is disabled on the character, and Preserve "
-            f"Volume of its Armature modifier is turned {state}."
-        )
-        draw_in_dialog(layout, text, "INFO")
 
 
 class BakesFrames:
@@ -101,7 +79,6 @@ as DQ Compensation does"""
 
     bl_idname = "dqc.bake_pose"
     bl_label = "Bake Pose"
-    bl_options = {"REGISTER", "UNDO"}
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
@@ -118,20 +95,20 @@ as DQ Compensation does"""
 
 
 @offers(RangeOptions)
-class DQC_OT_bake_range(RunsInSteps, BakesFrames, BakesKeys, Bakes):
+class DQC_OT_bake_range(RunsInSteps, BakesFrames, Bakes):
     """Make each frame of a range a shape key, with keyframes: the timeline then plays the \
 deformation without DQ Compensation. Esc stops"""
 
     bl_idname = "dqc.bake_range"
     bl_label = "Bake Frames"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "The check was stopped. The frames are baked"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self.first, self.last = self.range(context)
         return self.ask(context)
 
     def draw(self, context: Context) -> None:
-        column = draw_properties(self, ("first", "last", "step", *self.KEY_OPTIONS))
+        column = draw_properties(self, ("first", "last", "step", *KEY_OPTIONS))
         targets = selected_characters(context)
         try:
             options = self._options(context)
@@ -144,7 +121,7 @@ deformation without DQ Compensation. Esc stops"""
         column.label(text=f"{count} frames need about {sized(size)} of memory", icon="INFO")
         if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
-        self.draw_outcome(column)
+        draw_outcome(self, column)
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
@@ -152,24 +129,25 @@ deformation without DQ Compensation. Esc stops"""
         steps = bake_range(targets, self._options(context))
         return self.run(context, report_sentences(steps))
 
-    def stopped(self) -> str:
-        return "The check was stopped. The frames are baked"
-
     def _options(self, context: Context) -> RangeOptions:
         first, last = self.range(context)
         return options_from(self, RangeOptions, first=first, last=last)
 
 
-class _Report(Protocol):
-    """The report that a bake returns."""
+def draw_outcome(operator: Operator, layout: bpy.types.UILayout, more: str = "") -> None:
+    """Say in the dialog of a bake what happens to the character; `more` of itself."""
+    text = "After the bake, the character is hidden, and the copy stands at its place."
+    if getattr(operator, "onto", None) != "COPY":
+        state = "on" if getattr(operator, "target", None) == "DUAL_QUATERNION" else "off"
+        text = (
+            "After the bake, DQ Compensation is disabled on the character, and Preserve Volume of "
+            f"its Armature modifier is turned {state}.{more}"
+        )
+    draw_in_dialog(layout, text, "INFO")
 
-    def sentence(self) -> str:
-        """For the status line and the panel."""
-        ...
 
-
-def report_sentences(steps: Generator[Progress, None, Sequence[_Report]]) -> Steps:
-    """Run a bake, and return its reports as sentences."""
+def report_sentences(steps: Generator[Progress, None, Sequence[Any]]) -> Steps:
+    """Run a bake whose reports have a `sentence` each, and return these."""
     reports = yield from steps
     return [report.sentence() for report in reports]
 

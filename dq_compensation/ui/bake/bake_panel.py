@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Panel
+from bpy.types import Context, UILayout
 
 from ...bake.bake_reports import last_report
 from ...scene.copies.targets import target_meshes
 from ...scene.settings.crowd_settings import is_crowd
-from ..help import WithHelp
 from ..sentences import draw_sentence
+from ..sidebar import SidebarPanel
 from .bake_progress import draw_running
 
 
-class VIEW3D_PT_dq_compensation_bake(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_bake(SidebarPanel):
     """Bake the deformation for engines and programs without this add-on."""
 
     bl_label = "Bake"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 30
     help_page = "baking"
@@ -28,10 +24,7 @@ class VIEW3D_PT_dq_compensation_bake(WithHelp, Panel):
     def poll(cls, context: Context) -> bool:
         return not is_crowd(context.active_object)
 
-    def draw(self, context: Context) -> None:
-        layout = self.layout
-        if layout is None:
-            return
+    def fill(self, layout: UILayout, context: Context) -> None:
         if draw_running(layout):
             return
         column = layout.column()

@@ -47,16 +47,17 @@ def draw_running(layout: UILayout) -> bool:
 
 
 class RunsInSteps(Operator):
-    """The base of operators that take long: they run steps, which return sentences to report."""
+    """The base of operators that take long: they run steps, which return sentences to report.
 
+    Attributes:
+        stopped: the message when the user stops it after it has begun to write.
+    """
+
+    stopped = ""
     _steps: Steps | None = None
     _timer: Timer | None = None
     _interactive = False
     _worked_until = 0.0
-
-    def stopped(self) -> str:
-        """The message when the user stops it after it has begun to write."""
-        raise NotImplementedError
 
     def ask(self, context: Context, confirm: str = "Bake") -> OperatorResult:
         """Open the dialog; it then runs modally."""
@@ -68,7 +69,12 @@ class RunsInSteps(Operator):
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
         if bpy.app.background or not self._interactive or context.window is None:
-            return self._run_through(steps)
+            try:
+                while True:
+                    next(steps)
+            except StopIteration as end:
+                self.report({"INFO"}, " ".join(end.value))
+            return {"FINISHED"}
         global _started
         self._steps = steps
         self._worked_until = _started = time.monotonic()
@@ -103,14 +109,6 @@ class RunsInSteps(Operator):
         """Blender ends the operator, as when its window is closed."""
         self._end(context)
 
-    def _run_through(self, steps: Steps) -> OperatorResult:
-        try:
-            while True:
-                next(steps)
-        except StopIteration as end:
-            self.report({"INFO"}, " ".join(end.value))
-        return {"FINISHED"}
-
     def _advance(self, context: Context) -> list[str] | None:
         """Work for a short time; returns the sentences to report after the last step."""
         global _running
@@ -139,7 +137,7 @@ class RunsInSteps(Operator):
         if untouched:
             self.report({"WARNING"}, "Baking was stopped. Nothing has changed")
             return {"CANCELLED"}
-        self.report({"WARNING"}, self.stopped())
+        self.report({"WARNING"}, self.stopped)
         return {"FINISHED"}
 
     def _end(self, context: Context) -> None:

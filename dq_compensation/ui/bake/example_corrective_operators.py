@@ -18,11 +18,19 @@ from ...scene.blender.rigging import deformation_refusal
 from ...scene.blender.units import object_millimetres
 from ...scene.copies.targets import NOTHING_SELECTED
 from ...scene.settings.object_settings import settings_of
-from ...wording import listed
+from ...wording import counted, listed
 from ..option_properties import offers, options_from
 from ..reporting import OperatorResult, Refusing, reports_errors
-from .bake_operators import Bakes, BakesKeys, draw_properties, report_sentences, selected_characters
+from .bake_operators import (
+    KEY_OPTIONS,
+    Bakes,
+    draw_outcome,
+    draw_properties,
+    report_sentences,
+    selected_characters,
+)
 from .bake_progress import RunsInSteps
+from .joint_operators import names_in
 
 DRIVERS = (
     (
@@ -42,7 +50,6 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
 
     bl_idname = "dqc.examples_from_correctives"
     bl_label = "Examples from Correctives"
-    bl_options = {"REGISTER", "UNDO"}
 
     drivers: EnumProperty(
         name="Correctives", description="What happens to the corrective shape keys", items=DRIVERS
@@ -72,7 +79,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         obj = selected_characters(context)[0]
-        names = [name.strip() for name in self.key_names.split(",") if name.strip()] or None
+        names = names_in(self.key_names) or None
         taken = examples_from_correctives(obj, names, self.drivers)
         settings_changed(obj)
         unit = object_millimetres(obj, context.scene)
@@ -81,20 +88,20 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
 
 
 @offers(KeyOptions)
-class DQC_OT_examples_to_correctives(RunsInSteps, BakesKeys, Bakes):
+class DQC_OT_examples_to_correctives(RunsInSteps, Bakes):
     """Make driven shape keys of the example poses: the Armature modifier then shows them without \
 the add-on. Esc stops"""
 
     bl_idname = "dqc.examples_to_correctives"
     bl_label = "Examples to Correctives"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "The check was stopped. The correctives are baked"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         return self.ask(context)
 
     def draw(self, context: Context) -> None:
-        column = draw_properties(self, (*self.KEY_OPTIONS, "much_memory"))
-        self.draw_outcome(column)
+        column = draw_properties(self, (*KEY_OPTIONS, "much_memory"))
+        draw_outcome(self, column)
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
@@ -104,9 +111,6 @@ the add-on. Esc stops"""
         chosen = asdict(options_from(self, KeyOptions))
         options = CorrectiveOptions(directions="EXAMPLES", **chosen)
         return self.run(context, report_sentences(bake_correctives(targets, options)))
-
-    def stopped(self) -> str:
-        return "The check was stopped. The correctives are baked"
 
 
 def _taking_refusal(obj: Object) -> str | None:
@@ -119,8 +123,8 @@ def _taking_refusal(obj: Object) -> str | None:
 
 def _sentence(taken: TakenOver, unit: float) -> str:
     """The summary for the status line; `unit` is millimetres per unit of the object."""
-    keys = "1 corrective" if len(taken.keys) == 1 else f"{len(taken.keys)} correctives"
-    poses = "1 example pose" if len(taken.examples) == 1 else f"{len(taken.examples)} example poses"
+    keys = counted(len(taken.keys), "corrective")
+    poses = counted(len(taken.examples), "example pose")
     off = max(unit * taken.error, 0.001)
     message = f"Took over {keys} as {poses}, at most {off:.2g} mm off the look."
     return " ".join((message, *taken.refused[:3]))

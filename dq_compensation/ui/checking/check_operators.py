@@ -4,6 +4,7 @@ The annotations here are Blender's property definitions, so they must not be pos
 """
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -17,6 +18,7 @@ from ...session.status import tag_redraw
 from ...setup_check import findings, fixing
 from ...setup_check.issue import Fix, FixError, Issue
 from ...setup_check.selecting import select_bones, select_vertices
+from ...wording import counted as number_of
 from ..reporting import OperatorResult, Refusing
 from ..sentences import DIALOG_WIDTH, draw_in_dialog
 
@@ -25,17 +27,15 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_HIDDEN: Any = {"HIDDEN", "SKIP_SAVE"}
 _NO_LONGER_THERE = "This problem is no longer there"
 
 
 def counted(issues: list[Issue]) -> str:
     """The numbers of issues of each severity: ``1 error, 3 warnings``."""
-    names = (("ERROR", "error"), ("WARNING", "warning"), ("INFORMATION", "hint"))
-    parts = []
-    for severity, name in names:
-        count = sum(issue.severity == severity for issue in issues)
-        if count:
-            parts.append(f"{count} {name}{'' if count == 1 else 's'}")
+    found = Counter(issue.severity for issue in issues)
+    nouns = (("ERROR", "error"), ("WARNING", "warning"), ("INFORMATION", "hint"))
+    parts = [number_of(found[each], noun) for each, noun in nouns if found[each]]
     return ", ".join(parts) or "all is well"
 
 
@@ -44,6 +44,7 @@ class DQC_OT_check(Refusing, Operator):
 
     bl_idname = "dqc.check"
     bl_label = "Check"
+    bl_options = set()
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -63,15 +64,9 @@ class DQC_OT_check(Refusing, Operator):
 class _OfIssue:
     """The base of the operators on one problem: it says which problem."""
 
-    object_name: StringProperty(
-        name="Object", description="The mesh object", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    check: StringProperty(
-        name="Check", description="The name of the check", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    key: StringProperty(
-        name="Key", description="The key of the problem", options={"HIDDEN", "SKIP_SAVE"}
-    )
+    object_name: StringProperty(name="Object", description="The mesh object", options=_HIDDEN)
+    check: StringProperty(name="Check", description="The name of the check", options=_HIDDEN)
+    key: StringProperty(name="Key", description="The key of the problem", options=_HIDDEN)
 
 
 class DQC_OT_fix(_OfIssue, Operator):
@@ -81,9 +76,7 @@ class DQC_OT_fix(_OfIssue, Operator):
     bl_label = "Fix"
     bl_options = {"REGISTER", "UNDO"}
 
-    fix: StringProperty(
-        name="Fix", description="The index of the fix", options={"HIDDEN", "SKIP_SAVE"}
-    )
+    fix: StringProperty(name="Fix", description="The index of the fix", options=_HIDDEN)
 
     _question = ""
 
@@ -137,7 +130,6 @@ problem with a question keeps its own button"""
 
     bl_idname = "dqc.fix_all"
     bl_label = "Fix All"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -179,7 +171,7 @@ class DQC_OT_select_issue(_OfIssue, Operator):
             ("VERTICES", "Vertices", "The vertices, in Edit Mode"),
             ("BONES", "Bones", "The bones, in Pose Mode"),
         ),
-        options={"HIDDEN", "SKIP_SAVE"},
+        options=_HIDDEN,
     )
 
     def execute(self, context: Context) -> OperatorResult:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ...scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ...scene.settings.crowd_settings import is_crowd
 from ...setup_check import findings, fixing
 from ...setup_check.issue import Issue
 from ...wording import counted as number_of
-from ..help import WithHelp
 from ..sentences import draw_sentence
+from ..sidebar import SidebarPanel
 from .check_operators import counted
 
 if TYPE_CHECKING:
@@ -23,23 +23,18 @@ _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMAT
 _BOX_MARGIN = 94
 
 
-class VIEW3D_PT_dqc_setup_check(WithHelp, Panel):
+class VIEW3D_PT_dqc_setup_check(SidebarPanel):
     """Problems that spoil the deformation of the selected characters, and their fixes."""
 
     bl_label = "Setup Check"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
+    bl_parent_id = ""
     help_page = "setup_check"
 
     @classmethod
     def poll(cls, context: Context) -> bool:
         return not is_crowd(context.active_object)
 
-    def draw(self, context: Context) -> None:
-        layout = self.layout
-        if layout is None:
-            return
+    def fill(self, layout: UILayout, context: Context) -> None:
         targets = target_meshes(context)
         if not targets:
             draw_sentence(layout, context, f"{NOTHING_SELECTED}.", "INFO")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from bpy.types import Context, Event, Object, Operator
 
 from ...bake.key_options import MemoryOptions
@@ -18,9 +20,6 @@ from ..option_properties import offers, options_from, property_names
 from ..reporting import OperatorResult, Refusing, reports_errors
 from ..sentences import draw_in_dialog
 from .crowd_operators import REFUSAL_MODE, REFUSAL_NO_CROWD, linked_crowd_refusal
-
-REFUSAL_NO_ROLE = "{crowd} has no role. Add one"
-REFUSAL_NOT_BAKED = "{crowd} is not baked"
 
 
 def active_crowd(context: Context) -> Object | None:
@@ -48,6 +47,11 @@ class _OfCrowd(Refusing, Operator):
         """Why it cannot be done with a crowd, or None; cheap."""
         raise NotImplementedError
 
+    @staticmethod
+    def crowd(context: Context) -> Object:
+        """The crowd: there is one where nothing was refused."""
+        return cast("Object", active_crowd(context))
+
 
 @offers(CrowdBakeOptions, MemoryOptions)
 class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
@@ -56,20 +60,18 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
 
     bl_idname = "dqc.bake_crowd"
     bl_label = "Bake Crowd"
-    bl_options = {"REGISTER", "UNDO"}
+    stopped = "Stopped. The crowd is baked"
 
     # Read once for a dialog: the crowd cannot change while it is open.
     _source: CrowdSource | None = None
 
     @classmethod
     def crowd_refusal(cls, crowd: Object) -> str | None:
-        return None if roles_of(crowd) else REFUSAL_NO_ROLE.format(crowd=crowd.name)
+        return None if roles_of(crowd) else f"{crowd.name} has no role. Add one"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        crowd = active_crowd(context)
-        assert crowd is not None
         try:
-            self._source = read_crowd(crowd, context.evaluated_depsgraph_get())
+            self._source = read_crowd(self.crowd(context), context.evaluated_depsgraph_get())
         except UserError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -92,23 +94,16 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        crowd, options = active_crowd(context), options_from(self, CrowdBakeOptions)
-        assert crowd is not None
+        crowd, options = self.crowd(context), options_from(self, CrowdBakeOptions)
         source = self._source or read_crowd(crowd, context.evaluated_depsgraph_get())
         size = source.memory(source.poses_at_most(options.tolerance), options)
-        if (
-            size > MUCH_MEMORY
-            and not options_from(self, MemoryOptions).much_memory
-            and source.refusal(options) is None
-        ):
+        allowed = options_from(self, MemoryOptions).much_memory
+        if size > MUCH_MEMORY and not allowed and source.refusal(options) is None:
             raise UserError(
                 f"The posed meshes of {crowd.name} need about {sized(size)} of memory. Choose a "
                 "larger tolerance, or turn on Allow over 1 GB of Memory."
             )
         return self.run(context, bake_crowd(crowd, options, source))
-
-    def stopped(self) -> str:
-        return "Stopped. The crowd is baked"
 
 
 class DQC_OT_crowd_bake_remove(_OfCrowd):
@@ -116,17 +111,14 @@ class DQC_OT_crowd_bake_remove(_OfCrowd):
 
     bl_idname = "dqc.crowd_bake_remove"
     bl_label = "Remove Baked Crowd"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def crowd_refusal(cls, crowd: Object) -> str | None:
-        return None if baked_crowd(crowd) else REFUSAL_NOT_BAKED.format(crowd=crowd.name)
+        return None if baked_crowd(crowd) else f"{crowd.name} is not baked"
 
     def execute(self, context: Context) -> OperatorResult:
-        crowd = active_crowd(context)
-        assert crowd is not None
-        baked = baked_crowd(crowd)
-        assert baked is not None
+        crowd = self.crowd(context)
+        baked = cast("Object", baked_crowd(crowd))
         name, was_active = baked.name, context.active_object == baked
         remove_baked(baked)
         forget_bakes()

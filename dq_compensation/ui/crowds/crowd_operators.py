@@ -22,10 +22,8 @@ from ...wording import counted, listed
 from ..reporting import OperatorResult, Refusing, reports_errors
 
 REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
-REFUSAL_NO_TAKE = "{armatures} has no take. Press Cache Take in the panel Playback first"
 REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
 REFUSAL_NO_CROWD = "Select a crowd"
-LEFT_OUT = "{armatures} has no take and is left out."
 
 
 def characters(context: Context) -> dict[Object, list[Object]]:
@@ -52,7 +50,6 @@ class DQC_OT_crowd_add(Refusing, Operator):
 
     bl_idname = "dqc.crowd_add"
     bl_label = "Add Crowd"
-    bl_options = {"REGISTER", "UNDO"}
 
     count: same_property(DQCompensationCrowd, "count")
     seed: same_property(DQCompensationCrowd, "seed")
@@ -68,7 +65,8 @@ class DQC_OT_crowd_add(Refusing, Operator):
         if not enabled:
             return REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in found]))
         if not any(map(takes_of, enabled)):
-            return REFUSAL_NO_TAKE.format(armatures=listed([rig.name for rig in enabled]))
+            names = listed([rig.name for rig in enabled])
+            return f"{names} has no take. Press Cache Take in the panel Playback first"
         return None
 
     @reports_errors
@@ -88,7 +86,7 @@ class DQC_OT_crowd_add(Refusing, Operator):
         text += f"{counted(len(settings.roles), 'role')}."
         left_out = [rig.name for rig in found if not takes_of(rig)]
         if left_out:
-            text += f" {LEFT_OUT.format(armatures=listed(left_out))}"
+            text += f" {listed(left_out)} has no take and is left out."
         self.report({"WARNING" if left_out else "INFO"}, text)
         return {"FINISHED"}
 
@@ -115,14 +113,20 @@ def _new_empty(context: Context) -> Object:
 
 
 class _ChangesRoles(Refusing, Operator):
-    """The base of the operators that change the roles of the active crowd."""
+    """The base of what changes the active crowd's roles; with `needs_role` one must be active."""
+
+    needs_role = True
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         crowd = context.active_object
         if crowd is None or not is_crowd(crowd):
             return REFUSAL_NO_CROWD
-        return linked_crowd_refusal(crowd)
+        if reason := linked_crowd_refusal(crowd):
+            return reason
+        settings = crowd_of(crowd)
+        has_role = 0 <= settings.active_role < len(settings.roles)
+        return f"{crowd.name} has no role" if cls.needs_role and not has_role else None
 
     def crowd(self, context: Context) -> Any:
         """The settings of the active crowd."""
@@ -135,7 +139,7 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
 
     bl_idname = "dqc.crowd_role_add"
     bl_label = "Add Role"
-    bl_options = {"REGISTER", "UNDO"}
+    needs_role = False
 
     def execute(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
@@ -151,27 +155,11 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
         return {"FINISHED"}
 
 
-class _ChangesActiveRole(_ChangesRoles):
-    """The base of those that need a role."""
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        reason = super().refusal(context)
-        crowd = context.active_object
-        if reason is not None or crowd is None:
-            return reason
-        settings = crowd_of(crowd)
-        if not 0 <= settings.active_role < len(settings.roles):
-            return f"{crowd.name} has no role"
-        return None
-
-
-class DQC_OT_crowd_role_remove(_ChangesActiveRole):
+class DQC_OT_crowd_role_remove(_ChangesRoles):
     """Remove the active role. Its figures get the other ones"""
 
     bl_idname = "dqc.crowd_role_remove"
     bl_label = "Remove Role"
-    bl_options = {"REGISTER", "UNDO"}
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
@@ -187,12 +175,11 @@ class DQC_OT_crowd_role_remove(_ChangesActiveRole):
         return {"FINISHED"}
 
 
-class DQC_OT_crowd_role_move(_ChangesActiveRole):
+class DQC_OT_crowd_role_move(_ChangesRoles):
     """Move the active role in the list. Figures keep their places; roles change among them"""
 
     bl_idname = "dqc.crowd_role_move"
     bl_label = "Move Role"
-    bl_options = {"REGISTER", "UNDO"}
 
     direction: EnumProperty(
         name="Direction",

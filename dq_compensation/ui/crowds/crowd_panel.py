@@ -1,21 +1,24 @@
-"""The sub-panel of crowds: the settings of the active crowd, or the button that adds one."""
+"""The sub-panels of crowds: the settings of the active crowd, or what adds one; and its bake."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
-from ...crowds.crowd_failures import failure_of
+from ...crowds.bake.crowd_changes import has_changed
 from ...crowds.crowd_figures import known_state
+from ...crowds.display.crowd_display import failure_of
 from ...scene.settings.crowd_settings import crowd_of, is_crowd
 from ...scene.settings.object_settings import settings_of
+from ...session.known_crowds import baked_crowd
 from ...viewport.gpu.capability import crowd_refusal
 from ...wording import counted, sized
-from ..help import WithHelp
-from ..rows_of_lists import RowsOfItems
+from ..bake.bake_progress import draw_running
 from ..sentences import draw_sentence
+from ..sidebar import RowsOfItems, SidebarPanel
 from ..takes.take_operators import target_armature
+from .crowd_bake_operators import active_crowd
 from .crowd_operators import linked_crowd_refusal
 
 
@@ -31,14 +34,10 @@ class DQC_UL_crowd_roles(RowsOfItems):
         share.prop(item, "share", text="", emboss=False)
 
 
-class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_crowd(SidebarPanel):
     """Many figures that play the takes of a few characters."""
 
     bl_label = "Crowd"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 45
     help_page = "crowds"
     help_section = "crowds"
@@ -50,12 +49,8 @@ class VIEW3D_PT_dq_compensation_crowd(WithHelp, Panel):
         armature = target_armature(context)
         return armature is not None and len(settings_of(armature).takes) > 0
 
-    def draw(self, context: Context) -> None:
-        layout, crowd = self.layout, context.active_object
-        if layout is None:
-            return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+    def fill(self, layout: UILayout, context: Context) -> None:
+        crowd = context.active_object
         if crowd is None or not is_crowd(crowd):
             layout.operator("dqc.crowd_add", icon="COMMUNITY")
             return
@@ -94,12 +89,13 @@ def _settings(layout: UILayout, crowd: Object) -> None:
             column.prop(settings, name)
     else:
         column.prop(settings, "layout_object")
-    column = layout.column(align=True)
-    for name in ("start_frame", "phase_spread", "speed", "speed_spread"):
-        column.prop(settings, name)
-    column = layout.column(align=True)
-    for name in ("scale", "scale_spread", "turn", "turn_spread"):
-        column.prop(settings, name)
+    for names in (
+        ("start_frame", "phase_spread", "speed", "speed_spread"),
+        ("scale", "scale_spread", "turn", "turn_spread"),
+    ):
+        column = layout.column(align=True)
+        for name in names:
+            column.prop(settings, name)
     column = layout.column(align=True)
     column.prop(settings, "far_distance")
     if settings.far_distance:
@@ -130,4 +126,41 @@ def _roles(layout: UILayout, settings: Any) -> None:
             column.prop(role, "fade_frames")
 
 
-CLASSES = (DQC_UL_crowd_roles, VIEW3D_PT_dq_compensation_crowd)
+class VIEW3D_PT_dq_compensation_crowd_bake(SidebarPanel):
+    """Make posed meshes of the crowd, for renders and for files without this add-on."""
+
+    bl_label = "Bake Crowd"
+    bl_order = 46
+    help_page = "baking"
+    help_section = "crowds"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return active_crowd(context) is not None
+
+    def fill(self, layout: UILayout, context: Context) -> None:
+        layout.use_property_split = False
+        crowd = active_crowd(context)
+        if crowd is None or draw_running(layout):
+            return
+        baked = baked_crowd(crowd)
+        if baked is None:
+            text = "Renders and files without this add-on show the Empty alone until it is baked."
+            draw_sentence(layout, context, text, "INFO")
+            layout.operator("dqc.bake_crowd", icon="OUTLINER_OB_POINTCLOUD")
+            return
+        layout.prop(baked, "name", text="", icon="OUTLINER_OB_POINTCLOUD")
+        state = known_state(crowd)
+        if state is not None and has_changed(crowd, state, context.scene, baked):
+            text = "The crowd has changed since it was baked."
+            draw_sentence(layout, context, text, "ERROR")
+        row = layout.row(align=True)
+        row.operator("dqc.bake_crowd", text="Bake Again", icon="FILE_REFRESH")
+        row.operator("dqc.crowd_bake_remove", text="Remove", icon="X")
+
+
+CLASSES = (
+    DQC_UL_crowd_roles,
+    VIEW3D_PT_dq_compensation_crowd,
+    VIEW3D_PT_dq_compensation_crowd_bake,
+)

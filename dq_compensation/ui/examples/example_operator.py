@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from bpy.props import IntProperty
-from bpy.types import Context, Object, Operator
+from bpy.types import Context, Object, Operator, OperatorProperties
 
 from ...core.example_poses import ExampleError
 from ...examples.active_character import active_bone, active_character
@@ -24,11 +24,18 @@ class ExampleOperator(Refusing):
     Attributes:
         changes: it writes to the examples: not on linked objects, and not while one is shaped.
         needs_example: there must be one.
+        for_bone: its tooltip where it acts on a bone, with a place for its whole name.
     """
 
-    bl_options = {"REGISTER", "UNDO"}
     changes = True
     needs_example = True
+    for_bone = ""
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        obj = active_character(context)
+        bone = active_bone(obj) if obj is not None else ""
+        return cls.for_bone.format(bone=bone or "the bone")
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -52,12 +59,6 @@ class ExampleOperator(Refusing):
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
         """Act; returns a summary, and whether everything was done."""
         raise NotImplementedError
-
-
-def describe_for_bone(context: Context, text: str) -> str:
-    """A tooltip with the whole name of the bone in the panel; `text` has a place for it."""
-    obj = active_character(context)
-    return text.format(bone=(active_bone(obj) if obj is not None else "") or "the bone")
 
 
 def _changing_refusal(obj: Object) -> str | None:

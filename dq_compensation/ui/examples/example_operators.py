@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bpy.props import EnumProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, OperatorProperties
+from bpy.types import Context, Event, Object, Operator
 
 from ...core.example_poses import ExampleError
 from ...examples.active_character import active_bone, active_character
@@ -20,7 +20,7 @@ from ...scene.settings.object_settings import settings_of
 from ...viewport.gpu.capability import drawing_refusal
 from ..painting.paint_operators import enter_weight_paint
 from ..reporting import OperatorResult
-from .example_operator import ExampleOperator, OnOneExample, describe_for_bone
+from .example_operator import ExampleOperator, OnOneExample
 
 SIDES_BY = (
     ("POSITION", "Positions", "Find the other side by the mirrored positions"),
@@ -108,11 +108,8 @@ class DQC_OT_example_mirror(OnOneExample, Operator):
         mirrored = mirror_example(obj, index, by_topology=self.by == "TOPOLOGY")
         follow_now(obj)
         added = len(settings_of(obj).examples) > before
-        return (
-            f"Mirrored {name}: added {mirrored}."
-            if added
-            else f"Mirrored {name}: {mirrored} is up to date."
-        ), True
+        done = f"added {mirrored}" if added else f"{mirrored} is up to date"
+        return f"Mirrored {name}: {done}.", True
 
 
 class _OnSupport(ExampleOperator):
@@ -133,12 +130,7 @@ class DQC_OT_support_show(_OnSupport, Operator):
     bl_idname = "dqc.support_show"
     bl_label = "Show Support"
     changes = False
-
-    @classmethod
-    def description(cls, context: Context, properties: OperatorProperties) -> str:
-        return describe_for_bone(
-            context, "Colour the vertices that the examples of {bone} may move. Press again to stop"
-        )
+    for_bone = "Colour the vertices that the examples of {bone} may move. Press again to stop"
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -172,14 +164,10 @@ class DQC_OT_support_paint(_OnSupport, Operator):
 
     bl_idname = "dqc.support_paint"
     bl_label = "Paint Support"
-
-    @classmethod
-    def description(cls, context: Context, properties: OperatorProperties) -> str:
-        return describe_for_bone(
-            context,
-            "Paint the vertices that the example poses of {bone} may move. Without a vertex group "
-            "it makes one of the current support",
-        )
+    for_bone = (
+        "Paint the vertices that the example poses of {bone} may move. Without a vertex group it "
+        "makes one of the current support"
+    )
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
         bone = self.bone or active_bone(obj)

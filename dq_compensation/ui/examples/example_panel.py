@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import bpy
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
-from ...errors import BindingError
 from ...examples.active_character import active_bone, active_character, active_copy
 from ...examples.authoring import OutsideSupportError
 from ...examples.items import authoring_refusal
 from ...examples.posed_copy import BONE_PROPERTY, NAME_PROPERTY
 from ...examples.posed_copy_handlers import failure_of
 from ...scene.blender.armature import armature_of
-from ...scene.blender.rigging import rig_of
-from ...scene.settings.example_settings import DQCompensationExampleBone
+from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import DQCompensationSettings, Settings, settings_of
 from ...session.status import status_of
-from ..help import WithHelp
-from ..rows_of_lists import RowsOfItems
 from ..sentences import draw_sentence, shortened
+from ..sidebar import RowsOfItems, SidebarPanel
 from .example_shaping_operators import OUTSIDE
 
 
@@ -40,14 +37,10 @@ class DQC_UL_examples(RowsOfItems):
             bar.progress(factor=value, text=f"acts {value:.0%}")
 
 
-class VIEW3D_PT_dq_compensation_examples(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_examples(SidebarPanel):
     """Show the character how a joint should look in a pose."""
 
     bl_label = "By Example"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_order = 10
     help_page = "by_example"
 
@@ -60,12 +53,8 @@ class VIEW3D_PT_dq_compensation_examples(WithHelp, Panel):
         by_example = Settings.of(obj).by_example or len(settings.examples) > 0
         return active_copy(context) is not None or (settings.enabled and by_example)
 
-    def draw(self, context: Context) -> None:
-        layout, copy = self.layout, active_copy(context)
-        if layout is None:
-            return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+    def fill(self, layout: UILayout, context: Context) -> None:
+        copy = active_copy(context)
         if copy is not None:
             _shaping(layout, context, copy)
             return
@@ -125,10 +114,10 @@ def _adding(
     layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
 ) -> None:
     """The bone of the next example, and its support."""
-    try:
-        bones = armature_of(rig_of(obj))
-    except BindingError:
+    rig = find_rig(obj)
+    if rig is None:
         return
+    bones = armature_of(rig)
     layout.prop_search(settings, "example_bone", bones, "bones", text="Bone", icon="BONE_DATA")
     bone = active_bone(obj)
     if not settings.example_bone:
@@ -143,17 +132,11 @@ def _adding(
     text = "Hide Support" if shown else "Show Support"
     row.operator("dqc.support_show", text=text, icon="OVERLAY", depress=shown)
     row.operator("dqc.support_paint", icon="WPAINT_HLT")
-    shared = _settings_of_bone(settings, bone)
+    shared = settings.example_bones.get(bone)
     if shared is not None:
         layout.prop_search(shared, "support", obj, "vertex_groups")
         if shared.support not in obj.vertex_groups:
             layout.prop(shared, "support_kind")
-
-
-def _settings_of_bone(
-    settings: DQCompensationSettings, bone: str
-) -> DQCompensationExampleBone | None:
-    return next((each for each in settings.example_bones if each.name == bone), None)
 
 
 def _list(layout: UILayout, settings: DQCompensationSettings, *, editable: bool) -> None:
@@ -181,16 +164,13 @@ def _active_example(
     item = settings.examples[settings.active_example]
     column = layout.column()
     column.prop(item, "factor", slider=True)
-    try:
-        bones = armature_of(rig_of(obj))
-    except BindingError:
-        bones = None
-    if bones is not None and item.bone not in bones.bones:
+    rig = find_rig(obj)
+    if rig is not None and item.bone not in (bones := armature_of(rig)).bones:
         column.prop_search(item, "bone", bones, "bones", icon="BONE_DATA")
     keys = obj.data.shape_keys if isinstance(obj.data, bpy.types.Mesh) else None
     if keys is not None and item.key not in keys.key_blocks:
         column.prop_search(item, "key", keys, "key_blocks", icon="SHAPEKEY_DATA")
-    shared = _settings_of_bone(settings, item.bone)
+    shared = settings.example_bones.get(item.bone)
     if shared is not None:
         column.label(text=shortened(context, item.bone, "All examples of "))
         column.prop(shared, "sigma")

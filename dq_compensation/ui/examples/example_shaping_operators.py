@@ -22,7 +22,7 @@ from ...scene.settings.object_settings import Settings, settings_of
 from ...session.settings_writing import writing_settings
 from ...session.status import tag_redraw
 from ..reporting import OperatorResult, Refusing, reports_errors
-from .example_operator import ExampleOperator, OnOneExample, describe_for_bone
+from .example_operator import ExampleOperator, OnOneExample
 
 MODES = (
     ("SCULPT", "Sculpt", "Shape it with brushes"),
@@ -38,6 +38,10 @@ the mode applies the shape"""
     bl_idname = "dqc.example_add"
     bl_label = "Add Example"
     needs_example = False
+    for_bone = (
+        "Make an example of the current pose of {bone}, and shape the character in it. Leaving the "
+        "mode applies the shape"
+    )
 
     bone: StringProperty(
         name="Bone", description="The bone to pose. Empty: the bone of the panel, or the active one"
@@ -48,14 +52,6 @@ the mode applies the shape"""
     mode: EnumProperty(
         name="Shape In", description="The mode in which you shape it", items=_MODES_OR_NONE
     )
-
-    @classmethod
-    def description(cls, context: Context, properties: OperatorProperties) -> str:
-        return describe_for_bone(
-            context,
-            "Make an example of the current pose of {bone}, and shape the character in it. "
-            "Leaving the mode applies the shape",
-        )
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
         bone = self.bone or active_bone(obj)
@@ -142,8 +138,6 @@ def _go_on_with(context: Context, copy: Object) -> None:
 
 class _CopyOperator(Refusing):
     """The base of the operators that end the work on a posed copy."""
-
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:

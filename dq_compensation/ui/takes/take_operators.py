@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ...errors import UserError
 from ...playback.caching import (
     TakeOptions,
     cache_take,
@@ -49,11 +50,8 @@ class _ChangesTakes(Refusing, Operator):
 
     @staticmethod
     def armature(context: Context) -> Object:
-        """The armature that is meant."""
-        armature = target_armature(context)
-        if armature is None:
-            raise UserError(NOTHING_SELECTED)
-        return armature
+        """The armature that is meant: there is one where nothing was refused."""
+        return cast("Object", target_armature(context))
 
 
 @offers(TakeOptions)
@@ -63,7 +61,6 @@ and shape keys. The take plays without the armature. Esc stops"""
 
     bl_idname = "dqc.take_cache"
     bl_label = "Cache Take"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
@@ -93,7 +90,6 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
 
     bl_idname = "dqc.take_refresh"
     bl_label = "Cache Again"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
@@ -111,10 +107,15 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         armature = self.armature(context)
-        item = active_take(armature)
-        if item is None:
-            raise UserError(f"{armature.name} has no take. Cache one.")
-        return self.run(context, report_sentences(cache_take(armature, _options_of(item), context)))
+        item = cast("DQCompensationTake", active_take(armature))
+        options = TakeOptions(
+            item.name,
+            item.frame_start,
+            item.frame_end,
+            tolerance=item.tolerance,
+            interpolation=item.interpolation,
+        )
+        return self.run(context, report_sentences(cache_take(armature, options, context)))
 
 
 class DQC_OT_take_remove(_ChangesTakes):
@@ -122,7 +123,6 @@ class DQC_OT_take_remove(_ChangesTakes):
 
     bl_idname = "dqc.take_remove"
     bl_label = "Remove Take"
-    bl_options = {"REGISTER", "UNDO"}
 
     take_name: StringProperty(
         name="Name",
@@ -139,8 +139,7 @@ class DQC_OT_take_remove(_ChangesTakes):
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         armature = self.armature(context)
-        item = active_take(armature)
-        name = self.take_name or (item.name if item is not None else "")
+        name = self.take_name or cast("DQCompensationTake", active_take(armature)).name
         remove_take(armature, name)
         watch_takes()
         self.report({"INFO"}, f"Removed the take {name} of {armature.name}")
@@ -153,7 +152,6 @@ name"""
 
     bl_idname = "dqc.take_copy"
     bl_label = "Copy Takes to Active"
-    bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
@@ -178,16 +176,6 @@ def other_armatures(armature: Object, context: Context) -> list[Object]:
         obj if obj.type == "ARMATURE" else find_rig(obj) for obj in context.selected_objects
     )
     return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
-
-
-def _options_of(item: DQCompensationTake) -> TakeOptions:
-    return TakeOptions(
-        item.name,
-        item.frame_start,
-        item.frame_end,
-        tolerance=item.tolerance,
-        interpolation=item.interpolation,
-    )
 
 
 CLASSES = (DQC_OT_take_cache, DQC_OT_take_refresh, DQC_OT_take_remove, DQC_OT_take_copy)

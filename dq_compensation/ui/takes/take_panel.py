@@ -1,23 +1,25 @@
-"""The sub-panel of playback: the takes of the character's armature."""
+"""The sub-panels of playback: the takes of the character's armature, and how they play."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout, ViewLayer
 
 from ...playback.caching import take_size
+from ...scene.copies.targets import deformed_meshes
 from ...scene.settings.object_settings import settings_of
 from ...scene.settings.take_settings import DQCompensationTake, active_take
 from ...scene.stored_takes import is_take
-from ...session.known_takes import LOST, changed_since
+from ...session.known_takes import LOST, changed_since, take_problem
 from ...wording import counted, listed
 from ..bake.bake_progress import draw_running
-from ..help import WithHelp
-from ..rows_of_lists import RowsOfItems
 from ..sentences import draw_sentence
+from ..sidebar import RowsOfItems, SidebarPanel
 from .take_operators import other_armatures, target_armature
 
+GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
+DISABLED = "Takes play on enabled objects. Enable {objects}."
 OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
 
 
@@ -33,14 +35,10 @@ class DQC_UL_takes(RowsOfItems):
             frames.label(text="", icon="ERROR")
 
 
-class VIEW3D_PT_dq_compensation_playback(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_playback(SidebarPanel):
     """Cache the motion of a character, so that it plays without Blender's armature."""
 
     bl_label = "Playback"
-    bl_category = "DQ Compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
     bl_options = {"DEFAULT_CLOSED"}
     bl_order = 40
     help_page = "crowds"
@@ -50,11 +48,9 @@ class VIEW3D_PT_dq_compensation_playback(WithHelp, Panel):
     def poll(cls, context: Context) -> bool:
         return target_armature(context) is not None
 
-    def draw(self, context: Context) -> None:
-        layout, armature = self.layout, target_armature(context)
-        if layout is None or armature is None:
-            return
-        if draw_running(layout):
+    def fill(self, layout: UILayout, context: Context) -> None:
+        armature = target_armature(context)
+        if armature is None or draw_running(layout):
             return
         layout.operator("dqc.take_cache", icon="REC")
         if other_armatures(armature, context):
@@ -88,4 +84,61 @@ def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensa
         layout.operator("dqc.take_refresh", icon="FILE_REFRESH")
 
 
-CLASSES = (DQC_UL_takes, VIEW3D_PT_dq_compensation_playback)
+class VIEW3D_PT_dq_compensation_play(SidebarPanel):
+    """Play takes instead of the pose of the armature."""
+
+    bl_label = "Play Take"
+    bl_parent_id = "VIEW3D_PT_dq_compensation_playback"
+    bl_options = {"DEFAULT_CLOSED"}
+    help_page = "crowds"
+    help_section = "takes"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        armature = target_armature(context)
+        return armature is not None and len(settings_of(armature).takes) > 0
+
+    def draw_header(self, context: Context) -> None:
+        armature = target_armature(context)
+        if self.layout is not None and armature is not None:
+            self.layout.prop(settings_of(armature).playback, "playing", text="")
+
+    def fill(self, layout: UILayout, context: Context) -> None:
+        armature = target_armature(context)
+        if armature is None:
+            return
+        settings = settings_of(armature)
+        playback = settings.playback
+        for text in followers_of_pose(armature, context.view_layer):
+            draw_sentence(layout, context, text, "INFO")
+        if playback.playing:
+            text = "Renders follow the armature, not the take."
+            draw_sentence(layout, context, text, "INFO")
+        layout.prop_search(playback, "take", settings, "takes", icon="ACTION")
+        if playback.playing and not playback.take:
+            draw_sentence(layout, context, "Choose a take.", "ERROR")
+        for name in filter(None, (playback.take, playback.second_take)):
+            if problem := take_problem(armature, name):
+                draw_sentence(layout, context, problem, "ERROR")
+        column = layout.column(align=True)
+        for name in ("loop", "phase", "speed"):
+            column.prop(playback, name)
+        layout.prop_search(playback, "second_take", settings, "takes", icon="ACTION")
+        if playback.second_take:
+            column = layout.column(align=True)
+            column.prop(playback, "fade_start")
+            column.prop(playback, "fade_frames")
+
+
+def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
+    """Sentences about the meshes of a view layer on which no take of their armature plays."""
+    meshes = deformed_meshes(armature, view_layer)
+    disabled = [obj.name for obj in meshes if not settings_of(obj).enabled]
+    modified = [
+        obj.name for obj in meshes if settings_of(obj).enabled and settings_of(obj).display != "GPU"
+    ]
+    told = ((DISABLED, disabled), (GPU_ONLY, modified))
+    return [text.format(objects=listed(names)) for text, names in told if names]
+
+
+CLASSES = (DQC_UL_takes, VIEW3D_PT_dq_compensation_playback, VIEW3D_PT_dq_compensation_play)

@@ -6,6 +6,7 @@ right here, once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gpu
@@ -26,11 +27,9 @@ _gpu: Any = gpu
 def new_texture(
     size: tuple[int, int], texture_format: str, pixels: NDArray[np.float32] | None = None
 ) -> GPUTexture:
-    """A 2D texture, of an array or without content.
+    """A 2D texture of a width and height, of an array or without content.
 
     Args:
-        size: width and height.
-        texture_format: of Blender's names.
         pixels: float32, contiguous, width x height x channels numbers.
     """
     if pixels is None:
@@ -54,11 +53,7 @@ def update_uniform_buffer(block: GPUUniformBuf, texels: NDArray[np.float32]) -> 
 
 
 def set_matrix(shader: GPUShader, name: str, matrix: NDArray[np.floating]) -> None:
-    """Set a mat4 of a bound shader.
-
-    Args:
-        matrix: shape (4, 4), an array or a mathutils Matrix.
-    """
+    """Set a mat4 of a bound shader: shape (4, 4), an array or a mathutils Matrix."""
     untyped: Any = shader
     columns = np.asarray(matrix, np.float32).T
     untyped.uniform_float(name, np.ascontiguousarray(columns).ravel())
@@ -82,9 +77,16 @@ def indexed_batch(kind: str, indices: NDArray[np.int32]) -> GPUBatch | None:
     return types.GPUBatch(type=kind, buf=vertices, elem=index_buffer)
 
 
-def new_stage_interface(name: str) -> GPUStageInterfaceInfo:
-    """An empty interface from a vertex shader to its fragment shader."""
-    return _gpu.types.GPUStageInterfaceInfo(name)
+def new_stage_interface(
+    name: str, smooth: Sequence[tuple[str, str]], flat: Sequence[tuple[str, str]]
+) -> GPUStageInterfaceInfo:
+    """An interface from a vertex shader to its fragment shader, of types and names."""
+    interface = _gpu.types.GPUStageInterfaceInfo(name)
+    for kind, varying in smooth:
+        interface.smooth(kind, varying)
+    for kind, varying in flat:
+        interface.flat(kind, varying)
+    return interface
 
 
 def compile_shader(info: GPUShaderCreateInfo) -> GPUShader:

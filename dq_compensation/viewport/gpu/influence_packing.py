@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,22 +15,13 @@ MAX_TEXELS = 1 << 24
 _SLOTS_PER_TEXEL = 4
 
 
-@dataclass(frozen=True, eq=False)
-class PackedInfluences:
-    """Influences as `influences.glsl` reads them.
+def pack_influences(influences: Influences) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Quantise the weights to 16 bits and lay them out as `influences.glsl` reads them.
 
-    Attributes:
-        texels: shape (t, 4), float32; four influences each, in blending order, 0 where unused. A
-            vertex begins with a texel of its own.
-        starts: shape (n,), int64; the first texel of each vertex, -1 for one that no bone moves.
-    """
-
-    texels: NDArray[np.float32]
-    starts: NDArray[np.int64]
-
-
-def pack_influences(influences: Influences) -> PackedInfluences:
-    """Quantise the weights to 16 bits and lay them out, four to a texel.
+    Returns:
+        texels of shape (t, 4): four influences each, in blending order, 0 where unused; a vertex
+        begins with a texel of its own. And the first texel of each vertex, shape (n,), -1 for one
+        that no bone moves.
 
     Raises:
         ValueError: there are more bones or influences than the layout can name.
@@ -59,7 +48,7 @@ def pack_influences(influences: Influences) -> PackedInfluences:
     texels[starts[vertices] * _SLOTS_PER_TEXEL + places] = floats_from_bits(
         bones[vertices, slots], shares[vertices, slots]
     )
-    return PackedInfluences(texels.reshape(-1, _SLOTS_PER_TEXEL), np.where(counts > 0, starts, -1))
+    return texels.reshape(-1, _SLOTS_PER_TEXEL), np.where(counts > 0, starts, -1)
 
 
 def floats_from_bits(upper: NDArray[np.integer], lower: NDArray[np.integer]) -> NDArray[np.float32]:

@@ -45,9 +45,7 @@ class PosePaletteLayout:
     def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
         """The parts of both."""
         return PosePaletteLayout(
-            self.rotation or other.rotation,
-            self.dual or other.dual,
-            self.matrix or other.matrix,
+            self.rotation or other.rotation, self.dual or other.dual, self.matrix or other.matrix
         )
 
     def with_scales(self) -> PosePaletteLayout:
@@ -66,7 +64,7 @@ class KernelTraits:
     Attributes:
         source: its file, without the suffix.
         palette: what it needs of each bone.
-        samplers: the textures that it reads, by name.
+        samplers, constants: the textures and integers that it reads, by name.
         defines: for the compiler.
         scales: whether it has another way for bones with a scale, which SCALED chooses.
     """
@@ -75,12 +73,8 @@ class KernelTraits:
     palette: PosePaletteLayout
     samplers: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
     scales: bool = True
-
-    @property
-    def with_joints(self) -> bool:
-        """Whether it reads posed joints."""
-        return "MEASURE" in self.defines
 
 
 # What a kernel reads where joints swing vertices, see `swings.glsl`.
@@ -91,12 +85,17 @@ _RIGID = PosePaletteLayout(rotation=True, dual=True)
 KERNELS: dict[Kernel, KernelTraits] = {
     "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
     "DUAL_QUATERNION": KernelTraits("skin_dual_quaternion", _RIGID),
-    "PUBLISHED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("COMPENSATE",)),
-    "MEASURED": KernelTraits("skin_dual_quaternion", _RIGID, ("amounts",), ("MEASURE",)),
+    "PUBLISHED": KernelTraits(
+        "skin_dual_quaternion", _RIGID, ("amounts", "limbs"), ("COMPENSATE",)
+    ),
+    "MEASURED": KernelTraits(
+        "skin_dual_quaternion", _RIGID, ("amounts", "joints"), ("MEASURE",), ("joint_count",)
+    ),
     "SPHERICAL_JOINT": KernelTraits(
         "skin_spherical_joint",
         PosePaletteLayout(rotation=True, matrix=True),
         ("joint_of_vertex", "centres"),
+        constants=("set_count",),
     ),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu.types import GPUShader, GPUShaderCreateInfo, GPUStageInterfaceInfo
+from gpu.types import GPUShader, GPUShaderCreateInfo
 
 from ...core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ...core.dual_quaternion import FACING_TOLERANCE
@@ -19,9 +19,11 @@ from ...core.local_poses import ALIKE
 from ...core.pose import NO_LENGTH, NOT_ORTHONORMAL
 from ...core.spherical_joint import CENTRE_DAMPING
 from ...core.swing_joints import MOST_SWUNG, SWUNG_BACK
-from .gpu_objects import compile_shader
+from .gpu_objects import compile_shader, new_stage_interface
 from .influence_packing import WEIGHT_SUM
+from .kernels import JOINT_STRIDE
 from .shader_sources import shader_source
+from .take_tables import BONE_STRIDE, INSTANCE_STRIDE
 
 # Pixel i of an array is at (i % TEXTURE_WIDTH, i // TEXTURE_WIDTH); the shaders say `& 1023`.
 TEXTURE_WIDTH = 1024
@@ -46,6 +48,9 @@ SHARED_CONSTANTS = {
     "SHORTEST_RAY": f"{SHORTEST_RAY:f}",
     "MOST_SWUNG": f"{MOST_SWUNG}",
     "WEIGHT_SUM": f"{WEIGHT_SUM}u",
+    "JOINT_STRIDE": f"{JOINT_STRIDE}",
+    "INSTANCE_STRIDE": f"{INSTANCE_STRIDE}",
+    "BONE_STRIDE": f"{BONE_STRIDE}",
 }
 
 
@@ -62,6 +67,7 @@ class Bindings:
         blocks: names of the uniform buffers, with their number of vec4.
         images: names of the images that it writes, with their formats.
         push_constants: types and names; 128 bytes at most.
+        smooth, flat: types and names of what the vertex shader passes on to the fragment shader.
     """
 
     samplers: tuple[str, ...] = ()
@@ -69,6 +75,8 @@ class Bindings:
     images: tuple[tuple[str, str], ...] = ()
     push_constants: tuple[tuple[str, str], ...] = ()
     defines: dict[str, str] = field(default_factory=dict)
+    smooth: tuple[tuple[str, str], ...] = ()
+    flat: tuple[tuple[str, str], ...] = ()
 
     def declare(self, info: GPUShaderCreateInfo) -> None:
         """Declare everything, each kind numbered in its order here."""
@@ -100,9 +108,7 @@ def compute_shader(name: str, bindings: Bindings) -> GPUShader:
     return _compiled(name, info)
 
 
-def draw_shader(
-    name: str, bindings: Bindings, interface: GPUStageInterfaceInfo | None
-) -> GPUShader:
+def draw_shader(name: str, bindings: Bindings) -> GPUShader:
     """Compile the shader of two files, name_vertex.glsl and name_fragment.glsl.
 
     Raises:
@@ -110,8 +116,8 @@ def draw_shader(
     """
     info = GPUShaderCreateInfo()
     bindings.declare(info)
-    if interface is not None:
-        info.vertex_out(interface)
+    if bindings.smooth or bindings.flat:
+        info.vertex_out(new_stage_interface(f"{name}_interface", bindings.smooth, bindings.flat))
     info.fragment_out(0, "VEC4", "fragment_colour")
     info.vertex_source(shader_source(f"{name}_vertex.glsl"))
     info.fragment_source(shader_source(f"{name}_fragment.glsl"))

@@ -26,25 +26,19 @@ def shader_source(name: str, directory: Path = SHADERS_DIRECTORY) -> str:
     Raises:
         ShaderSourceError: the file, or one that it includes, does not exist.
     """
-    return _resolved(name, directory, included=set(), included_by=None)
+    included: set[str] = set()
 
-
-def _resolved(name: str, directory: Path, included: set[str], included_by: str | None) -> str:
-    path = directory / name
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        wanted = f", which {included_by} includes," if included_by else ""
-        raise ShaderSourceError(
-            f"The shader file {name}{wanted} is missing from {directory}; "
-            "install the extension again"
-        ) from error
-    included.add(name)
-
-    def replacement(match: re.Match[str]) -> str:
-        other = match.group(1)
-        if other in included:
+    def resolved(name: str, wanted: str) -> str:
+        if name in included:
             return ""
-        return _resolved(other, directory, included, included_by=name)
+        included.add(name)
+        try:
+            text = (directory / name).read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise ShaderSourceError(
+                f"The shader file {name}{wanted} is missing from {directory}; "
+                "install the extension again"
+            ) from error
+        return _INCLUDE.sub(lambda match: resolved(match[1], f", which {name} includes,"), text)
 
-    return _INCLUDE.sub(replacement, text)
+    return resolved(name, "")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...core.dual_quaternion import quaternions_from_matrices
 from ...core.takes import Take
 from ...core.vectors import unit_or
-from ..takes.played_takes import Instances, Timings
+from ..takes.played_takes import Instances
 from .influence_packing import MAX_TEXELS
 
 INSTANCE_STRIDE, BONE_STRIDE = 5, 8
@@ -111,14 +111,14 @@ class TakeTables:
         self,
         groups: Sequence[InstanceGroup],
         characters: Sequence[Instances],
-        fps: float | None = None,
+        fps: float,
     ) -> NDArray[np.float32]:
         """The texels of all instances, as `instance_rows.glsl` says.
 
         Args:
             groups: of `groups`.
             characters: the instances of each, whose takes are those of the tables.
-            fps: the frame rate of the scene; None: that of each take.
+            fps: the frame rate of the scene.
 
         Returns:
             shape (5 I, 4).
@@ -133,22 +133,24 @@ class TakeTables:
         return np.concatenate((np.zeros((0, 4), np.float32), *rows))
 
     def _rows_of(
-        self, group: InstanceGroup, instances: Instances, fps: float | None
+        self, group: InstanceGroup, instances: Instances, fps: float
     ) -> NDArray[np.float32]:
-        first, second, takes = instances.first, instances.second, instances.takes
+        rows, takes = instances.rows, instances.takes
         if not instances.count:
             return np.zeros((0, 4), np.float32)
-        fades = second.takes >= 0
-        for one, other in np.unique(np.column_stack((first.takes, second.takes))[fades], axis=0):
+        first, second = rows["first"], rows["second"]
+        fades = second["take"] >= 0
+        pairs = np.column_stack((first["take"], second["take"]))[fades]
+        for one, other in np.unique(pairs, axis=0):
             if not np.array_equal(takes[one].parents, takes[other].parents):
                 raise ValueError("Playback: two takes of an instance chain their bones differently")
         bones = np.array([self._first_bone[take] for take in takes], np.float32)
         found = np.zeros((instances.count, INSTANCE_STRIDE, 4), np.float32)
         found[:, 0, 0] = group.first_row + group.row_count * np.arange(instances.count)
         found[:, 0, 1], found[:, 0, 2] = group.row_count, group.bone_rows
-        found[:, 0, 3] = bones[first.takes]
+        found[:, 0, 3] = bones[first["take"]]
         found[:, 1], found[:, 2, :2] = self._timings(group, takes, first, fps)
-        found[:, 2, 2], found[:, 2, 3] = instances.fade_starts, instances.fade_frames
+        found[:, 2, 2], found[:, 2, 3] = rows["fade_start"], rows["fade_frames"]
         found[:, 3, 0] = -1.0
         if fades.any():
             texels, phases = self._timings(group, takes, second, fps)
@@ -156,7 +158,11 @@ class TakeTables:
         return found.reshape(-1, 4)
 
     def _timings(
-        self, group: InstanceGroup, takes: tuple[Take, ...], timings: Timings, fps: float | None
+        self,
+        group: InstanceGroup,
+        takes: tuple[Take, ...],
+        timings: NDArray[np.void],
+        fps: float,
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """The texels 1 and 2, or 3 and 4, of instances: shapes (I, 4) and (I, 2)."""
         of_takes = np.array(
@@ -165,16 +171,16 @@ class TakeTables:
                     self._first_track[take, group.value_names],
                     take.length,
                     _BY_DUAL_QUATERNIONS if take.interpolation == "DUAL_QUATERNION" else 0,
-                    1.0 if fps is None else take.fps / fps,
+                    take.fps / fps,
                 )
                 for take in takes
             ],
             np.float64,
         )
-        tracks, lengths, flags, rates = of_takes[timings.takes].T
-        flags = flags + _REPEATS * timings.loops
-        texels = np.column_stack((tracks, lengths, flags, timings.starts))
-        return texels, np.column_stack((timings.phases, timings.speeds * rates))
+        tracks, lengths, flags, rates = of_takes[timings["take"]].T
+        flags = flags + _REPEATS * timings["loop"]
+        texels = np.column_stack((tracks, lengths, flags, timings["start"]))
+        return texels, np.column_stack((timings["phase"], timings["speed"] * rates))
 
     def _pack_keys(self, takes: list[Take]) -> None:
         """Keys of the nodes and of the shape keys of each take, then one that is nothing."""

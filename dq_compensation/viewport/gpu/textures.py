@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
-from .gpu_objects import new_texture, read_floats, run_compute
+from .gpu_objects import new_texture, read_floats, run_compute, set_ints
 from .shader_building import LOCAL_SIZE, TEXTURE_WIDTH
 
 _FORMATS = {1: "R32F", 2: "RG32F", 4: "RGBA32F"}
-_PIXEL_BYTES = {"R32F": 4, "RG32F": 8, "RGBA32F": 16, "RGBA16F": 8}
 _CHANNELS = {"R32F": 1, "RG32F": 2, "RGBA32F": 4, "RGBA16F": 4}
 
 
@@ -48,17 +50,27 @@ def array_from_texture(texture: GPUTexture, count: int) -> NDArray[np.float32]:
     return read_floats(texture).reshape(-1, channels)[:count]
 
 
-def texture_bytes(texture: GPUTexture) -> int:
-    """The bytes of the texture on the GPU."""
-    return texture.width * texture.height * _PIXEL_BYTES[texture.format]
-
-
-def dispatch(shader: GPUShader, count: int, instances: int = 1) -> None:
-    """Run a compute shader with one invocation for each of `count` pixels (and some past them).
+def run_pass(
+    shader: GPUShader,
+    textures: Mapping[str, GPUTexture | None],
+    written: tuple[str, GPUTexture | None],
+    count: int,
+    instances: int = 1,
+    **ints: int,
+) -> None:
+    """Run a bound compute shader with one invocation for each of `count` pixels (and some more).
 
     Args:
+        textures: that it reads, by the names of its samplers.
+        written: the name of the image that it writes, and its texture.
         instances: how often; the third number of an invocation is that of its instance.
+        ints: push constants.
     """
+    untyped: Any = shader
+    for name, texture in textures.items():
+        untyped.uniform_sampler(name, texture)
+    set_ints(shader, ints)
+    untyped.image(*written)
     if count <= TEXTURE_WIDTH:
         run_compute(shader, -(-count // LOCAL_SIZE), 1, instances)
     else:

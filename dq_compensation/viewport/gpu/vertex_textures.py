@@ -14,6 +14,7 @@ from .influence_packing import WEIGHT_SUM, floats_from_bits
 from .textures import texture_from_array
 
 _Weights = NDArray[np.floating] | None
+_Uploaded = tuple[Compensation | None, _Weights, _Weights, _Weights]
 
 
 class VertexTextures:
@@ -33,17 +34,13 @@ class VertexTextures:
         self.blend: GPUTexture | None = None
         self.mask: GPUTexture | None = None
         # What the textures hold: a compensation, its painted weights, blend weights and the mask.
-        self._uploaded: tuple[Compensation | None, _Weights, _Weights, _Weights] = (
-            None,
-            None,
-            None,
-            None,
-        )
+        self._uploaded: _Uploaded = (None, None, None, None)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Which of `blend` and `mask` there are."""
-        return tuple(name for name in ("blend", "mask") if getattr(self, name) is not None)
+    def optional(self) -> dict[str, GPUTexture]:
+        """Those of `blend` and `mask` that there are."""
+        both = {"blend": self.blend, "mask": self.mask}
+        return {name: texture for name, texture in both.items() if texture is not None}
 
     def update(self, deformation: Deformation) -> None:
         """Bring them up to date."""
@@ -58,7 +55,8 @@ class VertexTextures:
             rows = np.zeros((len(amounts), 2), np.float32)
             rows[:, 0] = amounts if painted is None else amounts * painted
             if isinstance(compensation, MeasuredJoints):
-                rows[:, 1] = floats_from_bits(_sides(compensation), compensation.joints)
+                sides = compensation.limbs.sides(compensation.joints, compensation.bones)
+                rows[:, 1] = floats_from_bits(sides, compensation.joints)
             elif isinstance(compensation, PublishedCompensation):
                 rows[:, 1] = floats_from_bits(*compensation.rows.T)
             self.amounts = texture_from_array(rows, 2)
@@ -84,7 +82,3 @@ class VertexTextures:
         joints[:, 0, :3], joints[:, 0, 3] = swings.heads, skeleton.start_rows[swings.children]
         joints[:, 1, :3], joints[:, 1, 3] = swings.axes, skeleton.end_rows[swings.parents]
         self.swing_joints = texture_from_array(joints.reshape(-1, 4), 4)
-
-
-def _sides(measured: MeasuredJoints) -> NDArray[np.intp]:
-    return measured.limbs.sides(measured.joints, measured.bones)

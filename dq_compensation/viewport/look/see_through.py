@@ -10,15 +10,6 @@ from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import settings_of
 from ...session.status import is_coloured, is_drawn
 
-COVERED = (
-    "{rig} is set to In Front, but the GPU picture covers its bones. Turn on {xray} (Alt Z) to see "
-    "them through the surface."
-)
-NO_MATERIALS = (
-    "The GPU display shows {obj} without its materials here. Choose the display Modifier to see "
-    "them."
-)
-
 
 def surface_alpha(space: Any, mode: str) -> float:
     """The opacity of a surface in a 3D viewport; 1 without X-ray.
@@ -43,7 +34,10 @@ def display_hints(obj: bpy.types.Object, context: bpy.types.Context) -> list[str
     rendered = space.shading.type in {"MATERIAL", "RENDERED"}
     drawn = settings_of(obj).native.hidden and is_drawn(obj)
     if drawn and rendered:
-        found.append(NO_MATERIALS.format(obj=obj.name))
+        found.append(
+            f"The GPU display shows {obj.name} without its materials here. Choose the display "
+            "Modifier to see them."
+        )
     rig = find_rig(obj)
     covers = space.shading.type != "WIREFRAME" and (drawn or is_coloured(obj))
     posing = context.mode == "POSE"
@@ -51,5 +45,8 @@ def display_hints(obj: bpy.types.Object, context: bpy.types.Context) -> list[str
         return found
     if surface_alpha(space, context.mode) == 1.0:
         xray = "Bone X-Ray" if posing else "X-ray"
-        found.append(COVERED.format(rig=rig.name, xray=xray))
+        found.append(
+            f"{rig.name} is set to In Front, but the GPU picture covers its bones. Turn on {xray} "
+            "(Alt Z) to see them through the surface."
+        )
     return found

@@ -56,12 +56,7 @@ def studio_lights(
 def surface_materials(
     obj: bpy.types.Object, shading: bpy.types.View3DShading, alpha: float
 ) -> list[SurfaceMaterial]:
-    """The look of each material slot of an object, by the viewport's Color setting.
-
-    Args:
-        obj: the evaluated object.
-        alpha: of X-ray.
-    """
+    """The look of each slot of an evaluated object by the viewport's Color, with X-ray's alpha."""
     kind = shading.color_type
     if kind == "OBJECT":
         return [_plain(_triple(obj.color), alpha)]
@@ -85,11 +80,7 @@ def surface_materials(
 def wire_colour(
     obj: bpy.types.Object, shading: bpy.types.View3DShading, *, active: bool, selected: bool
 ) -> Rgb:
-    """The colour of an object's wire, linear.
-
-    Args:
-        obj: the evaluated object.
-    """
+    """The colour of an evaluated object's wire, linear."""
     if selected:
         theme = bpy.context.preferences.themes[0].view_3d
         return linear(theme.object_active if active else theme.object_selected)

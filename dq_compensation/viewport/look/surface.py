@@ -29,12 +29,10 @@ WIRE_DEPTH_BIAS = 2e-5
 
 @dataclass(frozen=True)
 class StudioLight:
-    """One lamp of the studio. Colours are linear.
+    """One lamp of the studio. Colours are (r, g, b), linear.
 
     Attributes:
         direction: unit, towards the lamp, in view space.
-        diffuse: (r, g, b).
-        specular: (r, g, b).
         wrap: 0 is hard, 1 reaches around the object; Blender calls it Smooth.
     """
 
@@ -50,8 +48,7 @@ class SurfaceMaterial:
 
     Attributes:
         colour: (r, g, b, a), linear; a is what blending uses (X-ray).
-        metallic: 0 to 1.
-        roughness: 0 to 1.
+        metallic, roughness: 0 to 1.
         flat: shade every triangle by its own normal.
     """
 
@@ -88,7 +85,7 @@ class ViewUniforms:
         Args:
             view_matrix: (4, 4), world to view; an array or a mathutils Matrix.
             projection_matrix: (4, 4), view to clip space (`region_data.window_matrix`).
-            lights: at most four are used.
+            lights: at most `MAX_LIGHTS` are used.
             ambient: linear colour.
             highlights: whether materials reflect the lamps.
         """
@@ -109,11 +106,7 @@ class ViewUniforms:
 
 @contextmanager
 def drawing_state(
-    *,
-    depth_test: str = "LESS_EQUAL",
-    depth_mask: bool = True,
-    blend: str = "NONE",
-    line_width: float = 1.0,
+    *, depth_test: str = "LESS_EQUAL", depth_mask: bool = True, blend: str = "NONE"
 ) -> Generator[None]:
     """Set the GPU's state for drawing and restore it, also after an error."""
     state: Any = gpu.state
@@ -121,7 +114,6 @@ def drawing_state(
         (state.depth_test_get, state.depth_test_set, depth_test),
         (state.depth_mask_get, state.depth_mask_set, depth_mask),
         (state.blend_get, state.blend_set, blend),
-        (state.line_width_get, state.line_width_set, line_width),
     )
     before = [get() for get, _, _ in settings]
     try:
@@ -138,17 +130,33 @@ def placements_texture(matrices: NDArray[np.floating]) -> GPUTexture:
     return texture_from_array(np.asarray(matrices)[:, :3].reshape(-1, 4), 4)
 
 
+@dataclass(frozen=True)
+class DrawnRun:
+    """The instances of a mesh that are drawn: neighbours."""
+
+    first: int
+    count: int
+
+    def bind(self, shader: GPUShader) -> None:
+        """Give them to a bound shader."""
+        set_ints(shader, {"first_instance": self.first})
+
+
 @dataclass(frozen=True, eq=False)
 class DrawnFigures:
-    """Which instances of a mesh are drawn, out of a list, and where the mesh is in each.
+    """The instances of a mesh that are drawn, out of a list, and where the mesh is in each.
 
     Attributes:
-        chosen: the instances.
         matrix: shape (4, 4), from the object to the space that placements take to the world.
     """
 
     chosen: ListPart
     matrix: NDArray[np.float64]
+
+    @property
+    def count(self) -> int:
+        """The number of them."""
+        return self.chosen.count
 
     def bind(self, shader: GPUShader) -> None:
         """Give them to a bound shader that was made for lists."""
@@ -161,42 +169,32 @@ def draw_solid(
     view: ViewUniforms,
     placements: GPUTexture,
     materials: Sequence[SurfaceMaterial],
-    *,
-    first: int = 0,
-    count: int | None = None,
-    figures: DrawnFigures | None = None,
+    drawn: DrawnRun | DrawnFigures | None = None,
 ) -> None:
     """Draw the surfaces of instances: one batch for each material slot.
 
     Args:
         deformed: after `deform` with normals.
-        placements: of `placements_texture`.
+        placements: of `placements_texture`; of all instances of all meshes for `DrawnFigures`.
         materials: by material slot; slots past the last look like the last.
-        first, count: which instances; by default all.
-        figures: which, instead; placements are then those of all instances of all meshes.
+        drawn: by default all instances.
     """
-    mesh = deformed.mesh
-    count = _count(deformed, first, count, figures)
-    if not materials or not mesh.group_count or deformed.normals is None or not count:
+    mesh, drawn = deformed.mesh, drawn or DrawnRun(0, deformed.count)
+    if not materials or not mesh.group_count or deformed.normals is None or not drawn.count:
         return
-    shader = shaders.surface_shader(figures is not None)
+    shader = shaders.surface_shader(isinstance(drawn, DrawnFigures))
     try:
-        shader.bind()
-        shader.uniform_block("view", view.block)
-        shader.uniform_sampler("positions", deformed.positions)
+        _bind(shader, deformed, view, placements, drawn)
         shader.uniform_sampler("normals", deformed.normals)
         shader.uniform_sampler("groups", mesh.groups)
-        shader.uniform_sampler("placements", placements)
-        rows = {"mesh_rows": deformed.mesh_rows, "group_rows": deformed.group_rows}
-        set_ints(shader, rows)
-        _bind_instances(shader, first, figures)
+        set_ints(shader, {"group_rows": deformed.group_rows})
         for slot, batch in mesh.material_batches:
             material = materials[min(slot, len(materials) - 1)]
             shader.uniform_float("base_colour", material.colour)
             flat = 1.0 if material.flat else 0.0
             shader.uniform_float("material", (material.metallic, material.roughness, flat, 0.0))
             untyped: Any = batch
-            untyped.draw_instanced(shader, instance_start=0, instance_count=count)
+            untyped.draw_instanced(shader, instance_start=0, instance_count=drawn.count)
     finally:
         gpu.shader.unbind()
 
@@ -206,49 +204,40 @@ def draw_wire(
     view: ViewUniforms,
     placements: GPUTexture,
     colour: tuple[float, float, float, float],
-    *,
-    first: int = 0,
-    count: int | None = None,
-    figures: DrawnFigures | None = None,
+    drawn: DrawnRun | DrawnFigures | None = None,
 ) -> None:
     """Draw the edges of instances: one batch.
 
     Args:
         deformed: after `deform`.
-        placements: of `placements_texture`.
         colour: (r, g, b, a), linear.
-        first, count, figures: as for `draw_solid`.
+        placements, drawn: as for `draw_solid`.
     """
-    mesh = deformed.mesh
-    count = _count(deformed, first, count, figures)
+    mesh, drawn = deformed.mesh, drawn or DrawnRun(0, deformed.count)
     batch: Any = mesh.edge_batch if mesh.topology is not None and mesh.vertex_count else None
-    if batch is None or not count:
+    if batch is None or not drawn.count:
         return
-    shader = shaders.wire_shader(figures is not None)
+    shader = shaders.wire_shader(isinstance(drawn, DrawnFigures))
     try:
-        shader.bind()
-        shader.uniform_block("view", view.block)
-        shader.uniform_sampler("positions", deformed.positions)
-        shader.uniform_sampler("placements", placements)
-        set_ints(shader, {"mesh_rows": deformed.mesh_rows})
-        _bind_instances(shader, first, figures)
+        _bind(shader, deformed, view, placements, drawn)
         shader.uniform_float("wire_colour", colour)
         shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
-        batch.draw_instanced(shader, instance_start=0, instance_count=count)
+        batch.draw_instanced(shader, instance_start=0, instance_count=drawn.count)
     finally:
         gpu.shader.unbind()
 
 
-def _count(
-    deformed: DeformedMesh, first: int, count: int | None, figures: DrawnFigures | None
-) -> int:
-    if figures is not None:
-        return figures.chosen.count
-    return deformed.count - first if count is None else count
-
-
-def _bind_instances(shader: GPUShader, first: int, figures: DrawnFigures | None) -> None:
-    if figures is None:
-        set_ints(shader, {"first_instance": first})
-    else:
-        figures.bind(shader)
+def _bind(
+    shader: GPUShader,
+    deformed: DeformedMesh,
+    view: ViewUniforms,
+    placements: GPUTexture,
+    drawn: DrawnRun | DrawnFigures,
+) -> None:
+    """Bind a shader with what surfaces and wires have in common."""
+    shader.bind()
+    shader.uniform_block("view", view.block)
+    shader.uniform_sampler("positions", deformed.positions)
+    shader.uniform_sampler("placements", placements)
+    set_ints(shader, {"mesh_rows": deformed.mesh_rows})
+    drawn.bind(shader)

@@ -86,7 +86,7 @@ class Arrangement:
         if poses is not None and self._read is not None and np.array_equal(matrices, self._read):
             return poses
         if poses is None:
-            poses = GivenPoses([(members[0].binding.skeleton, len(members))], layout)
+            poses = GivenPoses(members[0].binding.skeleton, len(members), layout)
         self._read, matrices = matrices, matrices.copy()
         if not np.isfinite(matrices).all():
             self.problems = self._hold(matrices, members)

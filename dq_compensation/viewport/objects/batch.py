@@ -6,19 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
+import bpy
 import numpy as np
 from gpu.types import GPUTexture
 
 from ...core.influences import Influences
 from ...errors import PoseError
-from ...scene.binding.twins import skeleton_digest
+from ...scene.binding.binding import Binding
+from ...scene.binding.twins import twin_digest
+from ...scene.settings.object_settings import Settings
 from ..gpu.kernels import wanted_layout
 from ..gpu.take_tables import InstanceGroup
 from ..look.surface import placements_texture
 from ..skinning.deformed_mesh import DeformedMesh
 from ..skinning.gpu_mesh import GpuMesh, gpu_mesh_of
+from ..takes.playing import scene_time
 from .arrangement import Arrangement
-from .members import Key, Member
+from .members import Key, Member, Places, member_of
 
 
 class Batch:
@@ -43,7 +47,7 @@ class Batch:
         self.arrangement: Arrangement | None = None
         self.reported: Mapping[int, PoseError] | None = None
         self.revision = 0
-        self.bones = skeleton_digest(members[0].binding.skeleton)
+        self.bones = twin_digest(members[0].binding.skeleton)
         self._inputs: tuple[object, ...] = ()
         self._group: InstanceGroup | None = None
         self.deformed = self._deformed(None)
@@ -51,11 +55,7 @@ class Batch:
         self._placements: GPUTexture | None = None
 
     def update(self, arrangement: Arrangement) -> None:
-        """Skin the members again if anything has changed.
-
-        Args:
-            arrangement: their poses.
-        """
+        """Skin the members in these poses again if anything has changed."""
         self.arrangement, poses = arrangement, arrangement.poses
         assert poses is not None
         if self.members[0].to_armature is not self._to_armature:
@@ -129,3 +129,30 @@ class Meshes:
         if found is None:
             found = self._meshes[key] = gpu_mesh_of(member.binding, skinning)
         return found
+
+
+def deformed_object(
+    obj: bpy.types.Object,
+    binding: Binding,
+    depsgraph: bpy.types.Depsgraph,
+    settings: Settings | None = None,
+) -> DeformedMesh:
+    """The deformed mesh of an object for the state that a depsgraph is in, for scripts.
+
+    Nothing of it is kept from frame to frame.
+
+    Args:
+        obj: the original object.
+        settings: how to deform; by default the object's own.
+
+    Raises:
+        BindingError: the object does not fit its binding any more.
+        PoseError: a bone's matrix is not finite.
+    """
+    member, arrangement = member_of(obj, binding, depsgraph, Places(), settings), Arrangement()
+    batch = Batch((binding,), [member], Meshes())
+    arrangement.pose([member], batch.layout, *scene_time(depsgraph))
+    for error in arrangement.problems.values():
+        raise error
+    batch.update(arrangement)
+    return batch.deformed

@@ -8,14 +8,14 @@ meshes, share their poses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import bpy
 
-from ...errors import BindingError, PoseError
+from ...errors import BindingError
 from ...scene.binding.binding import Binding
 from ...scene.binding.twins import twin_digest
 from ...scene.settings.object_settings import Settings
@@ -29,8 +29,6 @@ from .members import Key, Member, Places, member_of
 
 # How many batches of an object are kept: viewports may show different ones.
 _KEPT = 3
-
-KEEPS_LAST_POSE = "{obj} keeps its last good pose. {error}."
 
 Failed = Callable[[bpy.types.Object, Exception], None]
 """Leaves an object alone after an error."""
@@ -217,19 +215,14 @@ def _is_skinned(batch: Batch, arrangement: Arrangement, failed: Failed) -> bool:
     except Exception as error:  # noqa: BLE001 - the others are drawn all the same
         leave_alone(batch.members, error, failed)
         return False
-    _report_poses(batch, arrangement.problems)
+    if batch.reported is not arrangement.problems:
+        # The panel says whether the pictures of members follow their poses.
+        batch.reported = arrangement.problems
+        for member in batch.members:
+            error = batch.reported.get(member.binding.armature_uid)
+            problem = error and f"{member.obj.name} keeps its last good pose. {error}."
+            status_of(member.original).pose_problem = problem
     return True
-
-
-def _report_poses(batch: Batch, problems: Mapping[int, PoseError]) -> None:
-    """Tell the panel whether the pictures of members follow their poses."""
-    if batch.reported is problems:
-        return
-    for member in batch.members:
-        error = problems.get(member.binding.armature_uid)
-        problem = error and KEEPS_LAST_POSE.format(obj=member.obj.name, error=error)
-        status_of(member.original).pose_problem = problem
-    batch.reported = problems
 
 
 def _parts(members: Sequence[Member]) -> Iterator[_Part]:

@@ -16,7 +16,7 @@ from ...scene.blender.armature import object_to_armature, world_matrix
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import rig_of
 from ...scene.settings.object_settings import Settings
-from ..takes.played_takes import Playing
+from ..takes.played_takes import Playing, value_mesh
 from ..takes.playing import followed_keys, playing_of
 
 # A^-1 O of copies may differ by this share of the mesh's size; see `armature.same_place`.
@@ -122,18 +122,18 @@ def member_of(
     settings = settings or Settings.of(evaluated)
     playing = playing_of(rig, binding)
     to_armature, place = places.of(evaluated, armature, binding)
-    keys, values, followed, value_mesh = binding.shape_keys, None, (), ""
+    keys, values, followed, named = binding.shape_keys, None, (), ""
     if keys is not None:
         values = keys.values(evaluated)
         if playing is not None:
             followed = followed_keys(keys, evaluated)
-            value_mesh = playing.value_mesh(mesh_of(evaluated).name)
+            named = value_mesh(playing.takes, mesh_of(evaluated).name)
     look = (
         *settings.all_but_factor,
         playing is not None,
         keys is not None and evaluated.show_only_shape_key,
         followed,
-        value_mesh,
+        named,
     )
     return Member(
         evaluated,
@@ -146,5 +146,5 @@ def member_of(
         to_armature,
         values,
         followed,
-        value_mesh,
+        named,
     )

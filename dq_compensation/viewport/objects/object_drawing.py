@@ -11,7 +11,7 @@ from gpu.types import GPUTexture
 
 from ..look.see_through import surface_alpha
 from ..look.studio_light import Rgb, surface_materials, wire_colour
-from ..look.surface import ViewUniforms, draw_solid, draw_wire, drawing_state
+from ..look.surface import DrawnRun, ViewUniforms, draw_solid, draw_wire, drawing_state
 from .batch import Batch
 
 Look = TypeVar("Look")
@@ -19,17 +19,11 @@ Look = TypeVar("Look")
 
 def draw_batch(batch: Batch, view: ViewUniforms, context: bpy.types.Context) -> None:
     """Draw the objects of a batch: those that follow one another and look the same at once."""
-    placements = batch.placements()
-
-    def draw_part(first: int, count: int) -> None:
-        _draw_part(batch, placements, (first, count), view, context)
-
-    if surface_alpha(context.space_data, context.mode) == 1.0:
-        draw_part(0, len(batch.members))
-        return
+    placements, count = batch.placements(), len(batch.members)
     # Seen through, each hides its own back and not those behind it.
-    for place in range(len(batch.members)):
-        draw_part(place, 1)
+    opaque = surface_alpha(context.space_data, context.mode) == 1.0
+    for run in [DrawnRun(0, count)] if opaque else [DrawnRun(each, 1) for each in range(count)]:
+        _draw_run(batch, placements, run, view, context)
 
 
 def draw_as_shown(
@@ -62,43 +56,37 @@ def has_wire(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
     return edges or obj.show_wire or _shading(context).type == "WIREFRAME"
 
 
-def _draw_part(
+def _draw_run(
     batch: Batch,
     placements: GPUTexture,
-    part: tuple[int, int],
+    run: DrawnRun,
     view: ViewUniforms,
     context: bpy.types.Context,
 ) -> None:
-    """Draw some of the objects of a batch: `part` is the first and their number."""
+    """Draw some of the objects of a batch."""
     deformed, shading = batch.deformed, _shading(context)
-    start, number = part
-    objects = [member.obj for member in batch.members[start : start + number]]
+    objects = [member.obj for member in batch.members[run.first : run.first + run.count]]
 
     def surface(alpha: float) -> None:
         looks = (tuple(surface_materials(obj, shading, alpha)) for obj in objects)
-        for look, first, count in _runs(looks, start):
-            draw_solid(deformed, view, placements, look, first=first, count=count)
+        for look, alike in _alike(looks, run.first):
+            draw_solid(deformed, view, placements, look, alike)
 
     def wire() -> None:
         colours = (_wire_colour(o, context) if has_wire(o, context) else None for o in objects)
-        for colour, first, count in _runs(colours, start):
+        for colour, alike in _alike(colours, run.first):
             if colour is not None:
-                drawn = (*colour, 1.0)
-                draw_wire(deformed, view, placements, drawn, first=first, count=count)
+                draw_wire(deformed, view, placements, (*colour, 1.0), alike)
 
     draw_as_shown(surface, wire, context)
 
 
-def _runs(looks: Iterable[Look], first: int) -> Iterator[tuple[Look, int, int]]:
-    """Equal neighbours: what they have in common, the place of the first and their number.
-
-    Args:
-        first: the place of the first look.
-    """
+def _alike(looks: Iterable[Look], first: int) -> Iterator[tuple[Look, DrawnRun]]:
+    """Equal neighbours, from the place `first` on, and what they have in common."""
     for look, equal in groupby(looks):
-        count = sum(1 for _ in equal)
-        yield look, first, count
-        first += count
+        run = DrawnRun(first, sum(1 for _ in equal))
+        yield look, run
+        first += run.count
 
 
 def _wire_colour(obj: bpy.types.Object, context: bpy.types.Context) -> Rgb:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...scene.settings.addon_preferences import ColourMap
 
@@ -22,13 +21,11 @@ _HEXADECIMAL: dict[ColourMap, str] = {
 }
 
 
-def _srgb(hexadecimal: str) -> NDArray[np.float32]:
-    values = np.frombuffer(bytes.fromhex(hexadecimal), np.uint8)
-    return values.reshape(-1, 3).astype(np.float32) / 255.0
-
-
 # Each of shape (10, 3), from no distance to the largest.
-COLOURS_SRGB = {name: _srgb(text) for name, text in _HEXADECIMAL.items()}
+COLOURS_SRGB = {
+    name: np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, 3) / np.float32(255.0)
+    for name, text in _HEXADECIMAL.items()
+}
 
 # Seconds between two measurements of the largest distance: reading back waits for the GPU.
 MEASURE_EVERY = 0.08

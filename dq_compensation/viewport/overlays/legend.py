@@ -10,6 +10,7 @@ import blf
 import bpy
 import gpu
 import numpy as np
+from gpu_extras.batch import batch_for_shader
 
 from ...scene.settings.addon_preferences import overlay_colours
 from ...scene.settings.object_settings import Overlay
@@ -36,11 +37,7 @@ _FONT = 0
 
 @dataclass(frozen=True)
 class Legend:
-    """The meaning of an object's colours.
-
-    Attributes:
-        maximum: the upper end, in millimetres; of a support a weight.
-    """
+    """The meaning of an object's colours; the maximum is in millimetres, of a support a weight."""
 
     name: str
     overlay: Overlay
@@ -85,7 +82,7 @@ def _draw_legend(title: str, legend: Legend, x: float, y: float, scale: float) -
     """Draw one; (x, y) is the lower left corner of its numbers."""
     width, line, padding = _BAR_WIDTH * scale, _LINE * scale, _PADDING * scale
     low, high = y + line, y + line + _BAR_HEIGHT * scale
-    _set_text_size(scale)
+    blf.size(_FONT, _TEXT_SIZE * scale)
     ticks = legend.ticks
     # The last number is centred on the bar's end and reaches past it.
     beyond = blf.dimensions(_FONT, ticks[2])[0] / 2.0
@@ -106,26 +103,16 @@ def _draw_legend(title: str, legend: Legend, x: float, y: float, scale: float) -
 
 def _draw_strip(places: list[float], low: float, high: float, colours: Any) -> None:
     """A band between two heights whose colours, sRGB with alpha, run from place to place."""
-    untyped: Any = gpu
-    shader = untyped.shader.from_builtin("SMOOTH_COLOR")
+    shader = gpu.shader.from_builtin("SMOOTH_COLOR")
     corners = [(x, y) for x in places for y in (low, high)]
-    vertex_format = untyped.types.GPUVertFormat()
-    vertex_format.attr_add(id="pos", comp_type="F32", len=2, fetch_mode="FLOAT")
-    vertex_format.attr_add(id="color", comp_type="F32", len=4, fetch_mode="FLOAT")
-    vertices = untyped.types.GPUVertBuf(vertex_format, len(corners))
-    vertices.attr_fill("pos", np.array(corners, np.float32))
-    vertices.attr_fill("color", np.repeat(np.asarray(colours, np.float32), 2, axis=0))
-    untyped.types.GPUBatch(type="TRI_STRIP", buf=vertices).draw(shader)
+    content: Any = {"pos": corners, "color": np.repeat(np.float32(colours), 2, axis=0)}
+    batch_for_shader(shader, "TRI_STRIP", content).draw(shader)
 
 
 def _draw_text(text: str, x: float, y: float) -> None:
     blf.color(_FONT, *_TEXT_COLOUR)
     blf.position(_FONT, x, y, 0.0)
     blf.draw(_FONT, text)
-
-
-def _set_text_size(scale: float) -> None:
-    blf.size(_FONT, _TEXT_SIZE * scale)
 
 
 def _free_width(context: bpy.types.Context) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from ...scene.settings.object_settings import Overlay, Settings
 from ..gpu import shaders
 from ..gpu.gpu_objects import new_uniform_buffer, set_matrix
 from ..gpu.shader_building import COLOUR_STOPS
-from ..gpu.textures import array_from_texture, dispatch, empty_texture, texture_from_array
+from ..gpu.textures import array_from_texture, empty_texture, run_pass, texture_from_array
 from ..look.surface import ViewUniforms, drawing_state
 from ..objects.batch import Batch
 from ..skinning.deformed_mesh import DeformedMesh
@@ -65,14 +65,15 @@ class ColouredObject:
         if of == self._of or not self.mesh.vertex_count:
             return
         self._size = self._extent * float(np.linalg.norm(object_matrix[:3, :3], ord=2))
-        shader = shaders.overlay_distances_shader()
+        textures = {
+            "positions": shown.deformed.positions,
+            "reference": reference.deformed.positions,
+        }
+        shader = shaders.pass_shader("overlay_distances")
         try:
             shader.bind()
-            shader.uniform_sampler("positions", shown.deformed.positions)
-            shader.uniform_sampler("reference", reference.deformed.positions)
             set_matrix(shader, "object_matrix", object_matrix)
-            shader.image("distances", self.distances)
-            dispatch(shader, self.mesh.vertex_count)
+            run_pass(shader, textures, ("distances", self.distances), self.mesh.vertex_count)
         finally:
             gpu.shader.unbind()
         self._of = of

@@ -34,11 +34,7 @@ class ListPart:
 
 
 class InstanceList:
-    """Numbers of instances, over all characters, on the GPU.
-
-    Args:
-        numbers: shape (M,), rising.
-    """
+    """Numbers of instances over all characters, rising, shape (M,), on the GPU."""
 
     def __init__(self, numbers: NDArray[np.integer]) -> None:
         self.numbers = numbers

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import gpu
 import numpy as np
@@ -20,8 +19,8 @@ from ...core.skeleton import Skeleton
 from ..gpu import shaders
 from ..gpu.gpu_objects import set_ints
 from ..gpu.kernels import PosePaletteLayout
-from ..gpu.take_tables import BONE_STRIDE, INSTANCE_STRIDE, InstanceGroup, TakeTables, rest_rows
-from ..gpu.textures import dispatch, empty_texture, texture_bytes, texture_from_array
+from ..gpu.take_tables import INSTANCE_STRIDE, InstanceGroup, TakeTables, rest_rows
+from ..gpu.textures import empty_texture, run_pass, texture_from_array
 from ..takes.played_takes import Instances
 from .instance_lists import InstanceList, ListPart
 
@@ -34,8 +33,8 @@ class InstancePoses:
         layout: of each row of a palette; what all meshes want together.
         scaled: whether bones may have a scale.
         palettes: RGBA32F texture, `layout.stride` texels for each row of each instance.
-        locals: RGBA32F texture, `key_stride` texels for each row: the transforms against parents
-            and the values of shape keys; None where the poses do not come from takes.
+        locals: RGBA32F texture, 3 texels for each row, 2 without scales: the transforms against
+            parents and the values of shape keys; None where the poses do not come from takes.
     """
 
     def __init__(
@@ -45,17 +44,6 @@ class InstancePoses:
         self._set_groups(groups)
         self._make_palettes(scaled)
         self.locals: GPUTexture | None = None
-
-    @property
-    def key_stride(self) -> int:
-        """The texels of a row of `locals`."""
-        return 3 if self.scaled else 2
-
-    def bind(self, shader: GPUShader, group: InstanceGroup, first: int) -> None:
-        """Give the palettes of a group, from its instance `first` on, to a bound shader."""
-        shader.uniform_sampler("palettes", self.palettes)
-        start = group.first_row + first * group.row_count
-        set_ints(shader, {"instance_first_row": start, "instance_rows": group.row_count})
 
     def _make_palettes(self, scaled: bool) -> None:
         """For bones that may have a scale, or that have none."""
@@ -68,10 +56,6 @@ class InstancePoses:
         self._row_count = sum(group.count * group.row_count for group in groups)
         self._instance_count = sum(group.count for group in groups)
         self._most_rows = max((group.row_count for group in groups), default=0)
-
-    def gpu_bytes(self) -> int:
-        """The memory of all textures."""
-        return sum(texture_bytes(each) for each in vars(self).values() if _is_texture(each))
 
 
 @dataclass(frozen=True)
@@ -97,9 +81,19 @@ class PosedGroup:
         """The number of instances that the pass is for, of so many."""
         return every if self.chosen is None else self.chosen.count
 
+    def shader(self, name: str, *, scaled: bool = False) -> GPUShader:
+        """One of `shaders.PASSES` that reads them, bound."""
+        found = shaders.pass_shader(name, self.poses.layout, scaled=scaled, listed=self.listed)
+        found.bind()
+        self.bind(found)
+        return found
+
     def bind(self, shader: GPUShader) -> None:
         """Give them to a bound shader."""
-        self.poses.bind(shader, self.group, self.first)
+        shader.uniform_sampler("palettes", self.poses.palettes)
+        rows = self.group.row_count
+        start = self.group.first_row + self.first * rows
+        set_ints(shader, {"instance_first_row": start, "instance_rows": rows})
         if self.chosen is not None:
             self.chosen.bind(shader)
 
@@ -110,17 +104,14 @@ class Playback(InstancePoses):
     Args:
         characters: the instances of each character.
         layout: what the meshes read of a pose; see `kernels.wanted_layout`.
-        fps: the frame rate of the scene; None: that of each take.
+        fps: the frame rate of the scene.
 
     Raises:
         ValueError: of `TakeTables`.
     """
 
     def __init__(
-        self,
-        characters: Sequence[Instances],
-        layout: PosePaletteLayout,
-        fps: float | None = None,
+        self, characters: Sequence[Instances], layout: PosePaletteLayout, fps: float
     ) -> None:
         self._fps = fps
         self._tables = TakeTables([instances.takes for instances in characters])
@@ -130,9 +121,8 @@ class Playback(InstancePoses):
         self._key_frames = texture_from_array(self._tables.key_frames, 1)
         self._keys = texture_from_array(self._tables.keys, 4)
         self._bones = texture_from_array(self._tables.bones, 4)
-        self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
+        self._make_locals()
         self._instances = self._instances_texture(characters)
-        self._row_capacity = self._row_count
         self._frame: float | None = None
 
     def has_takes_of(self, characters: Sequence[Instances]) -> bool:
@@ -149,21 +139,13 @@ class Playback(InstancePoses):
         self._set_groups(groups)
         # Not for a few instances less: they may come back.
         if not self._row_capacity / 2 <= self._row_count <= self._row_capacity:
-            self._row_capacity = self._row_count
-            self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
-            self.locals = empty_texture(self._row_count * self.key_stride, "RGBA32F")
+            self._make_palettes(self.scaled)
+            self._make_locals()
         self._instances = self._instances_texture(characters)
         self._frame = None
 
     def play(self, frame: float) -> bool:
-        """Pose all instances.
-
-        Args:
-            frame: of the scene, with its fraction.
-
-        Returns:
-            whether the frame is another one than before.
-        """
+        """Pose all instances at a frame; returns whether it is another one than before."""
         if frame == self._frame or not self._instance_count:
             return False
         self._frame = frame
@@ -171,12 +153,7 @@ class Playback(InstancePoses):
         return True
 
     def pose(self, frame: float, chosen: InstanceList | None = None) -> None:
-        """Pose instances.
-
-        Args:
-            frame: of the scene, with its fraction.
-            chosen: those to pose; by default all.
-        """
+        """Pose instances, by default all, at a frame of the scene with its fraction."""
         try:
             self.interpolate(frame, chosen)
             self.chain(chosen)
@@ -185,94 +162,68 @@ class Playback(InstancePoses):
 
     def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
         """The first pass."""
-        shader: Any = shaders.interpolate_keys_shader(self.scaled, chosen is not None)
+        listed = chosen is not None
+        shader = shaders.pass_shader("interpolate_keys", scaled=self.scaled, listed=listed)
         shader.bind()
-        for name in ("instances", "tracks", "key_frames", "keys"):
-            shader.uniform_sampler(name, getattr(self, f"_{name}"))
         shader.uniform_float("frame", frame)
-        shader.image("locals", self.locals)
-        self._dispatch(shader, chosen)
+        names = ("instances", "tracks", "key_frames", "keys")
+        textures = {name: getattr(self, f"_{name}") for name in names}
+        self._run(shader, textures, ("locals", self.locals), chosen)
 
     def chain(self, chosen: InstanceList | None = None) -> None:
         """The second pass."""
-        shader: Any = shaders.chain_bones_shader(
-            self.layout, self.scaled, listed=chosen is not None
-        )
+        shader = shaders.chain_bones_shader(self.layout, self.scaled, listed=chosen is not None)
         shader.bind()
-        shader.uniform_sampler("instances", self._instances)
-        shader.uniform_sampler("bones", self._bones)
-        shader.uniform_sampler("locals", self.locals)
-        shader.image("palettes", self.palettes)
-        self._dispatch(shader, chosen)
+        textures = {"instances": self._instances, "bones": self._bones, "locals": self.locals}
+        self._run(shader, textures, ("palettes", self.palettes), chosen)
 
-    def _dispatch(self, shader: GPUShader, chosen: InstanceList | None) -> None:
+    def _run(
+        self,
+        shader: GPUShader,
+        textures: dict[str, GPUTexture | None],
+        written: tuple[str, GPUTexture | None],
+        chosen: InstanceList | None,
+    ) -> None:
         count = self._instance_count
         if chosen is not None:
             every = chosen.part(0, count)
             every.bind(shader)
             count = every.count
-        dispatch(shader, self._most_rows, count)
+        run_pass(shader, textures, written, self._most_rows, count)
+
+    def _make_locals(self) -> None:
+        self._row_capacity = self._row_count
+        self.locals = empty_texture(self._row_count * self._tables.key_stride, "RGBA32F")
 
     def _instances_texture(self, characters: Sequence[Instances]) -> GPUTexture:
         return texture_from_array(self._tables.rows(self.groups, characters, self._fps), 4)
 
 
 class GivenPoses(InstancePoses):
-    """The poses of instances as matrices, uploaded together.
+    """The poses of `count` instances of one character as matrices, uploaded together."""
 
-    Args:
-        characters: the skeleton of each character, and the number of its instances.
-        layout: what the meshes read of a pose.
-    """
-
-    def __init__(
-        self, characters: Sequence[tuple[Skeleton, int]], layout: PosePaletteLayout
-    ) -> None:
-        groups: list[InstanceGroup] = []
-        rows: list[NDArray[np.floating]] = []
-        rest: list[NDArray[np.floating]] = [np.zeros((0, BONE_STRIDE, 4))]
-        bones = 0
-        first_row = first_instance = 0
-        for skeleton, count in characters:
-            size = skeleton.row_count
-            groups.append(InstanceGroup(first_instance, first_row, count, size))
-            starts = first_row + size * np.arange(count)
-            found = np.zeros((count, INSTANCE_STRIDE, 4))
-            found[:, 0] = np.column_stack((starts, *np.full((3, count), [[size], [size], [bones]])))
-            rows.append(found.reshape(-1, 4))
-            rest.append(rest_rows(skeleton.frames, np.full(size, -1)))
-            bones, first_row, first_instance = (
-                bones + size,
-                first_row + size * count,
-                first_instance + count,
-            )
-        super().__init__(groups, layout, scaled=True)
-        self._instances = texture_from_array(np.concatenate(rows), 4)
-        self._bones = texture_from_array(np.concatenate(rest).reshape(-1, 4), 4)
-        self._matrices: GPUTexture | None = None
+    def __init__(self, skeleton: Skeleton, count: int, layout: PosePaletteLayout) -> None:
+        size = skeleton.row_count
+        super().__init__([InstanceGroup(0, 0, count, size)], layout, scaled=True)
+        rows = np.zeros((count, INSTANCE_STRIDE, 4))
+        rows[:, 0, 0] = size * np.arange(count)
+        rows[:, 0, 1:3] = size
+        self._instances = texture_from_array(rows.reshape(-1, 4), 4)
+        bones = rest_rows(skeleton.frames, np.full(size, -1))
+        self._bones = texture_from_array(bones.reshape(-1, 4), 4)
 
     def upload(self, matrices: NDArray[np.floating]) -> None:
-        """Take the poses of all instances.
-
-        Args:
-            matrices: shape (rows, 3 or 4, 4), D of the rows of all instances.
-        """
-        self._matrices = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
+        """Take the poses of all instances: D of all their rows, shape (rows, 3 or 4, 4)."""
+        given = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
         # Without scales skinning takes two thirds of the time. A look at many poses takes too long.
         scaled = self._instance_count > 1 or bool(is_scaled(matrices[:, :3, :3]).any())
         if scaled != self.scaled:
             self._make_palettes(scaled)
-        shader: Any = shaders.chain_bones_shader(self.layout, self.scaled, given=True)
+        shader = shaders.chain_bones_shader(self.layout, self.scaled, given=True)
+        textures = {"instances": self._instances, "bones": self._bones, "matrices": given}
+        palettes = ("palettes", self.palettes)
         try:
             shader.bind()
-            shader.uniform_sampler("instances", self._instances)
-            shader.uniform_sampler("bones", self._bones)
-            shader.uniform_sampler("matrices", self._matrices)
-            shader.image("palettes", self.palettes)
-            dispatch(shader, self._most_rows, self._instance_count)
+            run_pass(shader, textures, palettes, self._most_rows, self._instance_count)
         finally:
             gpu.shader.unbind()
-
-
-def _is_texture(value: object) -> bool:
-    return isinstance(value, GPUTexture)

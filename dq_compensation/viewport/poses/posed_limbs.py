@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from gpu.types import GPUTexture
 from numpy.typing import NDArray
@@ -12,10 +10,8 @@ from ...core.compensation import Compensation, PublishedCompensation
 from ...core.limb_joints import LimbJoints
 from ...core.measured_joints import MeasuredJoints
 from ...core.skeleton import Skeleton
-from ..gpu import shaders
-from ..gpu.gpu_objects import set_ints
 from ..gpu.kernels import JOINT_STRIDE
-from ..gpu.textures import dispatch, empty_texture, texture_from_array
+from ..gpu.textures import empty_texture, run_pass, texture_from_array
 from .instance_poses import PosedGroup
 
 
@@ -69,22 +65,15 @@ class PosedLimbs:
 
     def pose(self, posed: PosedGroup) -> None:
         """Find them for poses."""
-        poses, listed, shader = posed.poses, posed.listed, None
-        untyped: Any
         if self.joint_count is None:
-            shader = untyped = shaders.pose_limbs_shader(poses.layout, listed)
+            shader = posed.shader("pose_limbs")
             at_rest, image, count = "limb_directions", "limbs", self._row_count
         else:
-            scaled = poses.scaled
-            shader = untyped = shaders.pose_joints_shader(poses.layout, scaled, listed)
+            shader = posed.shader("pose_joints", scaled=posed.poses.scaled)
             at_rest, image, count = "rest_joints", "joints", self.joint_count
-        shader.bind()
-        posed.bind(shader)
-        shader.uniform_sampler("bone_limbs", self._bone_limbs)
-        shader.uniform_sampler(at_rest, self._at_rest)
-        set_ints(shader, self.constants)
-        untyped.image(image, self.posed)
-        dispatch(shader, count, posed.count(self.count))
+        textures = {"bone_limbs": self._bone_limbs, at_rest: self._at_rest}
+        instances, written = posed.count(self.count), (image, self.posed)
+        run_pass(shader, textures, written, count, instances, **self.constants)
 
 
 def _joint_rows(limbs: LimbJoints) -> NDArray[np.floating]:

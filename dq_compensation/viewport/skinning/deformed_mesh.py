@@ -1,7 +1,7 @@
 """Skins many instances of one mesh: one dispatch, whatever their number.
 
 mesh = GpuMesh(...)                                        # once, shared by all instances
-poses = GivenPoses([(skeleton, count)], layout)            # or Playback
+poses = GivenPoses(skeleton, count, layout)                # or Playback
 deformed = DeformedMesh(mesh, skeleton, count)
 ...
 poses.upload(matrices)                                     # each frame
@@ -10,28 +10,23 @@ deformed.deform(deformation, poses, poses.groups[0])
 
 from __future__ import annotations
 
-from collections import Counter
-
 import gpu
 import numpy as np
-from gpu.types import GPUShader, GPUTexture
+from gpu.types import GPUTexture
 from numpy.typing import NDArray
 
-from ...core.compensation import Compensation
 from ...core.deform import Deformation, Method
 from ...core.skeleton import Skeleton
 from ..gpu import shaders
-from ..gpu.gpu_objects import set_ints
 from ..gpu.influence_packing import MAX_TEXELS
 from ..gpu.kernels import JOINT_STRIDE, KERNELS, SWING_SAMPLERS, kernel_of, swings_of
 from ..gpu.shader_building import TEXTURE_WIDTH
 from ..gpu.take_tables import MAX_INSTANCES, InstanceGroup
 from ..gpu.textures import (
     array_from_texture,
-    dispatch,
     empty_texture,
     row_count,
-    texture_bytes,
+    run_pass,
     texture_from_array,
 )
 from ..gpu.vertex_textures import VertexTextures
@@ -146,28 +141,9 @@ class DeformedMesh:
 
     def read_positions(self) -> NDArray[np.float32]:
         """Shape (I, n, 3), object space. Waits for the GPU."""
-        return self._read(self.positions, self.mesh_rows, self.mesh.vertex_count)
-
-    def read_normals(self) -> NDArray[np.float32]:
-        """Shape (I, g, 3), object space, one for each normal group. Waits for the GPU."""
-        if self.normals is None:
-            return np.zeros((self.count, 0, 3), np.float32)
-        return self._read(self.normals, self.group_rows, self.mesh.group_count)
-
-    def gpu_bytes(self) -> dict[str, int]:
-        """The current bytes on the GPU, by name, without those of the mesh."""
-        moving = None if self.keys is None else self.keys.moving
-        owners = [self, *self._of_vertices.values(), self.keys, moving, self._limbs]
-        found: Counter[str] = Counter()
-        for name, value in (each for owner in owners if owner for each in vars(owner).items()):
-            if isinstance(value, GPUTexture) and value is not self.mesh.rest:
-                found[name.lstrip("_")] += texture_bytes(value)
-        return dict(found)
-
-    def _read(self, texture: GPUTexture, rows: int, used: int) -> NDArray[np.float32]:
-        stride = rows * TEXTURE_WIDTH
-        pixels = array_from_texture(texture, self.count * stride)
-        return pixels.reshape(self.count, stride, 4)[:, :used, :3]
+        stride = self.mesh_rows * TEXTURE_WIDTH
+        pixels = array_from_texture(self.positions, self.count * stride)
+        return pixels.reshape(self.count, stride, 4)[:, : self.mesh.vertex_count, :3]
 
     def _set_spaces(
         self, matrices: NDArray[np.floating] | None, factors: NDArray[np.floating]
@@ -197,20 +173,17 @@ class DeformedMesh:
         traits = KERNELS[kernel]
         limbs = None
         if kernel in {"MEASURED", "PUBLISHED"}:
-            assert deformation.compensation is not None
-            limbs = self._limbs_of(deformation.compensation, posed.group)
+            compensation, limbs, rows = deformation.compensation, self._limbs, posed.group.row_count
+            assert compensation is not None
+            if limbs is None or limbs.compensation is not compensation:
+                limbs = self._limbs = PosedLimbs(compensation, self.skeleton, self.count, rows)
             limbs.pose(posed)
         if "centres" in traits.samplers:
             self._find_centres(posed)
-        swung = swings_of(deformation) is not None
         moving = None if self.keys is None else self.keys.moving
-        options = {"shape_keys": moving is not None, "swings": swung}
-        names = (*of_vertices.names, *(name for name, there in options.items() if there))
-        scaled = poses.scaled or of_vertices.blend is not None
-        shader = shaders.skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
-        shader.bind()
-        posed.bind(shader)
-        textures = {
+        textures = of_vertices.optional
+        names = tuple(textures)
+        textures |= {
             "rest": mesh.rest if self.keys is None else self.keys.rest,
             "influences": mesh.influences,
             "object_space": self._object_space,
@@ -229,23 +202,18 @@ class DeformedMesh:
             textures |= {"joint_of_vertex": mesh.joint_of_vertex, "centres": self._centres}
             constants["set_count"] = mesh.set_count
         if moving is not None:
+            names = (*names, "shape_keys")
             textures |= moving.textures
             constants |= moving.constants
-        textures |= {name: getattr(of_vertices, name) for name in of_vertices.names}
-        if swung:
+        if swings_of(deformation) is not None:
+            names = (*names, "swings")
             textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
-        for name, texture in textures.items():
-            shader.uniform_sampler(name, _there(texture))
-        set_ints(shader, constants)
-        shader.image("positions", self.positions)
-        dispatch(shader, mesh.vertex_count, posed.count(self.count))
-
-    def _limbs_of(self, compensation: Compensation, group: InstanceGroup) -> PosedLimbs:
-        limbs = self._limbs
-        if limbs is None or limbs.compensation is not compensation:
-            rows = group.row_count
-            limbs = self._limbs = PosedLimbs(compensation, self.skeleton, self.count, rows)
-        return limbs
+        scaled = poses.scaled or of_vertices.blend is not None
+        shader = shaders.skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
+        shader.bind()
+        posed.bind(shader)
+        count, written = posed.count(self.count), ("positions", self.positions)
+        run_pass(shader, textures, written, mesh.vertex_count, count, **constants)
 
     def _find_centres(self, posed: PosedGroup) -> None:
         mesh = self.mesh
@@ -253,31 +221,20 @@ class DeformedMesh:
             self._centres = empty_texture(self.count * mesh.set_count, "RGBA32F")
         if not mesh.set_count:
             return
-        shader: GPUShader = shaders.joint_centres_shader(posed.poses.layout, posed.listed)
-        shader.bind()
-        posed.bind(shader)
-        shader.uniform_sampler("joint_sets", mesh.joint_sets)
-        shader.uniform_sampler("joint_bones", mesh.joint_bones)
-        set_ints(shader, {"set_count": mesh.set_count})
-        shader.image("centres", self._centres)
-        dispatch(shader, mesh.set_count, posed.count(self.count))
+        shader = posed.shader("joint_centres")
+        textures = {"joint_sets": mesh.joint_sets, "joint_bones": mesh.joint_bones}
+        count, written = posed.count(self.count), ("centres", self._centres)
+        run_pass(shader, textures, written, mesh.set_count, count, set_count=mesh.set_count)
 
     def _find_normals(self, chosen: ListPart | None) -> None:
         mesh = self.mesh
         if self.normals is None:
             self.normals = empty_texture(self.count * self.group_rows * TEXTURE_WIDTH, "RGBA16F")
-        shader = shaders.normals_shader(chosen is not None)
+        shader, count = shaders.pass_shader("normals", listed=chosen is not None), self.count
         shader.bind()
         if chosen is not None:
             chosen.bind(shader)
-        shader.uniform_sampler("positions", self.positions)
-        shader.uniform_sampler("groups", mesh.groups)
-        shader.uniform_sampler("fans", mesh.fans)
-        set_ints(shader, {"mesh_rows": self.mesh_rows, "group_rows": self.group_rows})
-        shader.image("normals", self.normals)
-        dispatch(shader, mesh.group_count, self.count if chosen is None else chosen.count)
-
-
-def _there(texture: GPUTexture | None) -> GPUTexture:
-    assert texture is not None
-    return texture
+            count = chosen.count
+        textures = {"positions": self.positions, "groups": mesh.groups, "fans": mesh.fans}
+        ints = {"mesh_rows": self.mesh_rows, "group_rows": self.group_rows}
+        run_pass(shader, textures, ("normals", self.normals), mesh.group_count, count, **ints)

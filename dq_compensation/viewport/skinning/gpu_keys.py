@@ -8,7 +8,6 @@ example poses; the skinning pass adds those keys.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from gpu.types import GPUTexture
@@ -17,10 +16,9 @@ from numpy.typing import NDArray
 from ...core.example_poses import ExamplePoses
 from ...scene.binding.stored_examples import Examples
 from ..gpu import shaders
-from ..gpu.gpu_objects import set_ints
 from ..gpu.shader_building import TEXTURE_WIDTH
 from ..gpu.take_tables import InstanceGroup
-from ..gpu.textures import dispatch, empty_texture, row_count, texture_from_array
+from ..gpu.textures import empty_texture, row_count, run_pass, texture_from_array
 from ..poses.instance_poses import PosedGroup
 from .gpu_mesh import GpuMesh, KeyOffsets
 
@@ -115,15 +113,11 @@ class GpuKeys:
         if self._offsets is None:
             self._offsets = mesh.key_offsets(self._resting)
         self._values = texture_from_array(values.reshape(-1), 1)
-        shader: Any = shaders.shape_keys_shader()
+        textures = {"rest": mesh.rest, "key_values": self._values, **self._offsets.textures}
+        ints = {"mesh_rows": rows, "key_count": len(self._resting)}
+        shader = shaders.pass_shader("shape_keys")
         shader.bind()
-        shader.uniform_sampler("rest", mesh.rest)
-        shader.uniform_sampler("key_starts", self._offsets.starts)
-        shader.uniform_sampler("key_offsets", self._offsets.offsets)
-        shader.uniform_sampler("key_values", self._values)
-        set_ints(shader, {"mesh_rows": rows, "key_count": len(self._resting)})
-        shader.image("shaped", self._shaped)
-        dispatch(shader, mesh.vertex_count, count)
+        run_pass(shader, textures, ("shaped", self._shaped), mesh.vertex_count, count, **ints)
         self.rest, self.rest_rows = self._shaped, rows if count > 1 else 0
 
 
@@ -154,8 +148,7 @@ class MovingKeys:
     @property
     def textures(self) -> dict[str, GPUTexture]:
         """The textures that skinning reads, by the names of its samplers."""
-        starts, offsets = self._offsets.starts, self._offsets.offsets
-        return {"key_starts": starts, "key_offsets": offsets, "key_values": self.values}
+        return {**self._offsets.textures, "key_values": self.values}
 
     @property
     def constants(self) -> dict[str, int]:
@@ -164,24 +157,18 @@ class MovingKeys:
 
     def find_values(self, posed: PosedGroup) -> None:
         """Find the values for poses."""
-        poses = posed.poses
-        shader: Any = shaders.key_values_shader(poses.layout, poses.key_stride, posed.listed)
-        shader.bind()
-        posed.bind(shader)
-        shader.uniform_sampler("key_sources", self._sources)
-        shader.uniform_sampler("locals", poses.locals or self._sources)
-        shader.uniform_sampler("examples", self._examples)
-        set_ints(shader, self.constants)
-        shader.image("key_values", self.values)
-        dispatch(shader, len(self.keys), posed.count(self._count))
+        shader = posed.shader("key_values", scaled=posed.poses.scaled)
+        textures = {
+            "key_sources": self._sources,
+            "locals": posed.poses.locals or self._sources,
+            "examples": self._examples,
+        }
+        count, written = posed.count(self._count), ("key_values", self.values)
+        run_pass(shader, textures, written, len(self.keys), count, **self.constants)
 
 
 def _example_rows(examples: ExamplePoses) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """The texels of `examples` in `key_values.glsl`.
-
-    Returns:
-        shape (t, 4), and the place of each bone's, shape (E,).
-    """
+    """Texels of `examples` in `key_values.glsl`, shape (t, 4); each bone's place in them, (E,)."""
     rows: list[NDArray[np.floating]] = []
     places, place = np.zeros(len(examples.bones), np.intp), 0
     most = examples.solution.shape[2]

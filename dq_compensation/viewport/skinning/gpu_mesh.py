@@ -16,7 +16,7 @@ from ...core.topology import Topology
 from ...scene.binding.binding import Binding
 from ..gpu.gpu_objects import indexed_batch
 from ..gpu.influence_packing import MAX_TEXELS, pack_influences
-from ..gpu.textures import texture_bytes, texture_from_array
+from ..gpu.textures import texture_from_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,11 @@ class KeyOffsets:
 
     starts: GPUTexture
     offsets: GPUTexture
+
+    @property
+    def textures(self) -> dict[str, GPUTexture]:
+        """By the names of samplers."""
+        return {"key_starts": self.starts, "key_offsets": self.offsets}
 
 
 class GpuMesh:
@@ -35,7 +40,7 @@ class GpuMesh:
         influences: `Deformation.skinning` of what it will be deformed by; kept as `moved_by`.
         topology: triangles, edges and normal groups; without it there are no normals and nothing
             can be drawn.
-        sets: for SPHERICAL_JOINT.
+        sets: without them it cannot be deformed by SPHERICAL_JOINT.
         shape_offsets: shape (K, n, 3), the offset of each shape key in object space; what is added
             to `rest` is the sum of values times offsets.
 
@@ -68,11 +73,11 @@ class GpuMesh:
         self.topology = topology
         self.sets = sets
         self.moved_by = influences
-        packed = pack_influences(influences)
+        texels, starts = pack_influences(influences)
         self.rest = texture_from_array(
-            np.column_stack((rest, packed.starts)).astype(np.float32), 4, padding=-1.0
+            np.column_stack((rest, starts)).astype(np.float32), 4, padding=-1.0
         )
-        self.influences = texture_from_array(packed.texels, 4)
+        self.influences = texture_from_array(texels, 4)
         self._shape_offsets = shape_offsets
         self._key_offsets: WeakValueDictionary[tuple[int, ...], KeyOffsets] = WeakValueDictionary()
 
@@ -91,7 +96,8 @@ class GpuMesh:
     @cached_property
     def joint_of_vertex(self) -> GPUTexture:
         """RG32F: the set of each vertex, and the bone that the signs of its bones follow."""
-        sets = self._require_sets()
+        sets = self.sets
+        assert sets is not None
         rows = np.zeros((self.vertex_count, 2), np.float32)
         if sets.set_count:
             set_of_vertex = np.maximum(sets.set_of_vertex, 0)
@@ -103,7 +109,8 @@ class GpuMesh:
     @cached_property
     def joint_sets(self) -> GPUTexture:
         """RGBA32F, two pixels for each set; see `joint_centres.glsl`."""
-        sets = self._require_sets()
+        sets = self.sets
+        assert sets is not None
         rows = np.zeros((sets.set_count, 2, 4), np.float32)
         rows[:, 0, :3] = sets.centroid
         rows[:, 1, 0] = sets.offsets[:-1]
@@ -113,12 +120,14 @@ class GpuMesh:
     @cached_property
     def joint_bones(self) -> GPUTexture:
         """R32F: the bones of the sets."""
-        return texture_from_array(self._require_sets().bones.astype(np.float32), 1)
+        assert self.sets is not None
+        return texture_from_array(self.sets.bones.astype(np.float32), 1)
 
     @cached_property
     def groups(self) -> GPUTexture:
         """RG32F: the vertex and the first corner of each normal group; then (-1, end)."""
-        topology = self._require_topology()
+        topology = self.topology
+        assert topology is not None
         count = topology.group_count
         rows = np.full((count + 1, 2), -1.0, np.float32)
         rows[:count, 0] = topology.group_vertex
@@ -128,14 +137,16 @@ class GpuMesh:
     @cached_property
     def fans(self) -> GPUTexture:
         """R32F: the previous, next and opposite vertex of each corner."""
-        topology = self._require_topology()
+        topology = self.topology
+        assert topology is not None
         fans = (topology.fan_previous, topology.fan_next, topology.fan_opposite)
         return texture_from_array(np.stack(fans, axis=1).astype(np.float32).reshape(-1), 1)
 
     @cached_property
     def material_batches(self) -> tuple[tuple[int, GPUBatch], ...]:
         """For each material slot in use its triangles, whose indices are normal groups."""
-        topology, found = self._require_topology(), []
+        topology, found = self.topology, []
+        assert topology is not None
         for slot in np.unique(topology.triangle_material).tolist():
             triangles = topology.triangle_groups[topology.triangle_material == slot]
             batch = indexed_batch("TRIS", triangles)
@@ -146,41 +157,12 @@ class GpuMesh:
     @cached_property
     def edge_batch(self) -> GPUBatch | None:
         """Lines whose indices are vertices; None without any."""
-        return indexed_batch("LINES", self._require_topology().edges)
-
-    def gpu_bytes(self) -> dict[str, int]:
-        """The current bytes on the GPU, by name."""
-        sizes = {
-            name: texture_bytes(value)
-            for name, value in vars(self).items()
-            if isinstance(value, GPUTexture)
-        }
-        for each in self._key_offsets.values():
-            found = texture_bytes(each.starts) + texture_bytes(each.offsets)
-            sizes["key_offsets"] = sizes.get("key_offsets", 0) + found
-        if "material_batches" in vars(self):
-            sizes["material_batches"] = self._require_topology().triangle_groups.nbytes
-        if "edge_batch" in vars(self):
-            sizes["edge_batch"] = self._require_topology().edges.nbytes
-        return sizes
-
-    def _require_sets(self) -> JointSets:
-        if self.sets is None:
-            raise ValueError("GpuMesh: SPHERICAL_JOINT needs the joint sets")
-        return self.sets
-
-    def _require_topology(self) -> Topology:
-        if self.topology is None:
-            raise ValueError("GpuMesh: normals and drawing need the topology")
-        return self.topology
+        assert self.topology is not None
+        return indexed_batch("LINES", self.topology.edges)
 
 
 def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
-    """Upload the static data of a binding.
-
-    Args:
-        influences: `Deformation.skinning` of what it will be deformed by.
-    """
+    """Upload the static data of a binding, for deformations with these influences as `skinning`."""
     keys = binding.shape_keys
     return GpuMesh(
         binding.rest,

@@ -12,7 +12,7 @@ from ...core.take_fitting import fitted, with_common_parents
 from ...core.takes import Take
 from ...scene.binding.binding import Binding
 from ...scene.binding.shape_key_offsets import ShapeKeys
-from ...scene.binding.twins import skeleton_digest
+from ...scene.binding.twins import twin_digest
 from ...scene.blender.mesh import mesh_of
 from ...scene.settings.object_settings import settings_of
 from ...session.known_takes import take_named
@@ -79,7 +79,7 @@ def faded_takes(first: Take, second: Take) -> tuple[Take, Take]:
 
 def fitted_take(take: Take, binding: Binding) -> Take:
     """The take for the bones of a binding; the same object each time."""
-    known, bones = _fitted.setdefault(take, {}), skeleton_digest(binding.skeleton)
+    known, bones = _fitted.setdefault(take, {}), twin_digest(binding.skeleton)
     if bones not in known:
         known[bones] = fitted(take, binding.skeleton).take
     return known[bones]

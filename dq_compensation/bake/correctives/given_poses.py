@@ -1,4 +1,4 @@
-"""Reads the poses of an action as poses of single bones, constraints and drivers included."""
+"""Reads the poses of an action, or example poses, as poses of single bones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.corrective_joints import AxisJoint, CorrectiveJoint, JointPose, ScatteredJoint
+from ...analysis.corrective_joints import (
+    AxisJoint,
+    CorrectiveJoint,
+    ExampleJoint,
+    JointPose,
+    ScatteredJoint,
+)
 from ...analysis.pose_interpolation import swing_and_twist
 from ...core.dual_quaternion import (
     concatenate_quaternions,
@@ -18,9 +24,11 @@ from ...core.radial_basis import rotation_distances
 from ...core.skeleton import Skeleton
 from ...errors import UserError
 from ...scene.binding.binding import Binding
+from ...scene.binding.stored_examples import ExampleItem, example_bone
 from ...scene.blender.animation_curves import bone_curves, key_points, played_actions
 from ...scene.blender.rigging import rig_of
 from ...scene.scene_frames import frame_kept
+from ...scene.settings.object_settings import Settings, settings_of
 
 # A bone that turns by less has not moved, degrees.
 LEAST_ROTATION = 5.0
@@ -37,6 +45,7 @@ _ONE_AXIS = 8.0
 REFUSAL_NO_ACTION = (
     "{armature} has no action with keyframes on its bones. Assign one, or choose other poses."
 )
+REFUSAL_NOT_BY_EXAMPLE = "{obj} does not use its example poses now. Choose the method By Example."
 REFUSAL_NO_MOVE = "No chosen bone turns by {least:g} degrees or more in the action {action}."
 
 
@@ -102,11 +111,8 @@ def local_rotations(
     turned = Pose.from_matrices(matrices, skeleton).rotations
     parents = skeleton.parents[bones]
     above = np.where(parents[:, None] >= 0, turned[parents], np.array([1.0, 0.0, 0.0, 0.0]))
-    rest = quaternions_from_matrices(skeleton.rest[bones, :3, :3])
     inside = concatenate_quaternions(quaternion_conjugate(above), turned[bones])
-    local = concatenate_quaternions(
-        quaternion_conjugate(rest), concatenate_quaternions(inside, rest)
-    )
+    local = _in_rest_axes(inside, skeleton, bones)
     return np.asarray(np.where(local[:, :1] < 0.0, -local, local), np.float64)
 
 
@@ -156,3 +162,50 @@ def _axis_joint(joint: AxisJoint) -> AxisJoint | None:
     """The joint, unless two of its poses have one angle about the axis."""
     angles = np.sort(np.array((0.0, *joint.angles)))
     return joint if np.diff(angles).min() > 1.0 else None
+
+
+def example_joints(obj: bpy.types.Object, binding: Binding) -> list[CorrectiveJoint]:
+    """A joint for each bone with example poses that act, with the weights that they have.
+
+    Raises:
+        UserError: there are none, or the method is another one.
+    """
+    if not Settings.of(obj).by_example:
+        raise UserError(REFUSAL_NOT_BY_EXAMPLE.format(obj=obj.name))
+    limb_axis = settings_of(obj).limb_axis
+    by_bone: dict[str, list[ExampleItem]] = {}
+    for place in binding.examples(limb_axis).items:
+        item = binding.example_items[int(place)]
+        by_bone.setdefault(item.bone, []).append(item)
+    if not by_bone:
+        raise UserError(f"{obj.name} has no example poses that can act. Add some first.")
+    skeleton = binding.skeleton
+    limbs = skeleton.limb_directions(limb_axis)
+    joints: list[CorrectiveJoint] = []
+    for name, items in by_bone.items():
+        bone = skeleton.names.index(name)
+        x, y, z = (skeleton.rest[bone, :3, :3].T @ limbs[bone]).tolist()
+        limb = None if items[0].twists else (x, y, z)
+        joints.append(ExampleJoint(name, _poses(bone, items, skeleton), items[0].sigma, limb))
+    return joints
+
+
+def _poses(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> tuple[JointPose, ...]:
+    """The rotations of a bone in its rest axes."""
+    turned = example_bone(bone, items, skeleton).rotations
+    local = _in_rest_axes(turned, skeleton, np.full(len(turned), bone))
+    poses = []
+    for item, (w, x, y, z) in zip(items, local.tolist(), strict=True):
+        label = item.name.removeprefix(item.bone).strip() or item.name
+        poses.append(JointPose(label, (w, x, y, z)))
+    return tuple(poses)
+
+
+def _in_rest_axes(
+    rotations: NDArray[np.floating], skeleton: Skeleton, bones: NDArray[np.integer]
+) -> NDArray[np.floating]:
+    """Rotations (m, 4) along the armature's axes, as they are in the rest axes of bones (m,)."""
+    rest = quaternions_from_matrices(skeleton.rest[bones, :3, :3])
+    return concatenate_quaternions(
+        quaternion_conjugate(rest), concatenate_quaternions(rotations, rest)
+    )

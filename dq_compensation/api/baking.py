@@ -1,0 +1,242 @@
+"""Bakes characters, crowds and the motion of armatures; what is baked plays without the add-on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import bpy
+
+from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, RangeReport
+from ..bake.bones.bones_baking import bake_bones as bones_steps
+from ..bake.bones.bones_options import BonesOptions
+from ..bake.correctives.corrective_baking import bake_correctives as corrective_steps
+from ..bake.correctives.corrective_poses import checked_angles
+from ..bake.files.cache_baking import SUFFIXES, CacheReport, FileFormat
+from ..bake.files.cache_baking import bake_cache as cache_steps
+from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..bake.shape_keys.frame_baking import bake_range
+from ..bake.shape_keys.pose_key import bake_current_pose
+from ..crowds.bake.crowd_baking import CrowdBakeOptions
+from ..crowds.bake.crowd_baking import bake_crowd as crowd_steps
+from ..errors import UserError
+from ..playback.caching import TakeOptions, TakeReport
+from ..playback.caching import cache_take as take_steps
+from ..scene.settings.crowd_settings import is_crowd
+from ..session.known_crowds import baked_crowd
+from .arguments_of_scripts import (
+    AnyPath,
+    Objects,
+    file_path,
+    mesh_object,
+    mesh_objects,
+    original,
+    require_choice,
+    require_number,
+    selection_kept,
+)
+from .options_of_scripts import takes_options
+from .steps_of_scripts import OnProgress, interrupts_wait, run_steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RangeArguments(RangeOptions):
+    progress: OnProgress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CorrectiveArguments(CorrectiveOptions):
+    progress: OnProgress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BonesArguments(BonesOptions):
+    progress: OnProgress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CrowdArguments(CrowdBakeOptions):
+    progress: OnProgress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TakeArguments(TakeOptions):
+    progress: OnProgress | None = None
+
+
+@takes_options(PoseOptions)
+def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport:
+    """Make the current pose a shape key, at value 0. The character stays enabled.
+
+    Args:
+        obj: a mesh object, enabled or not.
+        {options}
+
+    Raises:
+        UserError: it cannot be baked; nothing has changed then.
+    """
+    obj = mesh_object(obj)
+    with interrupts_wait(), selection_kept():
+        return bake_current_pose([obj], options)[0]
+
+
+@takes_options(_RangeArguments)
+def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport:
+    """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
+
+    The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
+
+    Args:
+        obj: a mesh object, enabled or not.
+        first, last: frames.
+        {options}
+        progress: called after each frame.
+
+    Raises:
+        UserError: it cannot be baked; nothing has changed then.
+    """
+    obj = mesh_object(obj)
+    with selection_kept():
+        return run_steps(bake_range([obj], options), options.progress)[0]
+
+
+@takes_options(_CorrectiveArguments)
+def bake_correctives(obj: bpy.types.Object, options: _CorrectiveArguments) -> CorrectiveReport:
+    """Give an object shape keys that follow its bones, by drivers.
+
+    The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
+
+    Args:
+        obj: a mesh object, enabled or not.
+        {options}
+        progress: called after each frame.
+
+    Raises:
+        UserError: it cannot be baked; nothing has changed then.
+    """
+    obj = mesh_object(obj)
+    angles, twists = checked_angles(options.angles), checked_angles(options.twists)
+    options = replace(options, angles=angles, twists=twists)
+    with selection_kept():
+        return run_steps(corrective_steps([obj], options), options.progress)[0]
+
+
+@takes_options(_BonesArguments)
+def bake_bones(objects: Objects, options: _BonesArguments) -> list[BonesReport]:
+    """Add helper bones and new weights, with which linear skinning deforms characters like ours.
+
+    Give all meshes of an armature at once: they share the helpers. The objects, or their copies,
+    are disabled afterwards: their plain Armature modifiers deform them.
+
+    Args:
+        objects: a mesh object or several, enabled or not.
+        {options}
+        progress: called after each step.
+
+    Returns:
+        a report for each armature.
+
+    Raises:
+        UserError: one of them cannot be baked; nothing has changed then.
+    """
+    with selection_kept():
+        return run_steps(bones_steps(mesh_objects(objects), options), options.progress)
+
+
+def bake_cache(
+    objects: Objects,
+    path: AnyPath,
+    first: int,
+    last: int,
+    *,
+    step: int = 1,
+    format: FileFormat | None = None,  # noqa: A002 - the word for it
+    progress: OnProgress | None = None,
+) -> list[CacheReport]:
+    """Write the positions of every vertex in every frame to a file; changes no character.
+
+    Args:
+        objects: a mesh object or several, enabled or not; enabled for Alembic, which stores the
+            rendered result. Of several each gets a file with its name added, but Alembic has all
+            of them in one.
+        path: of the file, ``//`` for the folder of the blend file. It takes the place of an older
+            one when it is complete.
+        first, last, step: frames; Alembic has all of them.
+        format: 'PC2', 'MDD' or 'ALEMBIC'; by default as the name ends: .pc2, .mdd or .abc.
+        progress: called after each frame.
+
+    Returns:
+        a report for each object.
+
+    Raises:
+        UserError: one of them cannot be baked, or a file cannot be written.
+    """
+    found = mesh_objects(objects)
+    require_number("step", step, 1)
+    file = file_path(path)
+    if format is None:
+        format = next(  # noqa: A001 - the word for it
+            (name for name, suffix in SUFFIXES.items() if suffix == file.suffix.lower()), None
+        )
+    if format is None:
+        endings = ", ".join(SUFFIXES.values())
+        raise UserError(f"The format of {file.name} is not known. Let it end with {endings}.")
+    require_choice("format", format, tuple(SUFFIXES))
+    with selection_kept():
+        return run_steps(cache_steps(found, file, format, (first, last, step)), progress)
+
+
+@takes_options(_TakeArguments)
+def cache_take(armature: bpy.types.Object, options: _TakeArguments) -> TakeReport:
+    """Keep the motion of an armature over a range of frames as a take, which plays without it.
+
+    Args:
+        armature: an armature object.
+        first, last: frames; by default the scene's.
+        {options}
+        progress: called after each step.
+
+    Raises:
+        UserError: it cannot be done; nothing has changed then.
+    """
+    armature = original(armature)
+    if armature.type != "ARMATURE":
+        raise UserError(f"{armature.name} is not an armature. Takes belong to an armature.")
+    with selection_kept():
+        return run_steps(take_steps(armature, options, bpy.context), options.progress)[0]
+
+
+def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
+    """The crowds of a scene, by name.
+
+    Args:
+        scene: by default that of the context.
+    """
+    found = (scene or bpy.context.scene).objects
+    return sorted((obj for obj in found if is_crowd(obj)), key=lambda obj: obj.name)
+
+
+@takes_options(_CrowdArguments)
+def bake_crowd(crowd: bpy.types.Object, options: _CrowdArguments) -> bpy.types.Object:
+    """Make posed meshes of a crowd, and an object that picks from them in every frame.
+
+    An earlier bake of the crowd is replaced.
+
+    Args:
+        crowd: the Empty.
+        {options}
+        progress: called after each step.
+
+    Returns:
+        the object that shows the crowd.
+
+    Raises:
+        UserError: it cannot be baked; nothing has changed then.
+    """
+    crowd = original(crowd)
+    if not is_crowd(crowd):
+        raise UserError(f"{crowd.name} is not a crowd. Make one with Add Crowd.")
+    with selection_kept():
+        run_steps(crowd_steps(crowd, options), options.progress)
+    baked = baked_crowd(crowd)
+    assert baked is not None
+    return baked
