@@ -3,6 +3,7 @@
 # make demo-by-example   a filmstrip of an arm with and without example poses, beside it
 # make demo-exports   glTF files of a human, as it is and after Bake to Bones, beside it
 # make demo-methods   the guide's picture of each method: docs/method_*.jpg
+# make demo-softened   the picture of soft weights: docs/softened.jpg
 # make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.png
 # make test    before a commit: lint, types, all tests on Blender 5.2, on 4.5 and 4.2 those that
 #              depend on the version, the installed zip; about 7 minutes on two cores
@@ -25,7 +26,7 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports demo-methods demo-crowd test test-all soak test-gui release quality benchmark benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-crowd test test-all soak test-gui release quality benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -47,6 +48,10 @@ demo-exports:
 demo-methods:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/run.py demos.methods
+
+demo-softened:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/run.py demos.softened
 
 demo-crowd:
 	@$(SETUP) 5.2

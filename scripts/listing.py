@@ -16,7 +16,14 @@ from PIL import Image, ImageOps
 from listing_icon import icon
 
 FEATURED = "before_after.jpg"
-PREVIEWS = ("comparison.png", "setup_check.jpg", "painting.jpg", "by_example.jpg", "crowd.jpg")
+PREVIEWS = (
+    "softened.jpg",
+    "comparison.png",
+    "setup_check.jpg",
+    "painting.jpg",
+    "by_example.jpg",
+    "crowd.jpg",
+)
 SIZE = (1920, 1080)
 BACKGROUND = (38, 38, 38)
 # Sections of the README: how to get the source, and how to work on it.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -56,9 +57,8 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     ]
 
 
-def build_scene() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """The human in one colour, soft light, a camera; an empty file before."""
-    body, rig = build_human("default")
+def light(body: bpy.types.Object) -> None:
+    """One colour for a body, soft light, a camera."""
     smooth = cast("bpy.types.SubsurfModifier", body.modifiers.new("Subdivision", "SUBSURF"))
     smooth.levels, smooth.render_levels = 0, 2
     cast("bpy.types.Mesh", body.data).materials.append(_clay())
@@ -87,7 +87,6 @@ def build_scene() -> tuple[bpy.types.Object, bpy.types.Object]:
     scene.view_settings.look = "AgX - Medium High Contrast"
     scene.render.image_settings.file_format = "PNG"
     scene.render.image_settings.color_mode = "RGBA"
-    return body, rig
 
 
 def _clay() -> bpy.types.Material:
@@ -137,6 +136,18 @@ def render(folder: Path) -> Image.Image:
         return Image.alpha_composite(cell, picture.convert("RGBA")).convert("RGB")
 
 
+def pictures(
+    wanted: Sequence[tuple[str, NamedPose, Framing]], rig: bpy.types.Object, skeleton: Skeleton
+) -> list[Image.Image]:
+    """The close-ups of the human as it is now."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for _, pose, framing in wanted:
+            look(pose, framing, rig, skeleton)
+            found.append(render(Path(folder)))
+    return found
+
+
 def sheet(labels: list[str], halves: list[list[Image.Image]]) -> Image.Image:
     """Before on the left, after on the right, each in two rows of two pictures."""
     half = 2 * CELL_WIDTH + GAP
@@ -162,7 +173,8 @@ def main() -> int:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
     print("One human before and after, by Cycles", flush=True)
-    body, rig = build_scene()
+    body, rig = build_human("default")
+    light(body)
     skeleton = bind(body, bpy.context.evaluated_depsgraph_get()).skeleton
     wanted, halves = close_ups(), []
     for enabled in (False, True):
@@ -170,12 +182,7 @@ def main() -> int:
             cast("bpy.types.ViewLayer", bpy.context.view_layer).objects.active = body
             body.select_set(True)
             bpy.ops.dqc.enable()
-        with tempfile.TemporaryDirectory() as folder:
-            pictures = []
-            for _, pose, framing in wanted:
-                look(pose, framing, rig, skeleton)
-                pictures.append(render(Path(folder)))
-        halves.append(pictures)
+        halves.append(pictures(wanted, rig, skeleton))
     sheet([label for label, *_ in wanted], halves).save(PICTURE, quality=88, optimize=True)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0

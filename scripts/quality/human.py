@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -15,6 +16,7 @@ from dq_compensation.core.skeleton import Skeleton
 from human.model import Rig, load_human_arrays
 from human.poses import Quaternion, Rotations, rotation
 from quality.body import Body
+from quality.crossings import Crossings
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,11 @@ class Human(Body):
             arrays.weight_vertex, arrays.weight_bone, arrays.weight, len(arrays.vertices)
         )
         return cls(arrays.vertices.astype(np.float64), arrays.faces, influences, skeleton)
+
+    @cached_property
+    def crossings(self) -> Crossings:
+        """Its skin, to count what crosses in poses."""
+        return Crossings.of(self.rest, self.faces)
 
     def pose(self, rotations: Mapping[str, Quaternion]) -> Pose:
         """Turn bones in their own rest axes; the others follow their parents."""

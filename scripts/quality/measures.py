@@ -45,6 +45,7 @@ class Figures(SurfaceMeasures):
         rms: the root mean square of both.
         volume: of a cylinder, or of the region, % of that at rest.
         twist_radius: the smallest distance from the axis of a twist, % of that at rest.
+        crossings: of the whole skin, the pairs of triangles that cross and do not at rest.
     """
 
     bulge: float = math.nan
@@ -52,6 +53,7 @@ class Figures(SurfaceMeasures):
     rms: float = math.nan
     volume: float = math.nan
     twist_radius: float = math.nan
+    crossings: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)

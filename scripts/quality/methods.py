@@ -20,16 +20,22 @@ from human.model import HumanArrays, build_from
 from quality.body import Body
 from quality.reference_bulging_free import BulgingFree
 from quality.reference_rotation_centres import RotationCentres
+from quality.softening import softened
 
 Array = NDArray[np.float64]
 Deformer = Callable[[Pose], Array]
 
 # Blender's own modifier without and with Preserve Volume, and the methods that equal it.
 BLENDERS = {False: "LINEAR", True: "DUAL_QUATERNION"}
+# Blender's Corrective Smooth after Preserve Volume, as riggers add it: iterations, factor.
+CORRECTIVE_SMOOTH = "CORRECTIVE_SMOOTH"
+_ITERATIONS, _FACTOR = 20, 0.5
+# COMPENSATED with *Ball Joints* and soft weights, by the most influences of a vertex.
+SOFTENED = {"SOFTENED": 8, "SOFTENED_4": 4}
 
 
 def deformers(body: Body) -> dict[str, Deformer]:
-    """Every method but Blender's, ready for a body."""
+    """Every method but Blender's, ready for a body; with the weights as painted."""
     rest, influences, skeleton = body.rest, body.influences, body.skeleton
     measured = MeasuredJoints.of(rest, influences, skeleton)
     with_balls = MeasuredJoints.of(rest, influences, skeleton, ball_joints=True)
@@ -50,6 +56,16 @@ def deformers(body: Body) -> dict[str, Deformer]:
     return {**ours, **others}
 
 
+def soft_deformers(body: Body) -> dict[str, Deformer]:
+    """COMPENSATED with *Ball Joints* and soft weights; it takes seconds to make them."""
+    found = {}
+    for name, most in SOFTENED.items():
+        soft = softened(body, most)
+        joints = MeasuredJoints.of(body.rest, soft, body.skeleton, ball_joints=True)
+        found[name] = _by_core(Deformation("COMPENSATED", soft, joints), body.rest)
+    return found
+
+
 def _by_core(deformation: Deformation, rest: Array) -> Deformer:
     return lambda pose: deform(deformation, rest, None, pose)[0].astype(np.float64)
 
@@ -66,12 +82,18 @@ class BlenderBody:
     def of(cls, body: Body) -> BlenderBody:
         """Build it in a scene of its own."""
         bpy.ops.wm.read_factory_settings(use_empty=True)
-        return cls(body, *build_from(_arrays(body)))
+        mesh_object, armature_object = build_from(arrays_of(body))
+        smooth = mesh_object.modifiers.new("Corrective Smooth", "CORRECTIVE_SMOOTH")
+        smooth = cast("bpy.types.CorrectiveSmoothModifier", smooth)
+        smooth.iterations, smooth.factor = _ITERATIONS, _FACTOR
+        return cls(body, mesh_object, armature_object)
 
-    def deform(self, pose: Pose, preserve_volume: bool) -> Array:
-        """Shape (n, 3), by the modifier."""
-        modifier = cast("bpy.types.ArmatureModifier", self.mesh_object.modifiers[0])
-        modifier.use_deform_preserve_volume = preserve_volume
+    def deform(self, pose: Pose, preserve_volume: bool, smooth: bool = False) -> Array:
+        """Shape (n, 3), by the modifier, and by Corrective Smooth after it if wanted."""
+        armature, corrective = self.mesh_object.modifiers
+        armature = cast("bpy.types.ArmatureModifier", armature)
+        armature.use_deform_preserve_volume = preserve_volume
+        corrective.show_viewport = smooth
         self._take_pose(pose)
         depsgraph = bpy.context.evaluated_depsgraph_get()
         mesh = cast("bpy.types.Mesh", self.mesh_object.evaluated_get(depsgraph).data)
@@ -95,7 +117,8 @@ class BlenderBody:
         cast("bpy.types.ViewLayer", bpy.context.view_layer).update()
 
 
-def _arrays(body: Body) -> HumanArrays:
+def arrays_of(body: Body) -> HumanArrays:
+    """The body as `build_from` wants it."""
     skeleton, influences = body.skeleton, body.influences
     rest = skeleton.rest
     rolls = [bpy.types.Bone.AxisRollFromMatrix(Matrix(m[:3, :3].tolist()))[1] for m in rest]

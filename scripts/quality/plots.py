@@ -27,6 +27,16 @@ _STYLES = {
     "KH14": ("Bulging-free [KH14]", "#cc79a7"),
     "LH16": ("Centres of rotation [LH16]", "#0072b2"),
 }
+# On the human also Blender's own remedy, and weights that were softened.
+_ON_HUMAN = {
+    "LINEAR": _STYLES["LINEAR"],
+    "DUAL_QUATERNION": _STYLES["DUAL_QUATERNION"],
+    "CORRECTIVE_SMOOTH": ("and Corrective Smooth", "#f0c869"),
+    "BALL_JOINTS": _STYLES["BALL_JOINTS"],
+    "SOFTENED": ("and soft weights", "#00533c"),
+    "KH14": _STYLES["KH14"],
+    "LH16": _STYLES["LH16"],
+}
 _INK, _QUIET = "#333333", "#888888"
 _SECTION_WIDTH, _SECTION_BEND = 0.63, 90.0
 _DOTS_PER_INCH = 110
@@ -134,7 +144,7 @@ def _bend(rows: Sequence[Row], method: str, width: float, angle: float) -> Row:
 
 
 def _human(pyplot: Any, rows: Sequence[Row]) -> Any:
-    """Four figures of the human, less is better."""
+    """Six figures of the human, less is better."""
     columns = {column.title: column for column in HUMAN}
     panels: tuple[tuple[str, Callable[[str], float]], ...] = (
         (
@@ -143,21 +153,27 @@ def _human(pyplot: Any, rows: Sequence[Row]) -> Any:
         ),
         ("Dent of elbows and knees\n% of the limb's radius", _of(columns["dent"], rows)),
         ("Hand twisted by 90°\n% of the volume lost", lambda m: _volume_lost(rows, m)),
+        (
+            "Stretch of elbows, knees, wrists\nLinear is 100",
+            _of(columns["stretch: hinges (Linear 100)"], rows),
+        ),
         ("Stretch of shoulders, hips, feet\nLinear is 100", _of(columns["ball joints"], rows)),
+        ("Skin that passes through itself\npairs of triangles", _of(columns["crossings"], rows)),
     )
-    figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(13.0, 3.0), sharey=True, layout="constrained"
+    figure, grid = pyplot.subplots(
+        2, len(panels) // 2, figsize=(12.0, 6.4), sharey=True, layout="constrained"
     )
-    places = np.arange(len(_STYLES))
+    axes = grid.ravel()
+    places = np.arange(len(_ON_HUMAN))
     for axis, (heading, value_of) in zip(axes, panels, strict=True):
-        values = [value_of(method) for method in _STYLES]
-        bars = axis.barh(places, values, color=[colour for _, colour in _STYLES.values()])
+        values = [value_of(method) for method in _ON_HUMAN]
+        bars = axis.barh(places, values, color=[colour for _, colour in _ON_HUMAN.values()])
         axis.bar_label(bars, [f"{value:.0f}" for value in values], padding=4, color=_INK)
         axis.set_title(heading, fontsize=12)
         axis.set(xticks=[], xlim=(0.0, 1.2 * max(values)))
         axis.spines["bottom"].set_visible(False)
         axis.tick_params(left=False, labelcolor=_INK)
-    axes[0].set_yticks(places, [title for title, _ in _STYLES.values()])
+    axes[0].set_yticks(places, [title for title, _ in _ON_HUMAN.values()])
     axes[0].invert_yaxis()
     return figure
 

@@ -25,7 +25,7 @@ from quality.human import (
 from quality.measures import Figures, SurfaceRegion, axis_distances
 
 Array = NDArray[np.float64]
-Kind = Literal["hinge", "ball joint", "twist"]
+Kind = Literal["hinge", "ball joint", "twist", "everyday"]
 
 # The bone before the left hand, the middle of the spine, and the head.
 _MORE_BONES: dict[Rig, tuple[str, str, str]] = {
@@ -85,6 +85,16 @@ def range_of_motion(rig: Rig) -> list[RangePose]:
     return [*hinges, *(RangePose("ball joint", each) for each in balls), *twists]
 
 
+def everyday_bends(rig: Rig) -> list[RangePose]:
+    """Two more, where no skin is to cross: an elbow bent by 90 degrees in all, and a knee."""
+    _, _, _, forearm, shin, *_ = BONES[rig]
+    turned = (("elbow 43", forearm, 43.0), ("knee 90", shin, 90.0))
+    return [
+        RangePose("everyday", JointPose(title, bone, {bone: rotation(x, 0.0, 0.0)}))
+        for title, bone, x in turned
+    ]
+
+
 class MeasuredPose:
     """A pose of the human, ready to measure what methods make of it.
 
@@ -114,6 +124,7 @@ class MeasuredPose:
             dent=dent,
             volume=self._volume(deformed),
             twist_radius=self._twist_radius(deformed),
+            crossings=self._human.crossings.count(deformed),
         )
 
     def _bulge_and_dent(self, deformed: Array) -> tuple[float, float]:

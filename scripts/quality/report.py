@@ -16,8 +16,11 @@ from quality.measures import Figures
 SHOWN = {
     "LINEAR": "Linear (Armature modifier)",
     "DUAL_QUATERNION": "Dual Quaternion (Preserve Volume)",
+    "CORRECTIVE_SMOOTH": "Preserve Volume, Corrective Smooth",
     "MEASURED": "Compensated, Measured",
     "BALL_JOINTS": "Compensated, Measured, Ball Joints",
+    "SOFTENED": "the same, softened",
+    "SOFTENED_4": "softened, 4 influences",
     "FITTED": "Compensated, Fitted",
     "SPHERICAL_JOINT": "Spherical Joint",
     "KH14": "Bulging-free [KH14]",
@@ -82,6 +85,8 @@ class Column:
         return float(self.sum_up([value for value in values if not math.isnan(value)]))
 
 
+# The kinds of the 24 poses of the human.
+RANGE = ("hinge", "ball joint", "twist")
 _BENDS = ("bend", "bend and twist")
 CYLINDERS = (
     Column("bulge, worst", "cylinder", ("bend",), "bulge", max),
@@ -101,7 +106,8 @@ HUMAN = (
     Column("twists", "human", ("twist",), "stretch", sum, relative=True),
     Column("twist volume, mean", "human", ("twist",), "volume", np.mean),
     Column("twist radius, least", "human", ("twist",), "twist_radius", min),
-    Column("roughness, mean", "human", ("hinge", "ball joint", "twist"), "roughness", np.mean),
+    Column("roughness, mean", "human", RANGE, "roughness", np.mean),
+    Column("crossings", "human", RANGE, "crossings", sum),
 )
 
 

@@ -26,9 +26,16 @@ from quality.body import Body
 from quality.cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
 from quality.human import Human
 from quality.measures import Figures
-from quality.methods import BLENDERS, Array, BlenderBody, deformers
+from quality.methods import (
+    BLENDERS,
+    CORRECTIVE_SMOOTH,
+    Array,
+    BlenderBody,
+    deformers,
+    soft_deformers,
+)
 from quality.plots import write_plots
-from quality.poses import MeasuredPose, range_of_motion
+from quality.poses import MeasuredPose, everyday_bends, range_of_motion
 from quality.report import CYLINDERS, HUMAN, Row, as_markdown, pose_table, table, write_csv
 from quality.targets import Checked, check, worst_of_each
 
@@ -44,7 +51,7 @@ class _Bodies:
     """A body with every method, and what is found with it."""
 
     def __init__(self, body: Body) -> None:
-        self._methods = deformers(body)
+        self._methods = deformers(body) | soft_deformers(body)
         self._blender = BlenderBody.of(body)
         self._size = extent(body.rest)
         self.differences: dict[str, float] = defaultdict(float)
@@ -56,6 +63,7 @@ class _Bodies:
             by_blender = self._blender.deform(pose, preserve_volume)
             difference = float(np.abs(by_blender - found[name]).max()) / self._size
             self.differences[name] = max(self.differences[name], difference)
+        found[CORRECTIVE_SMOOTH] = self._blender.deform(pose, True, smooth=True)
         return {name: measure(deformed) for name, deformed in found.items()}
 
 
@@ -79,9 +87,10 @@ def of_cylinders(shape: str) -> Found:
 
 def of_human(rig: str) -> Found:
     """The human with one rig, in every pose, by every method."""
-    rows, human = [], Human.with_rig(cast("Rig", rig))
+    rig = cast("Rig", rig)
+    rows, human = [], Human.with_rig(rig)
     bodies = _Bodies(human)
-    for each in range_of_motion(cast("Rig", rig)):
+    for each in (*range_of_motion(rig), *everyday_bends(rig)):
         measured = MeasuredPose(human, each)
         rows += [
             Row("human", rig, each.joint_pose.title, each.kind, 0.0, name, found)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from dq_compensation import api
+from dq_compensation.core.influences import Influences
+from dq_compensation.scene.blender.mesh import mesh_of, read_weights
 from human.model import RIGS, Rig
+from quality.crossings import Crossings
+from quality.cylinders import SHAPES, Cylinder
 from quality.human import Human
 from quality.measures import Figures
 from quality.methods import BLENDERS, BlenderBody, deformers
-from quality.poses import MeasuredPose, range_of_motion
+from quality.poses import MeasuredPose, everyday_bends, range_of_motion
 from quality.report import CYLINDERS, SHOWN, Row, as_markdown, table, write_csv
+from quality.softening import softened
 from quality.targets import check, worst_of_each
 
 GOOD = Figures(10.0, 2.0, 0.5, 30.0, 5.0, bulge=0.5, dent=0.0, rms=0.1, volume=99.0)
@@ -46,12 +54,66 @@ def test_each_rig_has_24_poses_of_its_own_bones(rig: Rig) -> None:
     assert len({each.joint_pose.title for each in poses}) == len(poses) == 24
 
 
+def test_corrective_smooth_acts_in_poses_alone() -> None:
+    human = Human.with_rig("cmu_mb")
+    blender = BlenderBody.of(human)
+    at_rest = blender.deform(human.pose({}), True, smooth=True)
+    np.testing.assert_allclose(at_rest, human.rest, rtol=0, atol=5e-6)
+    bend = MeasuredPose(human, everyday_bends("cmu_mb")[0])
+    plain, smooth = (
+        bend.measure(blender.deform(bend.pose, True, smooth=smooth)) for smooth in (False, True)
+    )
+    assert smooth.stretch < plain.stretch
+    assert smooth.crossings < plain.crossings
+
+
+def test_soft_weights_are_those_that_users_get(addon: None) -> None:
+    body = Cylinder.of(SHAPES["tapered"], 0.3, rows=33, columns=16).body
+    mesh_object = BlenderBody.of(body).mesh_object
+    api.soften_weights(mesh_object)
+    read = read_weights(mesh_of(mesh_object))
+    users = Influences.from_triples(read.vertices, read.groups, read.weights, len(body.rest))
+    painted, soft, found = (
+        _of_upper_bone(each) for each in (body.influences, softened(body), users)
+    )
+    # Both stop where weights are still within 1e-5; positions in Blender are float32.
+    np.testing.assert_allclose(soft, found, rtol=0, atol=1e-4)
+    assert np.abs(soft - painted).max() > 0.1
+
+
+def _of_upper_bone(influences: Influences) -> NDArray[np.floating]:
+    return np.where(influences.bones == 1, influences.weights, 0.0).sum(axis=1)
+
+
+# Two squares of 10 cm, one above the other; then the upper one stands across the lower one.
+SQUARE = 0.1 * np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+ACROSS = 0.1 * np.array([[0.3, 0.1, -0.5], [0.3, 0.9, -0.5], [0.3, 0.9, 0.5], [0.3, 0.1, 0.5]])
+SQUARES = np.arange(8, dtype=np.int32).reshape(2, 4)
+
+
+def test_squares_that_cross_are_counted_by_triangles() -> None:
+    """The lower one is cut along a line from one triangle to the other, as the upper one is."""
+    crossed = np.concatenate((SQUARE, ACROSS))
+    near, far = (np.concatenate((SQUARE, SQUARE + [0.0, 0.0, away])) for away in (0.02, 1.0))
+    assert Crossings.of(near, SQUARES).count(near) == 0
+    assert Crossings.of(near, SQUARES).count(crossed) == 3
+    assert Crossings.of(crossed, SQUARES).count(crossed) == 0
+    assert Crossings.of(far, SQUARES).count(crossed) == 0
+
+
+def test_triangles_with_a_common_corner_do_not_cross() -> None:
+    folded = SQUARE.copy()
+    folded[3] = [0.07, 0.02, 0.0]
+    assert Crossings.of(SQUARE, SQUARES[:1]).count(folded) == 0
+
+
 def test_a_pose_that_moves_nothing_is_perfect() -> None:
     human = Human.with_rig("cmu_mb")
-    for each in range_of_motion("cmu_mb"):
+    for each in range_of_motion("cmu_mb")[::5]:
         figures = MeasuredPose(human, each).measure(human.rest)
         assert figures.stretch == pytest.approx(0.0, abs=1e-9)
         assert figures.roughness == pytest.approx(0.0, abs=1e-9)
+        assert figures.crossings == 0
         if each.kind == "twist":
             assert figures.twist_radius == pytest.approx(100.0)
             assert figures.volume == pytest.approx(100.0)
@@ -78,6 +140,27 @@ def test_what_misses_its_target_is_found() -> None:
     dented = [each for each in check(_rows(dent=1.0), {}) if each.missed]
     assert [each.target for each in dented] == ["cylinder: no new dent, %"]
     assert [each.value for each in worst_of_each(dented)] == [1.0]
+
+
+def test_soft_weights_that_gain_too_little_are_found() -> None:
+    good = Figures(10.0, 2.0, 0.5, 30.0, 5.0, bulge=0.5, volume=99.0, crossings=10.0)
+    gains = {"stretch": 3.0, "crossings": 2.0}
+    losses = {"stretch": 5.0, "volume": 90.0, "crossings": 11.0}
+    rows = [
+        Row("human", "cmu_mb", "elbow 80", "hinge", 0.0, method,
+            replace(good, **gains) if method == "SOFTENED" else good)
+        for method in SHOWN
+    ]  # fmt: skip
+    assert not any(each.missed for each in check(rows, {}))
+    soft = list(SHOWN).index("SOFTENED")
+    rows[soft] = replace(rows[soft], figures=replace(good, **losses))
+    missed = {each.target: each.value for each in check(rows, {}) if each.missed}
+    assert missed == {
+        "softened: volume beside as painted, %": -9.0,
+        "softened: stretch of as painted": 0.5,
+        "softened: crossings of as painted": pytest.approx(1.1),
+        "softened: crossings of Corrective Smooth": pytest.approx(1.1),
+    }
 
 
 def test_tables_and_csv_have_every_method(tmp_path: Path) -> None:

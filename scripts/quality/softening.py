@@ -1,0 +1,43 @@
+"""The soft weights of a body, as *Soften Weights* makes them, without Blender objects."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dq_compensation.analysis.softening.limb_radii import feature_bones, limb_radii
+from dq_compensation.analysis.softening.skin_surface import SkinSurface
+from dq_compensation.analysis.softening.soft_weights import soft_weights
+from dq_compensation.core.influences import Influences
+from dq_compensation.steps import run_through, with_progress
+from quality.body import Body
+
+# Radii of the limb.
+AMOUNT = 0.5
+
+
+def softened(body: Body, most: int = 8) -> Influences:
+    """Diffuse the weights of all vertices; `most` influences of a vertex are left."""
+    rest, influences, skeleton = body.rest, body.influences, body.skeleton
+    count = len(rest)
+    corners = body.faces.shape[1] * np.arange(len(body.faces))
+    surface = SkinSurface.of(rest, influences, corners, body.faces.ravel())
+    areas = surface.areas[surface.point_of_vertex]
+    steps = soft_weights(
+        surface,
+        influences,
+        limb_radii(rest, influences, skeleton),
+        np.full(count, AMOUNT),
+        feature_bones(rest, areas, influences, skeleton),
+        most,
+    )
+    soft = run_through(with_progress(steps, ""))
+    stay = np.ones(count, np.bool_)
+    stay[soft.vertices] = False
+    vertex, slot = np.nonzero(influences.weights * stay[:, None])
+    row, soft_slot = np.nonzero(soft.weights)
+    return Influences.from_triples(
+        np.concatenate((vertex, soft.vertices[row])),
+        np.concatenate((influences.bones[vertex, slot], soft.bones[row, soft_slot])),
+        np.concatenate((influences.weights[vertex, slot], soft.weights[row, soft_slot])),
+        count,
+    )
