@@ -139,8 +139,8 @@ def test_a_step_becomes_that_of_the_heat_equation() -> None:
     z = positions[:, 2]
     expected = np.where(z < 0.0, 0.5 * np.exp(z / 0.05), 1.0 - 0.5 * np.exp(-z / 0.05))
     near = np.abs(z) < 0.06
-    # 5 mm of mesh width, a step that is 5 mm wide, and weights below 0.001 that fade.
-    assert np.abs(soft[near, 1] - expected[near]).max() < 0.02
+    # 5 mm of mesh width, a step that is 5 mm wide, and weights below 0.005 that fade.
+    assert np.abs(soft[near, 1] - expected[near]).max() < 0.025
 
 
 @pytest.mark.parametrize("amount", [0.3, 0.5, 0.8])
