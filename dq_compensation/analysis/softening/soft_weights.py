@@ -1,4 +1,4 @@
-"""Weights that change over a part of the limb's radius: what delta mush does, at no cost per frame.
+"""Weights that change over a part of the limb's radius: what delta mush does, done once.
 
 Wings, folds and rings come from weights that change too fast. Corrective Smooth mends the result of
 each frame; here the weights are diffused once, by a length that follows the thickness of the limb.

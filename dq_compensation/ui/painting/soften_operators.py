@@ -35,7 +35,7 @@ def _softened_meshes(context: Context) -> list[Object]:
 @offers(SofteningOptions)
 class DQC_OT_soften_weights(Refusing, RunsInSteps):
     """Spread the weights of the selected characters over more of their limbs, so that joints fold \
-and twist softly, at no cost per frame. Put Weights Back gives the painted ones back"""
+and twist softly: once, not in each frame. Put Weights Back gives the painted ones back"""
 
     bl_idname = "dqc.soften_weights"
     bl_label = "Soften Weights"
