@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import bpy
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.scene.blender.mesh import VertexGroupWeights, read_weights
 from dq_compensation.scene.weights.compensation_weights import ensure_group
+from dq_compensation.scene.weights.kept_weights import PAINTED, kept_record
 from dq_compensation.scene.weights.weights_writing import write_group
 from human.poses import rotation
 from tests.blender.conftest import Human
@@ -254,7 +256,7 @@ def _skin_outside(
     tree = BVHTree.FromPolygons(cloth.tolist(), faces)
     count = 0
     for point in skin.tolist():
-        place, normal, _, distance = tree.find_nearest(point)
+        place, normal, _, distance = cast("Any", tree.find_nearest(point))
         if distance < 0.02:
             count += sum((a - b) * c for a, b, c in zip(point, place, normal, strict=True)) > 0.0
     return count
@@ -321,7 +323,7 @@ def test_what_cannot_be_softened_stays(
         api.soften_weights(limb)
     if before is not None:
         assert same_entries(read_weights(limb.data), before)
-        assert "dq_compensation_painted_weights" not in limb.data
+        assert kept_record(limb, PAINTED) is None
 
 
 def test_a_mesh_in_pieces_and_with_loose_vertices_is_softened(limb: bpy.types.Object) -> None:
@@ -352,7 +354,7 @@ def test_helpers_of_bakes_fit_softened_weights(limb: bpy.types.Object) -> None:
     with pytest.raises(api.UserError, match="helper bones of a bake"):
         api.restore_weights(limb)
     api.bake_bones(limb, helpers=1)
-    assert "dq_compensation_painted_weights" in limb.data
+    assert kept_record(limb, PAINTED) is not None
     assert not same_entries(read_weights(limb.data), soft)
     assert not same_entries(read_weights(limb.data), painted)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ def soft_weights(
     row[moved] = np.arange(len(moved))
     near = np.unique(np.append(moved, surface.graph.neighbours[:, moved]))
     present = np.unique(bones[near[near < points]][start[near[near < points]] > 0.0])
-    found = [(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0))]
+    found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
     for first in range(0, len(present), _TOGETHER):
         chosen = present[first : first + _TOGETHER]
         column = np.full(len(kept), -1)
