@@ -115,8 +115,10 @@ def test_a_compressed_file_that_does_not_fit_on_a_disk(
         assert os.listdir(folder) == ["limb.blend"]
 
 
-@pytest.mark.parametrize("compress", [False, True])
-@pytest.mark.parametrize("missing", [1000, 50_000])
+# Compressed files of the same scene differ by more than 1000 bytes: addresses are in them.
+@pytest.mark.parametrize(
+    ("compress", "missing"), [(False, 1000), (False, 50_000), (True, 20_000), (True, 50_000)]
+)
 def test_a_file_of_which_a_part_is_missing_replaces_nothing(
     command: CommandLine, addon: None, tmp_path: Path, compress: bool, missing: int
 ) -> None:
