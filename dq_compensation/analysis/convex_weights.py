@@ -91,18 +91,16 @@ def _solved(matrices: NDArray[np.float64], passive: NDArray[np.bool_]) -> NDArra
     return np.linalg.solve(systems, passive[:, :, None].astype(np.float64))[:, :, 0]
 
 
-def sparse_convex_weights(
-    gram: NDArray[np.floating], allowed: NDArray[np.bool_], most: int
-) -> NDArray[np.float64]:
+def sparse_convex_weights(gram: NDArray[np.floating], most: int) -> NDArray[np.float64]:
     """Convex weights of which at most so many are not 0 in each problem.
 
     Candidates leave one by one: the one without which the rest, weights free, does worst the least.
 
     Args:
-        gram, allowed: of `convex_weights`.
+        gram: of `convex_weights`.
         most: the largest number; 0 for any.
     """
-    weights = convex_weights(gram, allowed)
+    weights = convex_weights(gram)
     rows = np.arange(len(weights))
     while most:
         rows = rows[np.count_nonzero(weights[rows], axis=1) > most]

@@ -112,9 +112,8 @@ class LimbAxes:
 
 def only_child_distances(skeleton: Skeleton) -> NDArray[np.float64]:
     """Shape (B,): how far the head of a bone's child is; 0 unless exactly one lies elsewhere."""
-    children, to_child, apart = _to_children(skeleton)
-    parents = skeleton.parents[children][apart]
-    lengths = np.linalg.norm(to_child[apart], axis=1)
+    parents, ways = _to_children(skeleton)
+    lengths = np.linalg.norm(ways, axis=1)
     sums = np.bincount(parents, weights=lengths, minlength=skeleton.bone_count)
     counts = np.bincount(parents, minlength=skeleton.bone_count)
     return np.where(counts == 1, sums, 0.0)
@@ -122,9 +121,8 @@ def only_child_distances(skeleton: Skeleton) -> NDArray[np.float64]:
 
 def _tellers(skeleton: Skeleton) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """How many children lie elsewhere, and the bones whose children agree where the limb runs."""
-    children, to_child, apart = _to_children(skeleton)
-    parents = skeleton.parents[children][apart]
-    directions = to_child[apart] / np.linalg.norm(to_child[apart], axis=1, keepdims=True)
+    parents, ways = _to_children(skeleton)
+    directions = ways / np.linalg.norm(ways, axis=1, keepdims=True)
     sums = np.zeros((skeleton.bone_count, 3))
     np.add.at(sums, parents, directions)
     counts = np.bincount(parents, minlength=skeleton.bone_count)
@@ -132,14 +130,13 @@ def _tellers(skeleton: Skeleton) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     return counts, (counts > 0) & (means >= _CLEAR_MEAN)
 
 
-def _to_children(
-    skeleton: Skeleton,
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.bool_]]:
-    """The bones with parents, the ways from their parents' heads to theirs, and which are ways."""
+def _to_children(skeleton: Skeleton) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The parents (m,) of the bones that lie elsewhere, and the ways (m, 3) to their heads."""
     children = np.flatnonzero(skeleton.parents >= 0)
-    to_child = skeleton.heads[children] - skeleton.heads[skeleton.parents[children]]
-    apart = np.linalg.norm(to_child, axis=1) > 1e-5 * extent(skeleton.heads)
-    return children, to_child, apart
+    parents = skeleton.parents[children]
+    ways = skeleton.heads[children] - skeleton.heads[parents]
+    apart = np.linalg.norm(ways, axis=1) > 1e-5 * extent(skeleton.heads)
+    return parents[apart], ways[apart]
 
 
 def _fits(

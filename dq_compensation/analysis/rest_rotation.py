@@ -70,7 +70,11 @@ def to_direction(direction: NDArray[np.float64]) -> Matrix3:
         direction: shape (3,), unit, in the space of the bone.
     """
     places = nearest_axes(direction)
-    return _shortest(places[:, 1], direction) @ places
+    # The rotation by the smallest angle between unit directions less than 90 degrees apart.
+    x, y, z = np.cross(places[:, 1], direction)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    shortest = np.eye(3) + cross + cross @ cross / (1.0 + float(places[:, 1] @ direction))
+    return shortest @ places
 
 
 def nearest_axes(direction: NDArray[np.float64]) -> Matrix3:
@@ -95,10 +99,3 @@ def _changes_of_places() -> NDArray[np.float64]:
         if np.linalg.det(matrix) > 0.0:
             found.append(matrix)
     return np.array(found)
-
-
-def _shortest(start: NDArray[np.float64], end: NDArray[np.float64]) -> Matrix3:
-    """The rotation by the smallest angle between two unit directions less than 90 degrees apart."""
-    axis, cosine = np.cross(start, end), float(start @ end)
-    cross = np.array([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
-    return np.eye(3) + cross + cross @ cross / (1.0 + cosine)

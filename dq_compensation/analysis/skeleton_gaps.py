@@ -70,9 +70,7 @@ def find_gaps(
     children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
     if not len(pairs):
         return []
-    used = np.zeros(skeleton.bone_count, np.bool_)
-    used[influences.bones[influences.weights > 0.0]] = True
-    has_parent = _has_ancestor(skeleton, used)
+    has_parent = _has_ancestor(skeleton, influences.moving_bones(skeleton.bone_count))
     lengths = np.linalg.norm(tails - heads, axis=1)
     starts = np.append(0, ends[:-1])
     sums = np.add.reduceat(positions[vertices].astype(np.float64), starts, axis=0)
@@ -113,7 +111,16 @@ def _shared_vertices(
         the pairs; the vertices of one after the other; and where those of each end, shape (p,).
     """
     count = skeleton.bone_count
-    codes, rows = _pairs(influences, count)
+    # Each pair of bones that count on a vertex: smaller index times B plus larger; the vertex.
+    found, of_vertices = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+    for second in range(1, influences.weights.shape[1]):
+        vertices = np.flatnonzero(influences.weights[:, second] >= _SHARE).astype(np.int32)
+        others = influences.bones[vertices, second].astype(np.int64)
+        for first in range(second):  # the stronger ones: they count, too
+            bones = influences.bones[vertices, first].astype(np.int64)
+            found.append(np.minimum(bones, others) * count + np.maximum(bones, others))
+            of_vertices.append(vertices)
+    codes, rows = np.concatenate(found), np.concatenate(of_vertices)
     frequent = np.flatnonzero(np.bincount(codes, minlength=1) >= _VERTICES)
     unrelated = frequent[skeleton.kinship(frequent // count, frequent % count) == 0]
     wanted = np.zeros(count * count, np.bool_)
@@ -122,19 +129,6 @@ def _shared_vertices(
     chosen = chosen[np.argsort(codes[chosen], kind="stable")]
     ends = np.searchsorted(codes[chosen], unrelated, side="right")
     return np.stack((unrelated // count, unrelated % count), axis=1), rows[chosen], ends
-
-
-def _pairs(influences: Influences, bone_count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Each pair of bones that count on a vertex: smaller index times B plus larger; the vertex."""
-    codes, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-    for second in range(1, influences.weights.shape[1]):
-        vertices = np.flatnonzero(influences.weights[:, second] >= _SHARE).astype(np.int32)
-        others = influences.bones[vertices, second].astype(np.int64)
-        for first in range(second):  # the stronger ones: they count, too
-            bones = influences.bones[vertices, first].astype(np.int64)
-            codes.append(np.minimum(bones, others) * bone_count + np.maximum(bones, others))
-            rows.append(vertices)
-    return np.concatenate(codes), np.concatenate(rows)
 
 
 def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:

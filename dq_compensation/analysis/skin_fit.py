@@ -161,8 +161,7 @@ def _shared_skin(
     influences: Influences, skeleton: Skeleton
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """The vertices that a bone shares with the one before it, the bone, the product of weights."""
-    used = np.zeros(skeleton.bone_count, np.bool_)
-    used[influences.bones[influences.weights > 0.0]] = True
+    used = influences.moving_bones(skeleton.bone_count)
     parents = skeleton.parents.copy()
     for bone, parent in enumerate(parents.tolist()):  # parents come first
         if parent >= 0 and not used[parent]:

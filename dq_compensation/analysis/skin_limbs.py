@@ -65,12 +65,11 @@ class Limbs:
             lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
             tails = skeleton.heads + lengths * skeleton.limb_directions(limb_axis)
             return cls(replace(skeleton, tails=tails), by_tails)
-        own, moves = by_tails.copy(), by_tails.copy()
+        own = by_tails.copy()
         own[influences.bones[:, :1][influences.weights[:, :1] > _OWN]] = True
         if np.count_nonzero(_alone(skeleton, own)) < 2:  # most characters: this costs nothing
             return cls(skeleton, by_tails)
-        moves[influences.bones[influences.weights > 0.0]] = True
-        alone = _alone(skeleton, moves)
+        alone = _alone(skeleton, influences.moving_bones(skeleton.bone_count))
         telling = alone & own
         if np.count_nonzero(telling) < 2:
             return cls(skeleton, by_tails)

@@ -72,16 +72,19 @@ def reduce_poses(
     played, error, done = np.empty_like(poses), 0.0, 0
     for nodes in levels_of(chain):
         above = None if chain[nodes[0]] < 0 else played[:, chain[nodes]]
-        level = _Level.of(poses[:, nodes], above, boxes[nodes], tolerance, interpolation)
+        wanted = poses[:, nodes]
+        relative = wanted if above is None else np.linalg.solve(above, wanted)
+        from_above = LocalPoses.from_matrices(relative)
+        level = _Level(wanted, above, from_above, boxes[nodes], tolerance, interpolation)
         found = keyed_frames(frame_count, len(nodes), level.errors)
         keyed[:, nodes] = found
         everywhere = places_of(found, np.ones_like(found))
-        played[:, nodes] = level.played(everywhere).reshape(level.wanted.shape)
-        off = box_reach(played[:, nodes] - level.wanted, boxes[nodes])
+        played[:, nodes] = level.played(everywhere).reshape(wanted.shape)
+        off = box_reach(played[:, nodes] - wanted, boxes[nodes])
         error = max(error, float(off.max(initial=0.0)))
-        local.locations[:, nodes] = level.local.locations
-        local.rotations[:, nodes] = level.local.rotations
-        local.scales[:, nodes] = level.local.scales
+        local.locations[:, nodes] = from_above.locations
+        local.rotations[:, nodes] = from_above.rotations
+        local.scales[:, nodes] = from_above.scales
         done += len(nodes)
         yield done / node_count
     keys, frames, nodes = packed_keys(keyed)
@@ -107,19 +110,6 @@ class _Level:
     boxes: NDArray[np.float64]
     tolerance: float
     interpolation: Interpolation
-
-    @classmethod
-    def of(
-        cls,
-        wanted: NDArray[np.float64],
-        above: NDArray[np.float64] | None,
-        boxes: NDArray[np.float64],
-        tolerance: float,
-        interpolation: Interpolation,
-    ) -> _Level:
-        relative = wanted if above is None else np.linalg.solve(above, wanted)
-        local = LocalPoses.from_matrices(relative)
-        return cls(wanted, above, local, boxes, tolerance, interpolation)
 
     def played(self, places: Places) -> NDArray[np.float64]:
         """The poses at some places, shape (m, 4, 4)."""
@@ -155,17 +145,17 @@ def _parents_of_chain(
     flat = np.any(lengths < _FLATTENED * lengths.max(initial=0.0), axis=(0, 2))
     above[:, flat] = np.eye(4)
     relative = np.linalg.solve(above, below)
-    alone = _shear(below, corners[nodes])
-    chained = box_reach(
-        above @ (LocalPoses.from_matrices(relative).matrices() - relative), corners[nodes]
-    ).max(axis=0, initial=0.0)
+    # How far corners are off at most by what the poses have of a shear.
+    alone, chained = (
+        box_reach(off, corners[nodes]).max(axis=0, initial=0.0)
+        for off in (_shear(below), above @ _shear(relative))
+    )
     limit = _SHEARED * float(np.abs(corners).max(initial=0.0))
     found = parents.copy()
     found[nodes[flat | ((chained > limit) & (alone < chained))]] = -1
     return found
 
 
-def _shear(poses: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far corners (n, 8, 3) are off at most, by what poses (F, n, 4, 4) have of a shear."""
-    off = LocalPoses.from_matrices(poses).matrices() - poses
-    return box_reach(off, corners).max(axis=0, initial=0.0)
+def _shear(poses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """T R S of poses (F, n, 4, 4), less these."""
+    return LocalPoses.from_matrices(poses).matrices() - poses

@@ -32,9 +32,7 @@ def body_parents(
     Returns:
         shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
     """
-    moved = influences.weights > 0.0
-    moves = np.zeros(skeleton.bone_count, np.bool_)
-    moves[influences.bones[moved]] = True
+    moves = influences.moving_bones(skeleton.bone_count)
     above = skeleton.parents
     if mesh_parents is not None:
         above = skeleton.joined_parents(mesh_parents)

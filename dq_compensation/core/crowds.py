@@ -129,9 +129,8 @@ class Program:
 
     def _values(self, take: Take, frames: NDArray[np.float64]) -> NDArray[np.float64]:
         found = np.zeros((len(frames), len(self.value_names)))
-        found[:, [self.value_names.index(name) for name in take.values.names]] = take.values.at(
-            frames
-        )
+        columns = [self.value_names.index(name) for name in take.values.names]
+        found[:, columns] = take.values.at(frames)
         return found
 
 
@@ -226,17 +225,21 @@ def figures_of(
     if not len(shares) or sum(shares) <= 0.0 or min(shares) < 0.0:
         raise ValueError("Crowd: no role has a share above 0")
     count = len(places)
-    draws = _draws(variation.seed, count)
+    # Numbers from 0 to 1 for whole blocks of figures.
+    generator = np.random.Generator(np.random.Philox(key=variation.seed & 0xFFFFFFFF))
+    draws = generator.random((-(-count // _BLOCK) * _BLOCK, _DRAWS))
+    # Each block has one role number in each 16th, in a drawn order.
+    ranks = np.argsort(np.argsort(draws[:, 0].reshape(-1, _BLOCK), axis=1, kind="stable"), axis=1)
+    mixed = (ranks.ravel() + draws[:, 1]) / _BLOCK
     ends = np.cumsum(shares) / sum(shares)
     ends[np.flatnonzero(shares)[-1] :] = 1.0  # not a little less, by rounding
-    roles = np.searchsorted(ends, _evenly_mixed(draws[:, 0], draws[:, 1])[:count], side="right")
+    roles = np.searchsorted(ends, mixed[:count], side="right")
     _, _, phase, speed, scale, turn, *place = draws[:count].T
     phases = phase * variation.phase_spread * np.asarray(lengths, np.float64)[roles]
     speeds = variation.speed * _around_one(speed, variation.speed_spread)
     stances = _turned(variation.turn + (2.0 * turn - 1.0) * variation.turn_spread)
-    stances[:, :3, :3] *= (variation.scale * _around_one(scale, variation.scale_spread))[
-        :, None, None
-    ]
+    scales = variation.scale * _around_one(scale, variation.scale_spread)
+    stances[:, :3, :3] *= scales[:, None, None]
     stances[:, :2, 3] = (2.0 * np.stack(place, axis=1) - 1.0) * variation.place_spread
     return Figures(roles.astype(np.intp), places @ stances, phases, speeds)
 
@@ -301,20 +304,6 @@ def curve_places(
 
 def _looped(times: NDArray[np.float64], length: float) -> NDArray[np.float64]:
     return np.mod(times, length) if length > 0.0 else np.zeros_like(times)
-
-
-def _draws(seed: int, count: int) -> NDArray[np.float64]:
-    """Numbers from 0 to 1 for whole blocks of figures, shape (at least count, 8)."""
-    whole = -(-count // _BLOCK) * _BLOCK
-    generator = np.random.Generator(np.random.Philox(key=seed & 0xFFFFFFFF))
-    return generator.random((whole, _DRAWS))
-
-
-def _evenly_mixed(order: NDArray[np.float64], within: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers from 0 to 1 of which each block has one in each 16th, in a drawn order."""
-    blocks = order.reshape(-1, _BLOCK)
-    ranks = np.argsort(np.argsort(blocks, axis=1, kind="stable"), axis=1)
-    return (ranks.ravel() + within) / _BLOCK
 
 
 def _around_one(draws: NDArray[np.float64], spread: float) -> NDArray[np.float64]:

@@ -177,7 +177,13 @@ def deform(
     Raises:
         ValueError: shapes do not agree.
     """
-    _check_shapes(deformation, positions, normals)
+    if positions.ndim != 2 or positions.shape[1] != 3:
+        raise ValueError(f"deform: positions of shape {positions.shape}, expected (n, 3)")
+    count = deformation.influences.vertex_count
+    if count != len(positions):
+        raise ValueError(f"deform: influences of {count} vertices for {len(positions)}")
+    if normals is not None and normals.shape != positions.shape:
+        raise ValueError(f"deform: normals of shape {normals.shape} for {positions.shape}")
     if not len(pose.matrices) or not len(positions):
         return positions.copy(), None if normals is None else normals.copy()
     if normals is not None:
@@ -198,15 +204,3 @@ def _blended(linear: Surface, whole: Surface, blend: NDArray[np.floating]) -> Su
     if linear[1] is None or whole[1] is None:
         return positions, None
     return positions, unit_or((1.0 - share) * linear[1] + share * whole[1], whole[1])
-
-
-def _check_shapes(
-    deformation: Deformation, positions: NDArray[np.floating], normals: NDArray[np.floating] | None
-) -> None:
-    if positions.ndim != 2 or positions.shape[1] != 3:
-        raise ValueError(f"deform: positions of shape {positions.shape}, expected (n, 3)")
-    count = deformation.influences.vertex_count
-    if count != len(positions):
-        raise ValueError(f"deform: influences of {count} vertices for {len(positions)}")
-    if normals is not None and normals.shape != positions.shape:
-        raise ValueError(f"deform: normals of shape {normals.shape} for {positions.shape}")

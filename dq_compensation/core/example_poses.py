@@ -9,7 +9,7 @@ nothing at the others and at rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -119,8 +119,8 @@ class ExamplePoses:
             size = len(each.names) + 1
             directions[place, 0], directions[place, 1:size] = limbs[place], each.directions
             rotations[place, 0], rotations[place, 1:size] = (1.0, 0.0, 0.0, 0.0), each.rotations
-            points = directions[place, :size], rotations[place, :size]
-            solution[place, :size, : size - 1] = _solve(each, skeleton.names[each.bone], *points)
+            coefficients = _solve(each, limbs[place], skeleton.names[each.bone])
+            solution[place, :size, : size - 1] = coefficients
         sizes = np.array([len(each.names) for each in examples], np.intp)
         return cls(
             bones,
@@ -240,11 +240,7 @@ def too_close(example: ExampleBone, limb: NDArray[np.floating]) -> tuple[str, st
     Args:
         limb: shape (3,), unit, armature space; where the limb points at rest.
     """
-    points = (
-        np.vstack((limb, example.directions)),
-        np.vstack(((1.0, 0.0, 0.0, 0.0), example.rotations)),
-    )
-    apart = _distances_from_rest_and_poses(example, *points)
+    apart = _distances_from_rest_and_poses(example, limb)
     first, second = np.nonzero(np.triu(apart < CLOSEST, 1))
     if not len(first):
         return None
@@ -253,23 +249,20 @@ def too_close(example: ExampleBone, limb: NDArray[np.floating]) -> tuple[str, st
 
 
 def _distances_from_rest_and_poses(
-    example: ExampleBone, directions: NDArray[np.floating], rotations: NDArray[np.floating]
+    example: ExampleBone, limb: NDArray[np.floating]
 ) -> NDArray[np.floating]:
     """Between rest and the poses, all with all, shape (P + 1, P + 1)."""
-    everything = ExampleBone(
-        example.bone, ("rest", *example.names), directions, rotations, twists=example.twists
-    )
-    return everything.distances(directions, rotations)
+    directions = np.vstack((limb, example.directions))
+    rotations = np.vstack(((1.0, 0.0, 0.0, 0.0), example.rotations))
+    with_rest = replace(example, directions=directions, rotations=rotations)
+    return with_rest.distances(directions, rotations)
 
 
 def _solve(
-    example: ExampleBone,
-    bone_name: str,
-    directions: NDArray[np.floating],
-    rotations: NDArray[np.floating],
+    example: ExampleBone, limb: NDArray[np.floating], bone_name: str
 ) -> NDArray[np.floating]:
     """The weights (P + 1, P) of the Gaussians about rest and the poses."""
-    apart = _distances_from_rest_and_poses(example, directions, rotations)
+    apart = _distances_from_rest_and_poses(example, limb)
     try:
         return RadialBasis.solve(apart, example.sigma, CLOSEST).coefficients
     except PosesTooClose as error:

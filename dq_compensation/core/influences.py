@@ -116,6 +116,12 @@ class Influences:
         """Shape (n,), the number of influences of each vertex."""
         return np.count_nonzero(self.weights, axis=1)
 
+    def moving_bones(self, bone_count: int) -> NDArray[np.bool_]:
+        """Shape (B,), which bones move a vertex."""
+        moves = np.zeros(bone_count, np.bool_)
+        moves[self.bones[self.weights > 0.0]] = True
+        return moves
+
     def in_blending_order(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The bones and weights, shapes (n, k), in the order in which Blender adds them up."""
         if self.blending_order is None:

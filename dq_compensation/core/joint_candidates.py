@@ -172,8 +172,7 @@ def _rows(
         parents: shape (B,), the bone that each bone hangs on: `body_parents`.
         joints: shape (B,), the joint at the head of each bone.
     """
-    has_parent, moves = parents >= 0, np.zeros(len(parents), np.bool_)
-    moves[influences.bones[influences.weights > 0.0]] = True
+    has_parent, moves = parents >= 0, influences.moving_bones(len(parents))
     children = np.bincount(parents[has_parent & moves], minlength=len(parents))
     goes_on = has_parent & (children[parents] <= 1)
     rows = np.arange(len(parents))

@@ -159,12 +159,7 @@ class MeasuredJoints:
         next to the joint, where the nearer limb changes, it is 0. Where the skin is as near to the
         limb as at rest, as at rest, in a twist and on the inner side of a bend, e is 0.
 
-        Args:
-            rows: shape (m,), which vertices.
-            rest, deformed: shape (m, 3), armature space, before and after dual quaternion skinning.
-
-        Returns:
-            shape (m, 3), armature space, of the dtype of `deformed`.
+        Arguments, shapes and spaces as of `compensation.Compensation.displacements`.
         """
         dtype = deformed.dtype
         limbs, posed = self.limbs, self.limbs.posed(pose)

@@ -60,15 +60,6 @@ def joint_sets(influences: Influences, skeleton: Skeleton) -> JointSets:
     """Find the distinct sets of bones and where they meet; once per binding."""
     set_of_vertex, offsets, bones = _distinct_sets(influences, skeleton.bone_count)
     set_count = len(offsets) - 1
-    if not set_count:
-        return JointSets(
-            set_of_vertex,
-            offsets,
-            bones,
-            np.zeros((0, 3)),
-            np.zeros(0, np.bool_),
-            np.zeros(0, np.int32),
-        )
     starts = offsets[:-1]
     sizes = np.diff(offsets)
     set_of_bone = np.repeat(np.arange(set_count), sizes)

@@ -42,7 +42,7 @@ def joint_support(
         shape (n,), 0 to 1.
     """
     limb = limb_pieces(bone, skeleton)
-    parent = _next_above(bone, skeleton, _moving_bones(influences, skeleton))
+    parent = _next_above(bone, skeleton, influences.moving_bones(skeleton.bone_count))
     bones = limb if parent < 0 else limb | limb_pieces(parent, skeleton)
     weights = np.where(np.isin(influences.bones, list(bones)), influences.weights, 0.0)
     inside = weights.sum(axis=1) >= _FOLLOWS
@@ -69,7 +69,7 @@ def support(bone: int, influences: Influences, skeleton: Skeleton) -> NDArray[np
     Returns:
         shape (n,).
     """
-    moves = _moving_bones(influences, skeleton)
+    moves = influences.moving_bones(skeleton.bone_count)
     parent = _next_above(bone, skeleton, moves)
     if parent < 0:
         return _moved_by(bone, influences)
@@ -119,13 +119,6 @@ def _distances(
         if not shorter.any():
             return distances[welded]
         np.minimum.at(distances, ends[shorter, 1], through[shorter])
-
-
-def _moving_bones(influences: Influences, skeleton: Skeleton) -> NDArray[np.bool_]:
-    """Shape (B,), which bones move a vertex."""
-    moves = np.zeros(skeleton.bone_count, np.bool_)
-    moves[influences.bones[influences.weights > 0.0]] = True
-    return moves
 
 
 def _next_above(bone: int, skeleton: Skeleton, moves: NDArray[np.bool_]) -> int:

@@ -122,13 +122,25 @@ def topology(mesh: MeshArrays) -> Topology:
     corner_count = len(mesh.corner_vertex)
     sizes = np.diff(mesh.face_starts, append=np.int32(corner_count))
     face_of_corner = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    following, preceding = _neighbours_in_face(mesh.face_starts, sizes, corner_count)
+    # The corners after and before each corner in its face.
+    following = np.arange(1, corner_count + 1, dtype=np.int32)
+    preceding = np.arange(-1, corner_count - 1, dtype=np.int32)
+    ends = mesh.face_starts + sizes - 1
+    following[ends], preceding[mesh.face_starts] = mesh.face_starts, ends
 
     if mesh.sharp_edges.any() or mesh.sharp_faces.any():
         label = _fan_labels(mesh, face_of_corner, following, preceding)
     else:
-        label = _first_corner_of_vertex(mesh)[mesh.corner_vertex]
-    group_of_corner, group_vertex = _number_groups(label, mesh.corner_vertex)
+        first = np.zeros(len(mesh.positions), np.int32)
+        # Written backwards: of several values for one place NumPy keeps the last.
+        first[mesh.corner_vertex[::-1]] = np.arange(corner_count, dtype=np.int32)[::-1]
+        label = first[mesh.corner_vertex]
+    # Groups are numbered in the order of their vertices.
+    heads = np.flatnonzero(label == np.arange(corner_count))
+    heads = heads[np.argsort(mesh.corner_vertex[heads], kind="stable")]
+    number = np.zeros(corner_count, np.int32)
+    number[heads] = np.arange(len(heads), dtype=np.int32)
+    group_of_corner, group_vertex = number[label], mesh.corner_vertex[heads]
 
     order = np.argsort(group_of_corner, kind="stable")
     counts = np.bincount(group_of_corner, minlength=len(group_vertex))
@@ -148,27 +160,6 @@ def topology(mesh: MeshArrays) -> Topology:
         fan_next=after[order],
         fan_opposite=across[order],
     )
-
-
-def _neighbours_in_face(
-    starts: NDArray[np.int32], sizes: NDArray[np.int32], corner_count: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The corners after and before each corner in its face."""
-    following = np.arange(1, corner_count + 1, dtype=np.int32)
-    preceding = np.arange(-1, corner_count - 1, dtype=np.int32)
-    ends = starts + sizes - 1
-    following[ends] = starts
-    preceding[starts] = ends
-    return following, preceding
-
-
-def _first_corner_of_vertex(mesh: MeshArrays) -> NDArray[np.int32]:
-    """Shape (n,); -1 for a vertex without faces."""
-    first = np.full(len(mesh.positions), -1, np.int32)
-    corners = np.arange(len(mesh.corner_vertex), dtype=np.int32)
-    # Written backwards: of several values for one place NumPy keeps the last.
-    first[mesh.corner_vertex[::-1]] = corners[::-1]
-    return first
 
 
 def _fan_labels(
@@ -213,17 +204,6 @@ def _twins_across_smooth_edges(
     twin[first[smooth]] = last[smooth]
     twin[last[smooth]] = first[smooth]
     return twin
-
-
-def _number_groups(
-    label: NDArray[np.int32], corner_vertex: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Groups numbered in the order of their vertices: (group of each corner, vertex of each)."""
-    heads = np.flatnonzero(label == np.arange(len(label)))
-    heads = heads[np.argsort(corner_vertex[heads], kind="stable")]
-    number = np.zeros(len(label), np.int32)
-    number[heads] = np.arange(len(heads), dtype=np.int32)
-    return number[label], corner_vertex[heads]
 
 
 def _face_frames(

@@ -17,7 +17,7 @@ from ..scene.settings.events import EXAMPLE_BONE_CHOSEN
 from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
 from ..scene.settings.object_settings import settings_of
 from ..scene.shape_keys.key_writing import write_key
-from ..scene.weights.weights_writing import write_group
+from ..scene.weights.weights_writing import write_groups
 from ..session.settings_writing import writing_settings
 
 ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."
@@ -78,7 +78,7 @@ def write_support(obj: bpy.types.Object, bone: str, weights: NDArray[np.floating
     settings = bone_settings(obj, bone)
     if settings.support not in obj.vertex_groups:
         settings.support = obj.vertex_groups.new(name=f"Support {bone}").name
-    write_group(obj, settings.support, np.clip(weights, 0.0, 1.0))
+    write_groups(obj, {settings.support: np.clip(weights, 0.0, 1.0)})
     return settings.support
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.weights.compensation_weights import MIRROR_TOLERANCE, is_painted
-from dq_compensation.scene.weights.weights_writing import write_group
+from dq_compensation.scene.weights.weights_writing import write_groups
 from dq_compensation.session.status import status_of
 from human.model import RIGS, Rig
 from human.poses import apply_pose, named_poses
@@ -377,7 +377,7 @@ def test_a_straight_joint_has_an_outer_side_all_around(enabled_tube: bpy.types.O
 
 def test_a_mesh_without_vertices_gets_an_empty_group(enabled_tube: bpy.types.Object) -> None:
     enabled_tube.data.clear_geometry()
-    write_group(enabled_tube, "Compensation", np.empty(0))
+    write_groups(enabled_tube, {"Compensation": np.empty(0)})
     assert "Compensation" in enabled_tube.vertex_groups
     assert not len(_weights(enabled_tube))
 

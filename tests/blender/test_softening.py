@@ -16,7 +16,7 @@ from dq_compensation import api
 from dq_compensation.scene.blender.mesh import VertexGroupWeights, read_weights
 from dq_compensation.scene.weights.compensation_weights import ensure_group
 from dq_compensation.scene.weights.kept_weights import PAINTED, kept_record
-from dq_compensation.scene.weights.weights_writing import write_group
+from dq_compensation.scene.weights.weights_writing import write_groups
 from human.poses import rotation
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, select
@@ -174,7 +174,7 @@ def test_the_softness_group_says_how_much(limb: bpy.types.Object) -> None:
     enable(limb)
     ensure_group(limb, "SOFTNESS")
     right = np.array([vertex.co.x > 0.0 for vertex in limb.data.vertices])
-    write_group(limb, "Softness", right.astype(np.float32))
+    write_groups(limb, {"Softness": right.astype(np.float32)})
     api.soften_weights(limb)
     changed = (matrix_of(limb)[:, :2] != before).any(axis=1)
     assert changed[right].any()
@@ -196,7 +196,7 @@ def test_locked_groups_stay_and_what_is_in_them(addon: None, human: Human) -> No
 
 def test_unnormalised_weights_keep_their_sums(limb: bpy.types.Object) -> None:
     for group in limb.vertex_groups:
-        write_group(limb, group.name, 0.5 * read_weights(limb.data).of_group(group.index))
+        write_groups(limb, {group.name: 0.5 * read_weights(limb.data).of_group(group.index)})
     api.soften_weights(limb)
     assert np.abs(matrix_of(limb).sum(axis=1) - 0.5).max() < 1e-5
 
@@ -235,7 +235,7 @@ def _shirt_of(human: Human) -> bpy.types.Object:
     for group in body.vertex_groups:
         shirt.vertex_groups.new(name=group.name)
         if weights[:, group.index].any():
-            write_group(shirt, group.name, weights[:, group.index])
+            write_groups(shirt, {group.name: weights[:, group.index]})
     shirt.parent = human.armature_object
     shirt.modifiers.new("Armature", "ARMATURE").object = human.armature_object
     return shirt

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.weights.weights_writing import (
-    write_group,
     write_groups,
     write_rows,
     writing_refusal,
@@ -94,7 +93,7 @@ def test_weights_are_written_exactly() -> None:
     weights = np.random.default_rng(1).random(count).astype(np.float32)
     weights[::3] = 0.25
     weights[::5] = 0.0
-    write_group(obj, "New", weights)
+    write_groups(obj, {"New": weights})
     np.testing.assert_array_equal(weights_of(obj, "New"), weights)
     assert members_of(obj, "New") == set(np.flatnonzero(weights).tolist())
 
@@ -103,7 +102,7 @@ def test_a_weight_of_0_takes_the_vertex_out() -> None:
     new_file()
     obj = add_grid()
     skin(obj, None, groups=("Root",))
-    write_group(obj, "Root", np.zeros(3), np.array([4, 9, 2]))
+    write_groups(obj, {"Root": np.zeros(3)}, np.array([4, 9, 2]))
     assert members_of(obj, "Root") == set(range(len(obj.data.vertices))) - {2, 4, 9}
 
 
@@ -139,7 +138,7 @@ def test_the_deformed_mesh_follows_at_once(human: Human) -> None:
     obj = human.mesh_object
     human.armature_object.pose.bones["lowerarm01.L"].rotation_quaternion = (0.7, 0.7, 0.0, 0.0)
     before = human.evaluated_positions()
-    write_group(obj, "lowerarm01.L", np.ones(len(obj.data.vertices)))
+    write_groups(obj, {"lowerarm01.L": np.ones(len(obj.data.vertices))})
     assert np.abs(human.evaluated_positions() - before).max() > 0.1
 
 
@@ -186,7 +185,7 @@ def test_linked_meshes_are_refused(tmp_path: Path) -> None:
         wanted.objects = ["Body"]
     obj = wanted.objects[0]
     with pytest.raises(UserError, match="linked from another file"):
-        write_group(obj, "Root", np.ones(len(obj.data.vertices)))
+        write_groups(obj, {"Root": np.ones(len(obj.data.vertices))})
 
 
 def test_weight_paint_mode_is_no_hindrance() -> None:
@@ -195,6 +194,6 @@ def test_weight_paint_mode_is_no_hindrance() -> None:
     skin(obj, None)
     bpy.context.view_layer.objects.active = obj
     bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
-    write_group(obj, "Root", np.full(len(obj.data.vertices), 0.25))
+    write_groups(obj, {"Root": np.full(len(obj.data.vertices), 0.25)})
     assert obj.mode == "WEIGHT_PAINT"
     np.testing.assert_array_equal(weights_of(obj, "Root"), np.float32(0.25))

@@ -71,8 +71,7 @@ def test_candidates_that_do_not_differ_break_nothing() -> None:
 def test_few_weights_are_nearly_the_best_few(rng: np.random.Generator) -> None:
     """Against all sets of 3 of 7 candidates: the same in most problems, never much worse."""
     _, _, gram = _problems(rng, 80, 7)
-    every = np.ones((80, 7), np.bool_)
-    found = sparse_convex_weights(gram, every, 3)
+    found = sparse_convex_weights(gram, 3)
     assert np.count_nonzero(found, axis=1).max() == 3
     errors = np.einsum("nj,njk,nk->n", found, gram, found)
     best = np.full(80, np.inf)
@@ -82,4 +81,4 @@ def test_few_weights_are_nearly_the_best_few(rng: np.random.Generator) -> None:
         best = np.minimum(best, np.einsum("nj,njk,nk->n", weights, gram, weights))
     assert np.mean(errors <= best * (1.0 + 1e-6)) > 0.8
     assert np.all(errors <= 1.2 * best)
-    np.testing.assert_array_equal(sparse_convex_weights(gram, every, 0), convex_weights(gram))
+    np.testing.assert_array_equal(sparse_convex_weights(gram, 0), convex_weights(gram))

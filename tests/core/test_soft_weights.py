@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.softening.followed_weights import NearestPlaces, followed_weights
+from dq_compensation.analysis.softening.followed_weights import followed_weights
 from dq_compensation.analysis.softening.limb_radii import feature_bones, limb_radii
 from dq_compensation.analysis.softening.mesh_graph import MeshGraph, smooth_values
 from dq_compensation.analysis.softening.skin_surface import SkinSurface
@@ -255,7 +255,7 @@ def test_clothes_of_the_same_weights_change_as_the_body() -> None:
     positions, faces, influences = tube(41, 24)
     soft = softened(positions, faces, influences, limb_skeleton())
     middle = positions[faces[:, :3]].mean(axis=1)
-    places = NearestPlaces(faces[:, :3], np.full((len(faces), 3), 1.0 / 3.0))
+    places = faces[:, :3], np.full((len(faces), 3), 1.0 / 3.0)
     own = influences_of(dense(influences)[faces[:, :3]].mean(axis=1))
     found = followed_weights(
         own,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.scene.weights.weights_writing import write_group
+from dq_compensation.scene.weights.weights_writing import write_groups
 from dq_compensation.setup_check.checks.shared_joints import CHECK
 from tests.blender.conftest import Human
 from tests.setup_check.plant_shared_joints import spherical
@@ -55,6 +55,6 @@ def test_two_bones_that_meet_are_right(human: Human) -> None:
     obj = human.mesh_object
     obj.vertex_groups.clear()
     half = np.full(len(obj.data.vertices), 0.5)
-    write_group(obj, "upperarm02.L", half)
-    write_group(obj, "lowerarm01.L", half)
+    write_groups(obj, {"upperarm02.L": half})
+    write_groups(obj, {"lowerarm01.L": half})
     assert CHECK.find(subject_of(obj)) == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.weights.weights_writing import write_group
+from dq_compensation.scene.weights.weights_writing import write_groups
 from dq_compensation.setup_check.checks.weight_sums import CHECK
 from dq_compensation.setup_check.issue import FixError
 from human.model import RIGS, Rig
@@ -55,7 +55,7 @@ def test_small_differences_are_information(human: Human) -> None:
     group = read.groups[0]
     name = obj.vertex_groups[int(group)].name
     vertices = read.vertices[read.groups == group]
-    write_group(obj, name, 0.99 * read.weights[read.groups == group], vertices)
+    write_groups(obj, {name: 0.99 * read.weights[read.groups == group]}, vertices)
     (issue,) = CHECK.find(subject_of(obj))
     assert issue.severity == "INFORMATION"
     assert set(issue.vertices.tolist()) <= set(vertices.tolist())

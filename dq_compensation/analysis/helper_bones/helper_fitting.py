@@ -14,11 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.helper_bones import Helper, HelperSkinning, helper_transforms
+from ...core.helper_bones import Helper, HelperSkinning
 from ...core.influences import Influences
 from ...core.pose import Pose
 from ...core.skeleton import Skeleton
-from .helper_kinds import LEAST_WEIGHT, MOST_HELPERS, Fitting, chord_errors, helpers_of_pair
+from .helper_kinds import (
+    LEAST_WEIGHT,
+    MOST_HELPERS,
+    Fitting,
+    chord_errors,
+    helpers_of_pair,
+    moving_matrices,
+)
 from .helper_weights import fitted_weights
 
 # Pairs with fewer vertices get no helper.
@@ -54,16 +61,11 @@ def shared_pairs(influences: Influences, skeleton: Skeleton) -> NDArray[np.int32
         shape (J, 2), parent and child: the ancestor first; of unrelated bones the one that comes
         first in the skeleton.
     """
-    follows = _follows(influences, skeleton.bone_count, LEAST_WEIGHT).astype(np.float32)
+    follows = (_dense(influences, skeleton.bone_count) > LEAST_WEIGHT).astype(np.float32)
     together = follows.T @ follows
     first, second = np.nonzero(np.triu(together, 1) >= LEAST_VERTICES)
     # Ancestors come first in a skeleton.
     return np.stack((first, second), axis=1).astype(np.int32)
-
-
-def _follows(influences: Influences, bone_count: int, least: float) -> NDArray[np.bool_]:
-    """Shape (n, B): which bones have more than this weight on each vertex."""
-    return _dense(influences, bone_count) > least
 
 
 def _dense(influences: Influences, bone_count: int) -> NDArray[np.float32]:
@@ -124,14 +126,7 @@ def _fit_weights(
 ) -> Generator[float, None, tuple[NDArray[np.int32], NDArray[np.float64]]]:
     """Indices and weights of `HelperSkinning`, for all helpers."""
     bones, count = fitting.weights, fitting.skeleton.bone_count
-    matrices = np.stack(
-        [
-            np.concatenate(
-                (pose.matrices[:count], helper_transforms(helpers, pose, fitting.skeleton))
-            )
-            for pose in fitting.poses
-        ]
-    )[:, :, :3]
+    matrices = moving_matrices(slice(count), helpers, fitting.poses, fitting.skeleton)
     parents = [helper.parent for helper in helpers]
     children = [helper.child for helper in helpers]
     between = (bones[:, parents] > 0.0) & (bones[:, children] > 0.0)

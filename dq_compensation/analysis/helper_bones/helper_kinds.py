@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -43,11 +43,7 @@ class Motion:
 
 def _mirrored(*motions: Motion) -> tuple[Motion, ...]:
     """Those of the parent's side, then the same of the child's side; one in the middle once."""
-    other = [
-        Motion(1.0 - each.share, each.growth, each.shrink, each.reach)
-        for each in motions[::-1]
-        if each.share != 0.5
-    ]
+    other = (replace(each, share=1.0 - each.share) for each in motions[::-1] if each.share != 0.5)
     return (*motions, *other)
 
 
@@ -170,7 +166,11 @@ def helpers_of_pair(fitting: Fitting, parent: int, child: int, number: int) -> l
     if len(rows) < _LEAST_TRIED:
         return best
     tried = rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_TRIED)).astype(np.intp)]
-    radius = _limb_radius(fitting, rows, child)
+    # The median distance from the axis of the child.
+    axis = fitting.skeleton.limb_directions()[child]
+    from_joint = fitting.rest[rows] - fitting.skeleton.heads[child]
+    across = from_joint - (from_joint @ axis)[:, None] * axis
+    radius = float(np.median(np.linalg.norm(across, axis=1)))
     left = _left(fitting, tried, best)
     for kind in KINDS[1:]:
         helpers = _made(kind, number, fitting, parent, child, radius)
@@ -178,6 +178,20 @@ def helpers_of_pair(fitting: Fitting, parent: int, child: int, number: int) -> l
         if found < _BETTER * left:
             best, left = helpers, found
     return best
+
+
+def moving_matrices(
+    bones: Sequence[int] | slice,
+    helpers: Sequence[Helper],
+    poses: Sequence[Pose],
+    skeleton: Skeleton,
+) -> NDArray[np.float64]:
+    """The skinning matrices of bones, then of helpers, in P poses: shape (P, M, 3, 4)."""
+    found = []
+    for pose in poses:
+        of_helpers = helper_transforms(helpers, pose, skeleton)
+        found.append(np.concatenate((pose.matrices[bones], of_helpers))[:, :3])
+    return np.stack(found)
 
 
 def _left(fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -> float:
@@ -189,14 +203,7 @@ def _left(fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -
     chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
     pair = [helpers[0].parent, helpers[0].child]
     poses = [fitting.poses[place] for place in chosen.tolist()]
-    matrices = np.stack(
-        [
-            np.concatenate(
-                (pose.matrices[pair], helper_transforms(helpers, pose, fitting.skeleton))
-            )[:, :3]
-            for pose in poses
-        ]
-    )
+    matrices = moving_matrices(pair, helpers, poses, fitting.skeleton)
     candidates = np.tile(np.arange(matrices.shape[1]), (len(rows), 1))
     before = np.zeros(candidates.shape)
     before[:, :2] = fitting.weights[rows[:, None], pair]
@@ -211,15 +218,6 @@ def _left(fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -
         most=fitting.most,
     )
     return float((squares**2).mean() ** 0.25)
-
-
-def _limb_radius(fitting: Fitting, rows: NDArray[np.intp], child: int) -> float:
-    """The median distance of vertices from the axis of the child, metres."""
-    skeleton = fitting.skeleton
-    axis = skeleton.limb_directions()[child]
-    from_joint = fitting.rest[rows] - skeleton.heads[child]
-    across = from_joint - (from_joint @ axis)[:, None] * axis
-    return float(np.median(np.linalg.norm(across, axis=1)))
 
 
 def _made(

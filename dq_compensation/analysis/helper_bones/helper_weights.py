@@ -32,27 +32,18 @@ def fitted_weights(
         weights, shape (m, k), not negative, with the sum 1; and the mean square of each vertex's
         distances, shape (m,).
     """
-    gram = _gram(matrices, candidates, rest, live)
-    # |w - before|^2 for weights with the sum 1.
-    away = np.eye(before.shape[1]) - before[:, None, :]
-    pulled = gram + pull**2 * (away @ away.transpose(0, 2, 1))
-    weights = sparse_convex_weights(pulled, np.ones(candidates.shape, np.bool_), most)
-    return weights, np.einsum("nj,njk,nk->n", weights, gram, weights)
-
-
-def _gram(
-    matrices: NDArray[np.floating],
-    candidates: NDArray[np.integer],
-    rest: NDArray[np.floating],
-    live: NDArray[np.floating],
-) -> NDArray[np.float64]:
-    """G of `convex_weights`, the mean over all poses, shape (m, k, k)."""
     count, width = candidates.shape
+    # G of `convex_weights`, the mean over all poses.
     gram = np.zeros((count, width, width))
     points = np.concatenate((rest, np.ones((count, 1))), axis=1)[:, :, None]
     rows = (3 * candidates[:, :, None] + np.arange(3)).reshape(count, -1)
     for each, wanted in zip(matrices, live, strict=True):
-        away = (each.reshape(-1, 4)[rows] @ points).reshape(count, width, 3)
-        away -= wanted[:, None]
-        gram += away @ away.transpose(0, 2, 1)
-    return gram / max(len(matrices), 1)
+        missed = (each.reshape(-1, 4)[rows] @ points).reshape(count, width, 3)
+        missed -= wanted[:, None]
+        gram += missed @ missed.transpose(0, 2, 1)
+    gram /= max(len(matrices), 1)
+    # |w - before|^2 for weights with the sum 1.
+    away = np.eye(before.shape[1]) - before[:, None, :]
+    pulled = gram + pull**2 * (away @ away.transpose(0, 2, 1))
+    weights = sparse_convex_weights(pulled, most)
+    return weights, np.einsum("nj,njk,nk->n", weights, gram, weights)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,22 +12,9 @@ from .soft_weights import SoftWeights, cut_weights
 _LEAST_CHANGE = 1e-4
 
 
-@dataclass(frozen=True, eq=False)
-class NearestPlaces:
-    """The places of a body that are nearest to some vertices.
-
-    Attributes:
-        corners: shape (v, 3), the vertices of the body around each place.
-        shares: shape (v, 3), barycentric.
-    """
-
-    corners: NDArray[np.integer]
-    shares: NDArray[np.floating]
-
-
 def followed_weights(
     influences: Influences,
-    places: NearestPlaces,
+    places: tuple[NDArray[np.integer], NDArray[np.floating]],
     body: tuple[Influences, Influences],
     amounts: NDArray[np.floating],
     kept: NDArray[np.bool_],
@@ -39,6 +24,8 @@ def followed_weights(
 
     Args:
         influences: of v vertices.
+        places: of the body, those nearest to the vertices: the body's vertices around each, and
+            its barycentric shares of them, both (v, 3).
         body: of its vertices, before and after.
         amounts: shape (v,), how much of the change counts.
         kept: shape (B,), bones whose weights stay.
@@ -46,7 +33,7 @@ def followed_weights(
     """
     count = len(influences.bones)
     painted, soft = body
-    corners, shares = places.corners, places.shares * amounts[:, None]
+    corners, shares = places[0], places[1] * amounts[:, None]
     bones = np.concatenate((soft.bones, painted.bones), axis=1)[corners].reshape(count, -1)
     changes = np.concatenate((soft.weights, -painted.weights), axis=1)[corners]
     changes = (changes * shares[:, :, None]).reshape(count, -1)

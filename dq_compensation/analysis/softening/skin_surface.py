@@ -82,8 +82,15 @@ class SkinSurface:
             pulls.append(0.5 * shares * cotangents.clip(0.0, _MOST_COTANGENT))
             edges.append(np.stack((ends[one], ends[other]), axis=1))
             of_points += np.bincount(ends[corner], shares * areas / 3.0, len(vertices))
-        pairs, sums = _joined(np.concatenate(edges), np.concatenate(pulls), len(vertices))
-        graph = MeshGraph.of(pairs, np.maximum(sums, _LEAST_PULL), len(vertices))
+        # Each edge once, with the sum of its pulls.
+        ordered = np.sort(np.concatenate(edges), axis=1).astype(np.int64)
+        count = max(len(vertices), 1)
+        keys, rows = np.unique(ordered[:, 0] * count + ordered[:, 1], return_inverse=True)
+        sums = np.bincount(rows.reshape(-1), np.concatenate(pulls), len(keys))
+        pairs = np.stack((keys // count, keys % count), axis=1)
+        apart = pairs[:, 0] != pairs[:, 1]
+        sums = np.maximum(sums[apart], _LEAST_PULL)
+        graph = MeshGraph.of(pairs[apart], sums, len(vertices))
         return cls(points, vertices, graph, of_points)
 
     @cached_property
@@ -124,15 +131,3 @@ def _points(positions: NDArray[np.floating], influences: Influences) -> NDArray[
     alone = ~(weights & bones).all(axis=1)
     places[alone] = places.max(initial=-1) + 1 + np.arange(np.count_nonzero(alone))
     return np.unique(places, return_inverse=True)[1].reshape(-1)
-
-
-def _joined(
-    edges: NDArray[np.integer], pulls: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Each edge once, (e, 2), with the sum of its pulls, (e,)."""
-    ordered = np.sort(edges, axis=1).astype(np.int64)
-    keys, rows = np.unique(ordered[:, 0] * count + ordered[:, 1], return_inverse=True)
-    sums = np.bincount(rows.reshape(-1), pulls, len(keys))
-    pairs = np.stack((keys // max(count, 1), keys % max(count, 1)), axis=1)
-    apart = pairs[:, 0] != pairs[:, 1]
-    return pairs[apart], sums[apart]

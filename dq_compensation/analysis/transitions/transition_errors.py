@@ -109,7 +109,7 @@ ERRORS: dict[Curve, tuple[_Table, _Table]] = {
 
 
 def expected_error(curve: Curve, width: float, shift: float) -> float:
-    """The error of the skin in a bend of 90 degrees, in % of the limb's radius.
+    """The error of the skin in a bend of 90 degrees, in % of the limb's radius: bilinear.
 
     Args:
         width: of the transition, in radii.
@@ -119,11 +119,8 @@ def expected_error(curve: Curve, width: float, shift: float) -> float:
         the largest distance: positive outwards, where a bulge is left, negative where the surface
         is pressed in. Beyond the tables that of their edge.
     """
-    outwards, inwards = (_looked_up(table, width, abs(shift)) for table in ERRORS[curve])
+    outwards, inwards = (
+        float(np.interp(width, WIDTHS, [np.interp(abs(shift), SHIFTS, row) for row in table]))
+        for table in ERRORS[curve]
+    )
     return outwards if outwards >= inwards else -inwards
-
-
-def _looked_up(table: _Table, width: float, shift: float) -> float:
-    """Linear in both directions."""
-    by_width = [np.interp(shift, SHIFTS, row) for row in table]
-    return float(np.interp(width, WIDTHS, by_width))

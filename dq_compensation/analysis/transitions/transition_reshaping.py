@@ -63,8 +63,13 @@ def reshape_transition(
         width: wanted, in radii.
     """
     parent = int(joints.parents[joint])
-    vertices, of_parent, of_child, third = _weights_of_pair(influences, parent, joint)
-    together = of_parent + of_child
+    of_either = (influences.bones == parent) | (influences.bones == joint)
+    of_either &= influences.weights > 0.0
+    vertices = np.flatnonzero(of_either.any(axis=1))
+    bones, weights = influences.bones[vertices], influences.weights[vertices].astype(np.float64)
+    of_child = np.where(bones == joint, weights, 0.0).sum(axis=1)
+    together = np.where(bones == parent, weights, 0.0).sum(axis=1) + of_child
+    third = np.where(of_either[vertices], 0.0, weights).max(axis=1)
     shares = of_child / together
     radius = float(measured.radii[joint])
     from_joint = (positions[vertices] - joints.heads[joint]) / radius
@@ -100,19 +105,3 @@ def reshape_transition(
         asked = float(np.clip(asked * width / new_width, 0.5 * width, 2.0 * width))
     changed = np.abs(result - shares) * together > 1e-4
     return Reshaped(vertices[changed], result[changed], new_width, new_shift)
-
-
-def _weights_of_pair(
-    influences: Influences, parent: int, child: int
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The vertices (k,) that two bones move, the weights of both, and the largest of any other."""
-    used = influences.weights > 0.0
-    of_either = ((influences.bones == parent) | (influences.bones == child)) & used
-    vertices = np.flatnonzero(of_either.any(axis=1))
-    bones, weights = influences.bones[vertices], influences.weights[vertices].astype(np.float64)
-    return (
-        vertices,
-        np.where(bones == parent, weights, 0.0).sum(axis=1),
-        np.where(bones == child, weights, 0.0).sum(axis=1),
-        np.where(of_either[vertices], 0.0, weights).max(axis=1),
-    )

@@ -64,8 +64,8 @@ def write_attribute(
     """Write a mesh attribute; one of this name and another type is replaced.
 
     Args:
-        values: integers or numbers (n,), vectors (n, 3), quaternions (n, 4) or matrices (n, 16),
-            column by column.
+        values: integers or numbers (n,), pairs of numbers (n, 2), vectors (n, 3), quaternions
+            (n, 4) or matrices (n, 16), column by column.
 
     Returns:
         whether it was another one before. What is equal is not written, so that nobody takes it
@@ -73,6 +73,7 @@ def write_attribute(
     """
     floats = (
         AttributeType.FLOAT,
+        AttributeType.FLOAT_PAIR,
         AttributeType.VECTOR,
         AttributeType.QUATERNION,
         AttributeType.MATRIX,

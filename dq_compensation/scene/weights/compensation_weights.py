@@ -15,21 +15,17 @@ from ...analysis.painted_weights import mirrored_weights, smoothed_weights
 from ...analysis.transitions.transition_weights import transition_weights
 from ...core.pose import Pose
 from ...core.vectors import extent, transformed_points
-from ...errors import UserError
+from ...errors import UserError, raise_refusal
 from ..binding.bind import bind
 from ..blender.armature import object_to_armature
 from ..blender.attributes import AttributeType, read_attribute
 from ..blender.mesh import mesh_of, read_edges, read_positions, read_weights
 from ..blender.rigging import rig_of
 from ..settings.object_settings import Settings, settings_of
-from .weights_writing import write_group, writing_refusal
+from .weights_writing import write_groups, writing_refusal
 
 # In parts of the mesh's size: how far from its mirror image a vertex's partner may be.
 MIRROR_TOLERANCE = 1e-3
-
-NOT_A_MESH = "Select a mesh that DQ Compensation deforms, or its armature"
-NOT_ENABLED = "{obj} is not deformed by DQ Compensation. Press Enable first"
-NO_GROUP = "{obj} has no vertex group for the {meaning} yet. Press Paint Weights first"
 
 PaintedKind = Literal["COMPENSATION", "BLEND", "SOFTNESS"]
 
@@ -108,12 +104,12 @@ def painting_refusal(
         needs_group: the group has to be there already.
     """
     if obj is None or obj.type != "MESH":
-        return NOT_A_MESH
+        return "Select a mesh that DQ Compensation deforms, or its armature"
     if not settings_of(obj).enabled:
-        return NOT_ENABLED.format(obj=obj.name)
-    group = painted_group(obj, kind)
-    if needs_group and group is None:
-        return NO_GROUP.format(obj=obj.name, meaning=PAINTED_GROUPS[kind].meaning)
+        return f"{obj.name} is not deformed by DQ Compensation. Press Enable first"
+    if needs_group and painted_group(obj, kind) is None:
+        meaning = PAINTED_GROUPS[kind].meaning
+        return f"{obj.name} has no vertex group for the {meaning} yet. Press Paint Weights first"
     return writing_refusal(obj, [_target_name(obj, kind)])
 
 
@@ -128,12 +124,12 @@ def ensure_group(obj: bpy.types.Object, kind: PaintedKind) -> tuple[str, bool]:
     Raises:
         UserError: `painting_refusal` has a reason. Nothing has changed then.
     """
-    _require(painting_refusal(obj, kind))
+    raise_refusal(painting_refusal(obj, kind))
     name = _target_name(obj, kind)
     group = obj.vertex_groups.get(name)
     is_new = group is None
     if group is None:
-        write_group(obj, name, np.ones(len(mesh_of(obj).vertices), np.float32))
+        write_groups(obj, {name: np.ones(len(mesh_of(obj).vertices), np.float32)})
         group = obj.vertex_groups[name]
         mesh_of(obj).update_tag()
     obj.vertex_groups.active_index = group.index
@@ -216,15 +212,13 @@ def mirror_weights(
     Raises:
         UserError: as `invert_weights`, or no vertex has a counterpart.
     """
-    _require(painting_refusal(obj, kind, needs_group=True))
+    raise_refusal(painting_refusal(obj, kind, needs_group=True))
     mesh = mesh_of(obj)
     positions = read_positions(mesh)
     if by_topology:
-        edges = read_edges(mesh)
-        partners = partners_by_topology(edges, len(positions))
+        partners = partners_by_topology(read_edges(mesh), len(positions))
     else:
-        size = extent(positions)
-        partners = partners_by_position(positions, MIRROR_TOLERANCE * (size or 1.0))
+        partners = partners_by_position(positions, MIRROR_TOLERANCE * (extent(positions) or 1.0))
     if not np.any((partners >= 0) & (partners != np.arange(len(partners)))):
         raise UserError(
             f"No vertex of {obj.name} has a counterpart on the other side of its X axis. Put the "
@@ -262,7 +256,7 @@ def weights_from_transition(
         BindingError: the object is not deformed as it is now.
         PoseError: a bone's matrix is not finite.
     """
-    _require(painting_refusal(obj, kind))
+    raise_refusal(painting_refusal(obj, kind))
     # Weights are painted on the mesh's own vertices.
     binding = bind(obj, depsgraph, follow=False)
     evaluated, armature = obj.evaluated_get(depsgraph), rig_of(obj).evaluated_get(depsgraph)
@@ -281,25 +275,19 @@ def _change(
     change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
 ) -> WeightsChange:
     """Apply a function to the weights, within the paint mask."""
-    _require(painting_refusal(obj, kind, needs_group=True))
+    raise_refusal(painting_refusal(obj, kind, needs_group=True))
     group = cast("bpy.types.VertexGroup", painted_group(obj, kind))
     mesh = mesh_of(obj)
+    sharing = [o.name for o in bpy.data.objects if o.data == mesh and o != obj]
     before = read_weights(mesh).of_group(group.index)
     after = np.clip(change(before), 0.0, 1.0)
     chosen = masked_vertices(obj)
     considered = np.arange(len(before)) if chosen is None else chosen
     rows = considered[after[considered] != before[considered]]
     if len(rows):
-        write_group(obj, group.name, after[rows], rows)
+        write_groups(obj, {group.name: after[rows]}, rows)
         mesh.update_tag()
-    return WeightsChange(group.name, len(rows), len(considered), _sharing(obj))
-
-
-def _sharing(obj: bpy.types.Object) -> tuple[str, ...]:
-    mesh = mesh_of(obj)
-    if mesh.users < 2:
-        return ()
-    return tuple(sorted(o.name for o in bpy.data.objects if o.data == mesh and o != obj))
+    return WeightsChange(group.name, len(rows), len(considered), tuple(sorted(sharing)))
 
 
 def _chosen_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
@@ -309,8 +297,3 @@ def _chosen_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
 def _target_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
     """The name of the group, whether it exists or not."""
     return _chosen_name(obj, kind) or PAINTED_GROUPS[kind].name
-
-
-def _require(refusal: str | None) -> None:
-    if refusal is not None:
-        raise UserError(refusal)

@@ -9,7 +9,7 @@ import bpy
 
 from ..blender.mesh import mesh_of
 from ..blender.rna_properties import texts_of_inputs
-from ..settings.object_settings import DQCompensationSettings, settings_of
+from ..settings.object_settings import settings_of
 
 
 def group_users(obj: bpy.types.Object) -> dict[str, str]:
@@ -32,7 +32,12 @@ def group_users(obj: bpy.types.Object) -> dict[str, str]:
 
 def _uses(obj: bpy.types.Object) -> Iterator[tuple[str, str]]:
     """Names, which may be those of groups, and what has them."""
-    yield from _of_settings(settings_of(obj))
+    settings = settings_of(obj)
+    yield settings.vertex_group, "compensation weights"
+    yield settings.blend_group, "Blend Group"
+    yield settings.softness_group, "Softness Group"
+    for bone in settings.example_bones:
+        yield bone.support, f"support of the example poses of {bone.name}"
     for modifier in obj.modifiers:
         yield from ((name, f"modifier {modifier.name}") for name in _of_modifier(modifier))
     keys = mesh_of(obj).shape_keys
@@ -49,14 +54,6 @@ def _uses(obj: bpy.types.Object) -> Iterator[tuple[str, str]]:
         for user, constraint in _constraints(other):
             if getattr(constraint, "target", None) == obj:
                 yield getattr(constraint, "subtarget", ""), user
-
-
-def _of_settings(settings: DQCompensationSettings) -> Iterator[tuple[str, str]]:
-    yield settings.vertex_group, "compensation weights"
-    yield settings.blend_group, "Blend Group"
-    yield settings.softness_group, "Softness Group"
-    for bone in settings.example_bones:
-        yield bone.support, f"support of the example poses of {bone.name}"
 
 
 def _of_modifier(modifier: bpy.types.Modifier) -> Iterator[str]:

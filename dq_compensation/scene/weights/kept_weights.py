@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.influences import Influences
-from ...errors import UserError
+from ...errors import raise_refusal
 from ...wording import listed
-from ..blender.attributes import AttributeType, read_attribute
+from ..blender.attributes import AttributeType, read_attribute, write_attribute
 from ..blender.mesh import mesh_of, read_weights
 from .weights_writing import write_entries, writing_refusal
 
@@ -43,11 +43,6 @@ BAKED_BONES = Store("dq_compensation_baked_bones", ".dqb_kept_{}", "an earlier b
 """The weights before a bake to helper bones."""
 PAINTED = Store("dq_compensation_painted_weights", ".dqb_painted_{}", "Soften Weights")
 """The weights before they were softened."""
-
-REFUSAL_RENAMED = (
-    "{obj} has no vertex groups {names} any more, whose weights {keeper} has kept. Give groups "
-    "these names again."
-)
 
 # The list of names has none at this number: an entry that a vertex does not have.
 _UNUSED = -1
@@ -87,10 +82,7 @@ def keep_weights(
         rows = ranks == rank
         values[vertices[rows], 0] = of_group[chosen][rows]
         values[vertices[rows], 1] = entries.weights[chosen][rows]
-        kind = AttributeType.FLOAT_PAIR
-        attributes: Any = mesh.attributes
-        attribute = attributes.new(store.attribute.format(rank), kind.blender_name, "POINT")
-        attribute.data.foreach_set(kind.property_name, values.reshape(-1))
+        write_attribute(mesh, store.attribute.format(rank), values)
     places = [obj.vertex_groups[name].index for name in groups]
     mesh[store.record] = json.dumps({"groups": list(groups), "places": places, **record})
 
@@ -152,7 +144,10 @@ def restore_refusal(obj: bpy.types.Object, store: Store = BAKED_BONES) -> str | 
     names = kept_entries(obj, store)[0]
     missing = [name for name in names if name not in obj.vertex_groups]
     if missing:
-        return REFUSAL_RENAMED.format(obj=obj.name, names=listed(missing), keeper=store.keeper)
+        return (
+            f"{obj.name} has no vertex groups {listed(missing)} any more, whose weights "
+            f"{store.keeper} has kept. Give groups these names again."
+        )
     return writing_refusal(obj, names)
 
 
@@ -162,8 +157,7 @@ def restore_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
     Raises:
         UserError: `restore_refusal` has a reason. Nothing has changed then.
     """
-    if refusal := restore_refusal(obj, store):
-        raise UserError(refusal)
+    raise_refusal(restore_refusal(obj, store))
     names, numbers, weights = kept_entries(obj, store)
     write_entries(obj, names, numbers, weights)
     forget_weights(obj, store)

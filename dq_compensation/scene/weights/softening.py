@@ -13,14 +13,14 @@ from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
 from ...analysis.skin_limbs import Limbs
-from ...analysis.softening.followed_weights import NearestPlaces, followed_weights
+from ...analysis.softening.followed_weights import followed_weights
 from ...analysis.softening.limb_radii import feature_bones, limb_radii
 from ...analysis.softening.skin_surface import SkinSurface
 from ...analysis.softening.soft_weights import SoftWeights, soft_weights
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import dots, transformed_points
-from ...errors import UserError
+from ...errors import UserError, raise_refusal
 from ...option_fields import option
 from ...steps import Progress, with_progress
 from ...wording import counted, listed
@@ -43,31 +43,10 @@ from .kept_weights import restore_refusal as kept_refusal
 from .kept_weights import restore_weights as restore_kept
 from .weights_writing import write_rows, writing_refusal
 
-REFUSAL_ENVELOPES = (
-    "{obj} follows bone envelopes, which have no weights. Turn them off in its Armature modifier, "
-    "or in the bones (Envelope Multiply)."
-)
 REFUSAL_BAKED = (
     "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
     "before the bake."
 )
-REFUSAL_SHARED = (
-    "{others} with {obj}, and would change as well. Make {obj} single user (Object, Relations, "
-    "Make Single User, Object & Data)."
-)
-REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to change weights."
-REFUSAL_NOT_FINITE = (
-    "{count} of {obj} have a position that is not a number, the first is {first}. Remove them "
-    "(Edit Mode, Mesh, Clean Up) and try again."
-)
-REFUSAL_ONE_BONE = "{obj} follows {count}: no weights change from one bone to another there."
-REFUSAL_NO_AREA = "{obj} has no faces with an area. Weights are softened over faces."
-REFUSAL_BODY = (
-    "{body} has not been softened, or not by Soften Weights. Soften it first, or together with "
-    "{obj}."
-)
-REFUSAL_OTHER_RIG = "{body} does not follow {armature}, as {obj} does. Choose the body of {obj}."
-NOT_SOFTENED = "{obj} has no weights to put back: they were not softened."
 
 Steps = Generator[Progress, None, "list[SofteningReport]"]
 
@@ -136,7 +115,10 @@ def softening_refusal(obj: bpy.types.Object) -> str | None:
     bones = armature_of(rig_of(obj)).bones
     multiplied = any(bone.use_envelope_multiply and bone.use_deform for bone in bones)
     if modifier.use_bone_envelopes or multiplied:
-        return REFUSAL_ENVELOPES.format(obj=obj.name)
+        return (
+            f"{obj.name} follows bone envelopes, which have no weights. Turn them off in its "
+            "Armature modifier, or in the bones (Envelope Multiply)."
+        )
     if kept_record(obj, BAKED_BONES) is not None:
         return REFUSAL_BAKED.format(obj=obj.name)
     return _writing_refusal(obj)
@@ -145,7 +127,7 @@ def softening_refusal(obj: bpy.types.Object) -> str | None:
 def restoring_refusal(obj: bpy.types.Object) -> str | None:
     """Why the painted weights of an object cannot be put back, or None; cheap."""
     if obj.type != "MESH" or kept_record(obj, PAINTED) is None:
-        return NOT_SOFTENED.format(obj=obj.name)
+        return f"{obj.name} has no weights to put back: they were not softened."
     if kept_record(obj, BAKED_BONES) is not None:
         return REFUSAL_BAKED.format(obj=obj.name)
     return _writing_refusal(obj) or kept_refusal(obj, PAINTED)
@@ -155,11 +137,13 @@ def _writing_refusal(obj: bpy.types.Object) -> str | None:
     if reason := writing_refusal(obj, ()):
         return reason
     if obj.mode == "SCULPT":
-        return REFUSAL_SCULPT.format(obj=obj.name)
+        return f"{obj.name} is in Sculpt Mode. Leave it to change weights."
     if others := other_users(mesh_of(obj)):
-        sharing = counted(others, "object")
-        shares = f"{sharing} {'shares' if others == 1 else 'share'} the mesh"
-        return REFUSAL_SHARED.format(others=shares, obj=obj.name)
+        shares = f"{counted(others, 'object')} {'shares' if others == 1 else 'share'} the mesh"
+        return (
+            f"{shares} with {obj.name}, and would change as well. Make {obj.name} single user "
+            "(Object, Relations, Make Single User, Object & Data)."
+        )
     return None
 
 
@@ -185,16 +169,15 @@ def soften_weights(
         UserError: one of them cannot be softened. Nothing has changed then.
     """
     for obj in objects:
-        if reason := softening_refusal(obj):
-            raise UserError(reason)
+        raise_refusal(softening_refusal(obj))
     body = _body_of(objects, options.body) if options.body else None
     # The body first: the clothes follow it.
     ordered = sorted(objects, key=lambda obj: obj != body)
     read = ordered if body is None or body in ordered else [*ordered, body]
     skins = {obj: _Skin.of(obj, only) for obj in read}
     # Of several, eyes and teeth on one bone stay as they are.
-    if len(objects) == 1 and (reason := skins[objects[0]].refusal()):
-        raise UserError(reason)
+    if len(objects) == 1:
+        raise_refusal(skins[objects[0]].refusal())
     changes: dict[bpy.types.Object, SoftWeights] = {}
     for number, obj in enumerate(ordered):
         skin, doing = skins[obj], f"Softening {obj.name}"
@@ -221,8 +204,7 @@ def restore_weights(obj: bpy.types.Object) -> None:
     Raises:
         UserError: `restoring_refusal` has a reason. Nothing has changed then.
     """
-    if reason := restoring_refusal(obj):
-        raise UserError(reason)
+    raise_refusal(restoring_refusal(obj))
     record = kept_record(obj, PAINTED) or {}
     for name in record["added"]:
         if (group := obj.vertex_groups.get(name)) is not None:
@@ -267,7 +249,10 @@ class _Skin:
         broken = np.flatnonzero(~np.isfinite(positions).all(axis=1))
         if len(broken):
             count = counted(len(broken), "vertex")
-            raise UserError(REFUSAL_NOT_FINITE.format(count=count, obj=obj.name, first=broken[0]))
+            raise UserError(
+                f"{count} of {obj.name} have a position that is not a number, the first is "
+                f"{broken[0]}. Remove them (Edit Mode, Mesh, Clean Up) and try again."
+            )
         influences = binding.influences
         faces = binding.mesh_arrays
         surface = SkinSurface.of(positions, influences, faces.face_starts, faces.corner_vertex)
@@ -304,9 +289,10 @@ class _Skin:
         """Why there is nothing to soften, or None."""
         moving = len(np.unique(self.influences.bones[self.influences.weights > 0.0]))
         if moving < 2:
-            return REFUSAL_ONE_BONE.format(obj=self.obj.name, count=counted(moving, "bone"))
+            follows = f"{self.obj.name} follows {counted(moving, 'bone')}"
+            return f"{follows}: no weights change from one bone to another there."
         if not self.surface.connected.any():
-            return REFUSAL_NO_AREA.format(obj=self.obj.name)
+            return f"{self.obj.name} has no faces with an area. Weights are softened over faces."
         return None
 
     def softened(self, options: SofteningOptions) -> Generator[float, None, SoftWeights]:
@@ -329,8 +315,12 @@ class _Skin:
         places = body.nearest(self.positions)
         return followed_weights(own, places, (before, after), self.amounts, self.locked, most)
 
-    def nearest(self, points: NDArray[np.float64]) -> NearestPlaces:
-        """The places on it that are nearest to points (m, 3), armature space."""
+    def nearest(self, points: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The places on it that are nearest to points (m, 3), armature space.
+
+        Returns:
+            the vertices around each place, and its barycentric shares of them, both (m, 3).
+        """
         tree = BVHTree.FromPolygons(self.positions.tolist(), self.triangles.tolist())
         # mathutils has no call for many points: 10 microseconds each, once.
         found: list[Any] = [tree.find_nearest(Vector(point)) for point in points.tolist()]
@@ -342,7 +332,7 @@ class _Skin:
         area = np.maximum(squares * others - both * both, 1e-30)
         along = (others * dots(at, one) - both * dots(at, other)) / area
         beside = (squares * dots(at, other) - both * dots(at, one)) / area
-        return NearestPlaces(corners, np.stack((1.0 - along - beside, along, beside), axis=1))
+        return corners, np.stack((1.0 - along - beside, along, beside), axis=1)
 
 
 def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object:
@@ -354,14 +344,18 @@ def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object
     body = bpy.data.objects.get(name)
     if body is None:
         raise UserError(f"There is no object {name}.")
-    if reason := deformation_refusal(body):
-        raise UserError(reason)
+    raise_refusal(deformation_refusal(body))
     for obj in objects:
         if find_rig(body) != find_rig(obj):
-            armature = rig_of(obj).name
-            raise UserError(REFUSAL_OTHER_RIG.format(body=name, armature=armature, obj=obj.name))
+            raise UserError(
+                f"{name} does not follow {rig_of(obj).name}, as {obj.name} does. Choose the body "
+                f"of {obj.name}."
+            )
         if body not in objects and kept_record(body, PAINTED) is None:
-            raise UserError(REFUSAL_BODY.format(body=name, obj=obj.name))
+            raise UserError(
+                f"{name} has not been softened, or not by Soften Weights. Soften it first, or "
+                f"together with {obj.name}."
+            )
     return body
 
 

@@ -8,17 +8,12 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import UserError
+from ...errors import raise_refusal
 from ...wording import listed
 from ..blender.linked import linked_refusal
 from ..blender.mesh import mesh_of, read_weights
 
 ADVICE_LINKED = "Change its weights there, or make the object and its mesh local."
-WRITE_EDIT_MODE = "{obj} is in Edit Mode. Leave it (Tab) and try again."
-WRITE_LOCKED = (
-    "Locked vertex groups of {obj} would have to change: {groups}. Unlock them (Object Data "
-    "properties, Vertex Groups, the padlock) and try again."
-)
 
 
 def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
@@ -31,23 +26,15 @@ def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
     if reason := linked_refusal(obj.name, (obj, mesh), ADVICE_LINKED):
         return reason
     if mesh.is_editmode:
-        return WRITE_EDIT_MODE.format(obj=obj.name)
+        return f"{obj.name} is in Edit Mode. Leave it (Tab) and try again."
     wanted = set(groups)
-    locked = [group.name for group in obj.vertex_groups if group.lock_weight]
-    locked = [name for name in locked if name in wanted]
+    locked = [g.name for g in obj.vertex_groups if g.lock_weight and g.name in wanted]
     if locked:
-        return WRITE_LOCKED.format(obj=obj.name, groups=listed(locked))
+        return (
+            f"Locked vertex groups of {obj.name} would have to change: {listed(locked)}. Unlock "
+            "them (Object Data properties, Vertex Groups, the padlock) and try again."
+        )
     return None
-
-
-def write_group(
-    obj: bpy.types.Object,
-    name: str,
-    weights: NDArray[np.floating],
-    vertices: NDArray[np.integer] | None = None,
-) -> None:
-    """Set the weights of one vertex group; see `write_groups`."""
-    write_groups(obj, {name: weights}, vertices)
 
 
 def write_groups(
@@ -71,8 +58,7 @@ def write_groups(
     """
     if vertices is None:
         vertices = np.arange(len(mesh_of(obj).vertices), dtype=np.int32)
-    if refusal := writing_refusal(obj, weights):
-        raise UserError(refusal)
+    raise_refusal(writing_refusal(obj, weights))
     for name, values in weights.items():
         _require_weights(name, values, vertices, len(mesh_of(obj).vertices))
     for name, values in weights.items():
@@ -100,8 +86,7 @@ def write_rows(
     order = np.argsort(groups, kind="stable")
     present, starts = np.unique(groups[order], return_index=True)
     names = [obj.vertex_groups[int(index)].name for index in present]
-    if refusal := writing_refusal(obj, names):
-        raise UserError(refusal)
+    raise_refusal(writing_refusal(obj, names))
     parts = np.split(order, starts[1:]) if len(present) else []
     for name, rows in zip(names, parts, strict=True):
         _require_weights(name, weights[rows], vertices[rows], len(mesh_of(obj).vertices))
@@ -129,8 +114,7 @@ def write_entries(
     Raises:
         UserError, ValueError: as `write_groups`.
     """
-    if refusal := writing_refusal(obj, names):
-        raise UserError(refusal)
+    raise_refusal(writing_refusal(obj, names))
     used = numbers >= 0
     of_entries = np.broadcast_to(np.arange(len(numbers))[:, None], numbers.shape)[used]
     _require_weights(obj.name, weights[used], of_entries, len(mesh_of(obj).vertices))

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ...modifier.modifier_stack import our_modifier
 from ...scene.blender.rigging import armature_modifier
 from ...scene.settings.object_settings import Settings, settings_of
 from ...session.status import status_of
 from ...viewport.gpu.capability import drawing_refusal
-from ..help import WithHelp
 from ..sentences import draw_sentence
+from ..sidebar import SidebarPanel
 from .paint_operators import painting_target
 
 
-class VIEW3D_PT_dq_compensation_overlay(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_overlay(SidebarPanel):
     """Colour the character by how far its vertices are moved."""
 
     bl_label = "Overlay"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
     bl_options = {"DEFAULT_CLOSED"}
     help_page = "painting"
     help_section = "the-overlay"
@@ -30,13 +27,9 @@ class VIEW3D_PT_dq_compensation_overlay(WithHelp, Panel):
         obj = painting_target(context)
         return obj is not None and obj.type == "MESH" and settings_of(obj).enabled
 
-    def draw(self, context: Context) -> None:
-        layout, obj = self.layout, painting_target(context)
-        if layout is None or obj is None:
-            return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
-        _overlay(layout, context, obj)
+    def fill(self, layout: UILayout, context: Context) -> None:
+        if (obj := painting_target(context)) is not None:
+            _overlay(layout, context, obj)
 
 
 def _overlay(layout: UILayout, context: Context, obj: Object) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import settings_of
 from ...scene.weights.compensation_weights import PAINTED_GROUPS, PaintedKind, painted_group
-from ..help import WithHelp
-from .paint_operators import painting_target
+from ..sidebar import SidebarPanel
+from .paint_operators import DIRECTIONS, painting_target
 
 
-class VIEW3D_PT_dq_compensation_weights(WithHelp, Panel):
+class VIEW3D_PT_dq_compensation_weights(SidebarPanel):
     """Paint where the deformation acts."""
 
     bl_label = "Paint Weights"
-    bl_parent_id = "VIEW3D_PT_dq_compensation"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
     bl_options = {"DEFAULT_CLOSED"}
     help_page = "painting"
 
@@ -26,12 +23,10 @@ class VIEW3D_PT_dq_compensation_weights(WithHelp, Panel):
         obj = painting_target(context)
         return obj is not None and obj.type == "MESH" and find_rig(obj) is not None
 
-    def draw(self, context: Context) -> None:
-        layout, obj = self.layout, painting_target(context)
-        if layout is None or obj is None:
+    def fill(self, layout: UILayout, context: Context) -> None:
+        obj = painting_target(context)
+        if obj is None:
             return
-        layout.use_property_split = True
-        layout.use_property_decorate = False
         column = layout.column(align=True)
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
@@ -59,11 +54,8 @@ def _weights(layout: UILayout, obj: Object) -> None:
     row.operator("dqc.weights_invert").group = kind
     column.operator("dqc.weights_smooth").group = kind
     row = column.row(align=True)
-    for direction, text in (
-        ("POSITIVE_TO_NEGATIVE", "Mirror +X to -X"),
-        ("NEGATIVE_TO_POSITIVE", "Mirror -X to +X"),
-    ):
-        mirror = row.operator("dqc.weights_mirror", text=text)
+    for direction, label, _ in DIRECTIONS:
+        mirror = row.operator("dqc.weights_mirror", text=f"Mirror {label}")
         mirror.group, mirror.direction = kind, direction
     column.operator("dqc.weights_from_transition").group = kind
 
