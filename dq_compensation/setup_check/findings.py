@@ -41,11 +41,7 @@ class Findings:
 
 
 def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
-    """Check a character now and remember the findings.
-
-    Args:
-        obj: a mesh object, enabled or not, original.
-    """
+    """Check a mesh object, enabled or not, original, now and remember the findings."""
     start = time.perf_counter()
     issues = catalogue.find_issues(obj, depsgraph)
     seconds = time.perf_counter() - start

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import bpy
 
-from ..errors import BindingError, UserError
+from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..scene.blender.linked import linked_refusal
 from ..scene.blender.rigging import find_rig
@@ -97,11 +97,7 @@ class Outcome:
 
 
 def leave_edit_mode(context: bpy.types.Context) -> ObjectModeItems | None:
-    """Go to Object Mode where the active object's mode keeps its data to itself.
-
-    Returns:
-        the mode that was left; None when it may stay.
-    """
+    """Leave a mode that keeps the active object's data to itself; returns it, or None."""
     active = context.view_layer.objects.active
     if active is None or active.mode in _MODES_FOR_FIXING:
         return None
@@ -142,8 +138,7 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
         NoLongerThereError: the issue, or that fix for it, is not found any more.
         FixError: it cannot be done; nothing has changed.
     """
-    if reason := refusal(obj):
-        raise FixError(reason)
+    raise_refusal(refusal(obj), FixError)
     subject = _subject(obj)
     check = catalogue.check_named(check_name)
     issue = _issue(check, subject, key)
@@ -174,8 +169,7 @@ def fix_all(
     Raises:
         FixError: nothing of the character can be changed.
     """
-    if reason := refusal(obj):
-        raise FixError(reason)
+    raise_refusal(refusal(obj), FixError)
     checks = catalogue.CHECKS if checks is None else checks
     outcome = Outcome()
 

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UserError
+from ..errors import UserError, raise_refusal
 from ..scene.blender.armature import armature_of
 from ..scene.blender.attributes import AttributeType, read_attribute
 from ..scene.blender.linked import linked_refusal
@@ -102,8 +102,7 @@ def _is_hidden(armature: bpy.types.Object, name: str) -> bool:
 def _require_reachable(obj: bpy.types.Object, context: bpy.types.Context) -> None:
     """See that the modes of an object can be entered."""
     blocks = [block for block in (obj, obj.data) if block is not None]
-    if reason := linked_refusal(obj.name, blocks, "Edit it there, or make it local."):
-        raise UserError(reason)
+    raise_refusal(linked_refusal(obj.name, blocks, "Edit it there, or make it local."))
     if obj.name not in context.view_layer.objects:
         raise UserError(f"{obj.name} is not in this view layer. Turn on its collection.")
     if not obj.visible_get():
