@@ -73,11 +73,7 @@ class CapturedPose:
         return Pose.from_matrices(matrices, skeleton)
 
     def shape(self, binding: Binding, without: frozenset[str] = frozenset()) -> NDArray[np.float32]:
-        """The shape before skinning, shape (n, 3), object space, but for some keys.
-
-        Args:
-            without: names of shape keys that do not count.
-        """
+        """The shape before skinning, shape (n, 3), object space, without the keys named here."""
         keys = binding.shape_keys
         if keys is None:
             return binding.rest

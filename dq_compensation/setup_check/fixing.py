@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -224,18 +225,14 @@ def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> F
 
 
 def follow_up(obj: bpy.types.Object) -> findings.Findings:
-    """Bring every enabled character up to date that a fix may concern, and check again.
-
-    Args:
-        obj: the character that was fixed; those that share its mesh or armature follow.
-    """
+    """Bring the enabled characters with an object's mesh or armature up to date; check it again."""
     bpy.context.view_layer.update()
-    for other in _concerned(obj):
-        try:
-            enabling.refresh(other, bpy.context.evaluated_depsgraph_get())
-        except BindingError:
-            # The main panel says so.
-            continue
+    armature = find_rig(obj)
+    for other in list(enabled_objects()):
+        shares = other.data == obj.data or (armature is not None and find_rig(other) == armature)
+        if shares and other.library is None:
+            with suppress(BindingError):  # the main panel says so
+                enabling.refresh(other, bpy.context.evaluated_depsgraph_get())
     # What was written is evaluated now, so that it does not arrive as a change afterwards.
     bpy.context.view_layer.update()
     return findings.run(obj, bpy.context.evaluated_depsgraph_get())
@@ -249,14 +246,3 @@ def _subject(obj: bpy.types.Object) -> Subject:
 def _issue(check: Check | None, subject: Subject, key: str) -> Issue | None:
     found = catalogue.found_by(check, subject) if check is not None else []
     return next((issue for issue in found if issue.key == key), None)
-
-
-def _concerned(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The enabled characters with the mesh or the armature of an object, itself among them."""
-    armature = find_rig(obj)
-    return [
-        other
-        for other in enabled_objects()
-        if other.library is None
-        and (other.data == obj.data or (armature is not None and find_rig(other) == armature))
-    ]

@@ -19,14 +19,11 @@ from ..wording import counted, listed
 def select_vertices(
     obj: bpy.types.Object, vertices: NDArray[np.integer], context: bpy.types.Context
 ) -> str:
-    """Enter Edit Mode of a mesh with these vertices selected and nothing else.
+    """Enter Edit Mode of a mesh with only these vertices selected; says how many can be seen.
 
     Args:
         obj: the mesh object, not in Edit Mode.
         vertices: shape (k,), indices.
-
-    Returns:
-        how many there are to be seen, a sentence.
 
     Raises:
         UserError: the object cannot be edited here, or all of the vertices are hidden.
@@ -53,10 +50,7 @@ def select_vertices(
 def select_bones(
     armature: bpy.types.Object, names: tuple[str, ...], context: bpy.types.Context
 ) -> str:
-    """Enter Pose Mode of an armature with these bones selected and no others.
-
-    Returns:
-        how many there are to be seen, a sentence.
+    """Enter Pose Mode of an armature with only these bones selected; says how many can be seen.
 
     Raises:
         UserError: the armature cannot be posed here, or all of the bones are hidden.

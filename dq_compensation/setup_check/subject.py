@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,19 +48,6 @@ class DeformingWeights:
     sums: NDArray[np.float64]
     moved: NDArray[np.bool_]
     broken: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, every: VertexGroupWeights, deforming: Sequence[int]) -> DeformingWeights:
-        """Those of all weights that are in these groups, given by their indices."""
-        rows = np.flatnonzero(np.isin(every.groups, deforming))
-        vertices = every.vertices[rows]
-        weights = every.weights[rows].astype(np.float64)
-        broken = np.zeros(every.vertex_count, np.bool_)
-        broken[vertices[~np.isfinite(weights)]] = True
-        weights = np.where((weights > 0.0) & ~broken[vertices], weights, 0.0)
-        sums = np.bincount(vertices, weights=weights, minlength=every.vertex_count)
-        moved = sums > MIN_WEIGHT_SUM
-        return cls(rows, vertices, every.groups[rows], weights, sums, moved, broken)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +103,16 @@ class Subject:
         """The weights on these bones; none without an armature."""
         names = enumerate(self.group_names)
         groups = [group for group, name in names if name in self.deforming_bones]
-        return DeformingWeights.of(self.weights, groups)
+        every = self.weights
+        rows = np.flatnonzero(np.isin(every.groups, groups))
+        vertices = every.vertices[rows]
+        weights = every.weights[rows].astype(np.float64)
+        broken = np.zeros(every.vertex_count, np.bool_)
+        broken[vertices[~np.isfinite(weights)]] = True
+        weights = np.where((weights > 0.0) & ~broken[vertices], weights, 0.0)
+        sums = np.bincount(vertices, weights=weights, minlength=every.vertex_count)
+        moved = sums > MIN_WEIGHT_SUM
+        return DeformingWeights(rows, vertices, every.groups[rows], weights, sums, moved, broken)
 
     @cached_property
     def skeleton(self) -> Skeleton:

@@ -54,14 +54,12 @@ class _Rewrite:
 def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
     """Give bones new parents, keeping where every bone is in the pose and on whole frames.
 
+    Returns what was done, with numbers.
     A bone that moves itself or whose old or new parents are keyed in an action is keyed there on
     every frame. A bone that a constraint puts to where another one is keeps its channels.
 
     Args:
         parents: the names of the new parents by the names of the bones; no cycles.
-
-    Returns:
-        what was done, with numbers.
 
     Raises:
         FixError: the motion of a bone could not be kept; nothing has changed.
