@@ -40,11 +40,7 @@ class CapturedPose:
         obj: bpy.types.Object,
         depsgraph: bpy.types.Depsgraph,
     ) -> CapturedPose:
-        """Read it.
-
-        Raises:
-            BindingError, PoseError: as of `PosedDeformer.of_current_pose`.
-        """
+        """Read it; errors as of `PosedDeformer.of_current_pose`."""
         evaluated = obj.evaluated_get(depsgraph)
         armature = rig_of(obj).evaluated_get(depsgraph)
         deformer = PosedDeformer.of_current_pose(binding, settings, evaluated, armature)
@@ -63,11 +59,7 @@ class CapturedPose:
         return PosedDeformer(binding, settings, self.pose(binding), self.object_to_armature)
 
     def pose(self, binding: Binding) -> Pose:
-        """The pose then.
-
-        Raises:
-            ExampleError: a bone is not there any more.
-        """
+        """The pose then; ExampleError if a bone is not there any more."""
         place = {name: index for index, name in enumerate(self.bone_names)}
         missing = [name for name in binding.skeleton.names if name not in place]
         if missing:
@@ -81,11 +73,7 @@ class CapturedPose:
         return Pose.from_matrices(matrices, skeleton)
 
     def shape(self, binding: Binding, without: frozenset[str] = frozenset()) -> NDArray[np.float32]:
-        """The shape before skinning, shape (n, 3), object space, but for some keys.
-
-        Args:
-            without: names of shape keys that do not count.
-        """
+        """The shape before skinning, shape (n, 3), object space, without the keys named here."""
         keys = binding.shape_keys
         if keys is None:
             return binding.rest

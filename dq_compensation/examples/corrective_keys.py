@@ -107,7 +107,11 @@ def examples_from_correctives(
     captures = [_capture(obj, each, binding) for each in found]
     _write(obj, found, captures)
     keys = [key for each in found for key in each.keys]
-    _let_go(obj, keys, drivers)
+    if drivers == "REMOVE":
+        remove_keys(obj, keys)
+    for name in keys if drivers == "MUTE" else ():
+        driver_curve(obj, name).mute = True
+        mesh_of(obj).shape_keys.key_blocks[name].value = 0.0
     return TakenOver(
         tuple(each.item.name for each in found if each.item is not None),
         tuple(keys),
@@ -151,9 +155,9 @@ def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -
                 refused.append(f"{key} never gets to 1 by turning {bone}: to {value:.2g} at most.")
                 continue
             rotation = rotation_of(turn)
-            same = _same_pose(found, bone, rotation)
-            if same is not None:
-                same.keys.append(key)
+            same = [each for each in found if _is_same_pose(each, bone, rotation)]
+            if same:
+                same[0].keys.append(key)
                 continue
             values: dict[str, float] = {}
             for other, value in zip(keys, probe.values(bone, turn).tolist(), strict=True):
@@ -164,12 +168,9 @@ def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -
     return found
 
 
-def _same_pose(found: Sequence[_Found], bone: str, rotation: Quaternion) -> _Found | None:
-    for each in found:
-        both = np.array([rotation]), np.array([each.rotation])
-        if each.bone == bone and float(rotation_distances(*both)[0, 0]) < CLOSEST:
-            return each
-    return None
+def _is_same_pose(found: _Found, bone: str, rotation: Quaternion) -> bool:
+    both = np.array([rotation]), np.array([found.rotation])
+    return found.bone == bone and float(rotation_distances(*both)[0, 0]) < CLOSEST
 
 
 def _placed(
@@ -263,13 +264,3 @@ def _write(obj: bpy.types.Object, found: list[_Found], captures: list[Capture]) 
             moved = np.abs(offsets).max(axis=(0, 2)) > _LEAST_OFFSET
             write_support(obj, bone, moved.astype(np.float32))
     settings_of(obj).active_example = len(settings_of(obj).examples) - 1
-
-
-def _let_go(obj: bpy.types.Object, keys: Sequence[str], drivers: Drivers) -> None:
-    """Switch the correctives off, or remove them."""
-    if drivers == "REMOVE":
-        remove_keys(obj, keys)
-    elif drivers == "MUTE":
-        for name in keys:
-            driver_curve(obj, name).mute = True
-            mesh_of(obj).shape_keys.key_blocks[name].value = 0.0

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import bpy
 import numpy as np
 from mathutils import Matrix
-from numpy.typing import NDArray
 
 from ..core.dual_quaternion import (
     concatenate_quaternions,
@@ -59,19 +58,14 @@ def go_to_pose(
     # From how the bone has turned now to how it should: about its posed head, in armature space.
     change = concatenate_quaternions(turned, quaternion_conjugate(pose.rotations[bone]))
     pose_bone = rig.pose.bones[item.bone]
-    _turn(pose_bone, matrices_from_quaternions(change))
-    bpy.context.view_layer.update()
-    return item.bone, radians_from_pose(obj, index)
-
-
-def _turn(pose_bone: bpy.types.PoseBone, rotation: NDArray[np.floating]) -> None:
-    """Turn a bone about its posed head by a rotation (3, 3) in armature space."""
     location, scale = pose_bone.location[:], pose_bone.scale[:]
     posed = np.array(pose_bone.matrix, np.float64)
-    posed[:3, :3] = rotation @ posed[:3, :3]
+    posed[:3, :3] = matrices_from_quaternions(change) @ posed[:3, :3]
     pose_bone.matrix = Matrix(posed.tolist())
     # Only the rotation was asked for; what the matrix says of the rest is rounding.
     pose_bone.location, pose_bone.scale = location, scale
+    bpy.context.view_layer.update()
+    return item.bone, radians_from_pose(obj, index)
 
 
 @contextmanager

@@ -115,11 +115,7 @@ def require_distance(
 
 
 def require_bone(binding: Binding, bone: str) -> int:
-    """The place of the bone of an example in the skeleton.
-
-    Raises:
-        ExampleError: it is not there any more.
-    """
+    """The place of an example's bone in the skeleton; ExampleError if it is not there any more."""
     if bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {bone} any more.")
     return binding.skeleton.names.index(bone)

@@ -148,11 +148,7 @@ def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
 
 
 def require_character(copy: bpy.types.Object) -> bpy.types.Object:
-    """The character whose posed copy an object is.
-
-    Raises:
-        ExampleError: it is none, or its character was deleted.
-    """
+    """The character whose posed copy an object is; ExampleError if there is none any more."""
     obj = character_of(copy)
     if obj is None:
         raise ExampleError(

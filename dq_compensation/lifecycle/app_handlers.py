@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import bpy
 
+from ..modifier.attribute_object import attribute_object_of
+from ..modifier.factor_driver import release_factor
+from ..modifier.modifier_inputs import get_input
+from ..modifier.modifier_stack import our_modifier
+from ..modifier.palette.palette_object import nodes_of_palette, own_palettes
 from ..scene.settings.events import SETTING_CHANGED, SHOWN_CHANGED
+from ..scene.settings.object_settings import settings_of
 from ..session.activity import final_render_runs, set_final_render_runs
 from ..session.changes import EDIT, FRAME, LOADED, PLAYED, RESTORED, Changes
-from ..session.new_data import forget_removed
+from ..session.known_objects import enabled_objects
+from ..session.new_data import forget_new, forget_removed, is_new
 from ..session.status import check_soon, set_check, tag_redraw
 from ..viewport import draw_handler
 from . import following
-from .before_undo import part_from_new_data
 from .enabling import settings_changed
 
 
@@ -66,7 +72,26 @@ def _on_load() -> None:
 
 
 def _before_undo(*_args: object) -> None:
-    part_from_new_data()
+    """Remove the modifiers that use data-blocks which were made since the last undo, redo or load.
+
+    The older step may not have them, and Blender would crash. They come back with what is
+    reconciled after it.
+    """
+    for obj in enabled_objects():
+        ours = our_modifier(obj) if obj.library is None else None
+        if ours is None:
+            continue
+        used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours))
+        if any(map(is_new, used)):
+            release_factor(obj)
+            obj.modifiers.remove(ours)
+            # What the step reads anew is as it was then; what it keeps in memory has this.
+            settings_of(obj).native.parted = True
+    for palette in own_palettes():
+        nodes = nodes_of_palette(palette)
+        if nodes is not None and is_new(nodes.node_group):
+            palette.modifiers.remove(nodes)
+    forget_new()
 
 
 def _on_undo() -> None:

@@ -100,8 +100,11 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     global _is_following
     if _is_following:
         return
-    if concerned.used:
-        _note_followed(concerned.used, changes)
+    # The meshes behind followed modifiers that use something which was edited.
+    for obj in changes.enabled if concerned.used else ():
+        used = (each.session_uid for each in used_data(obj))
+        if obj.data is not None and not concerned.used.isdisjoint(used):
+            mesh_edited(obj.data)
     if concerned.trees:
         _mark_edited_trees()
     named = concerned.named
@@ -272,15 +275,6 @@ def _reconcile(
     for uid in edited.keys() & (meshes - waiting):
         del edited[uid]
     return written, bool(waiting)
-
-
-def _note_followed(edited: set[int], changes: Changes) -> None:
-    """Note the meshes behind followed modifiers that use something which was edited."""
-    for obj in changes.enabled:
-        if obj.data is not None and not edited.isdisjoint(
-            used.session_uid for used in used_data(obj)
-        ):
-            mesh_edited(obj.data)
 
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:

@@ -97,8 +97,12 @@ def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
             f"{obj.name} gets another mesh from {names} in renders, where the Armature modifier "
             f"alone deforms it. Give {names} the same settings in the viewport and in renders."
         )
-    names = listed(_changing_with_the_frame(obj))
-    if names:
+    followed = followed_modifiers(obj)
+    if followed and status_of(obj).misfit is None:
+        paths = animated_paths(obj)
+        followed = [each for each in followed if is_animated(each, paths)]
+    # Those that are animated, or all where another number of vertices was seen.
+    if names := listed([each.name for each in followed]):
         found.append(
             f"{obj.name} gets other vertices from {names} in other frames. While they play, the "
             "Armature modifier alone deforms them."
@@ -107,12 +111,3 @@ def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
     if refusal and Settings.of(obj).by_example and len(settings_of(obj).examples):
         found.append(refusal)
     return found
-
-
-def _changing_with_the_frame(obj: bpy.types.Object) -> list[str]:
-    """The followed modifiers that are animated, or all where another number was seen."""
-    followed = followed_modifiers(obj)
-    if followed and status_of(obj).misfit is None:
-        paths = animated_paths(obj)
-        followed = [each for each in followed if is_animated(each, paths)]
-    return [each.name for each in followed]

@@ -120,7 +120,11 @@ def look(
             "Armature modifier."
         )
         return Comparison(State.MISSING, reason)
-    parts = _changed_parts(obj, binding) if ours is not None else ()
+    parts: tuple[str, ...] = ()
+    if ours is not None and is_fixed(obj) and obj.library is None:
+        parts = changed_parts_of_fixed(obj, Settings.of(obj))
+    elif ours is not None and obj.library is None:
+        parts = changed_parts(obj, Settings.of(obj), binding)
     if parts or (obj.library is None and (ours is None or not native.replaced_modifier)):
         return Comparison(State.OUT_OF_DATE, parts=parts)
     return _fit(obj, depsgraph)
@@ -136,14 +140,6 @@ def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Comparison:
         # They are read once in this frame. A mesh that does not fit even then passes.
         return Comparison(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
     return Comparison(State.PASSING, misfit_problem(obj))
-
-
-def _changed_parts(obj: bpy.types.Object, binding: Binding | None) -> tuple[str, ...]:
-    if obj.library is not None:
-        return ()
-    if is_fixed(obj):
-        return changed_parts_of_fixed(obj, Settings.of(obj))
-    return changed_parts(obj, Settings.of(obj), binding)
 
 
 def reconcile(

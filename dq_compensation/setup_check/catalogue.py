@@ -63,13 +63,7 @@ _ORDER = ("ERROR", "WARNING", "INFORMATION")
 
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
-    """The issues of a character, the worst first.
-
-    A check that fails becomes an issue itself: the others are still made.
-
-    Args:
-        obj: a mesh object, enabled or not, original.
-    """
+    """The issues of a mesh object, enabled or not, original: the worst first."""
     subject = Subject(obj, depsgraph)
     found = [issue for check in CHECKS for issue in found_by(check, subject)]
     return sorted(found, key=lambda issue: _ORDER.index(issue.severity))

@@ -41,11 +41,7 @@ class Findings:
 
 
 def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
-    """Check a character now and remember the findings.
-
-    Args:
-        obj: a mesh object, enabled or not, original.
-    """
+    """Check a mesh object, enabled or not, original, now and remember the findings."""
     start = time.perf_counter()
     issues = catalogue.find_issues(obj, depsgraph)
     seconds = time.perf_counter() - start
@@ -61,14 +57,7 @@ def known(obj: bpy.types.Object) -> Findings | None:
 
 
 def mark_touched(uids: Iterable[int]) -> bool:
-    """Note what Blender reports as changed.
-
-    Args:
-        uids: session_uid of objects, meshes, armatures, shape keys or actions.
-
-    Returns:
-        whether a character has to be compared with its findings, by this or from before.
-    """
+    """Note what has changed, by session_uid; returns whether findings have to be compared."""
     changed, every = set(uids), memories(Findings).values()
     for found in every:
         found.touched |= changed & found.watched.keys()
@@ -83,11 +72,7 @@ def mark_all_touched() -> bool:
 
 
 def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgraph) -> None:
-    """Mark the findings of a character as outdated if what was touched has really changed.
-
-    Args:
-        obj: the character, and neither it nor its armature in Edit Mode.
-    """
+    """Mark findings as outdated if what was touched has really changed; not in Edit Mode."""
     blocks = _watched_blocks(obj)
     found.outdated = (
         found.outdated

@@ -39,7 +39,9 @@ def fingerprint(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> str:
 
 def _parts(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
     if isinstance(block, bpy.types.Mesh):
-        yield from _of_mesh(block)
+        weights = read_weights(block)
+        yield from (weights.vertices, weights.groups, weights.weights, read_positions(block))
+        yield read_edges(block), block.users, block.shape_keys and block.shape_keys.session_uid
     elif isinstance(block, bpy.types.Armature):
         yield from (list(_values(bone)) for bone in block.bones)
         yield block.pose_position, [bone.parent and bone.parent.name for bone in block.bones]
@@ -49,12 +51,6 @@ def _parts(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iterator[obje
         yield from _of_object(block, depsgraph)
     elif isinstance(block, bpy.types.Key):
         yield from _of_keys(block)
-
-
-def _of_mesh(mesh: bpy.types.Mesh) -> Iterator[object]:
-    weights = read_weights(mesh)
-    yield from (weights.vertices, weights.groups, weights.weights, read_positions(mesh))
-    yield read_edges(mesh), mesh.users, mesh.shape_keys and mesh.shape_keys.session_uid
 
 
 def _of_object(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import bpy
 
-from ..errors import BindingError, UserError
+from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..scene.blender.linked import linked_refusal
 from ..scene.blender.rigging import find_rig
@@ -97,11 +98,7 @@ class Outcome:
 
 
 def leave_edit_mode(context: bpy.types.Context) -> ObjectModeItems | None:
-    """Go to Object Mode where the active object's mode keeps its data to itself.
-
-    Returns:
-        the mode that was left; None when it may stay.
-    """
+    """Leave a mode that keeps the active object's data to itself; returns it, or None."""
     active = context.view_layer.objects.active
     if active is None or active.mode in _MODES_FOR_FIXING:
         return None
@@ -142,8 +139,7 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
         NoLongerThereError: the issue, or that fix for it, is not found any more.
         FixError: it cannot be done; nothing has changed.
     """
-    if reason := refusal(obj):
-        raise FixError(reason)
+    raise_refusal(refusal(obj), FixError)
     subject = _subject(obj)
     check = catalogue.check_named(check_name)
     issue = _issue(check, subject, key)
@@ -174,8 +170,7 @@ def fix_all(
     Raises:
         FixError: nothing of the character can be changed.
     """
-    if reason := refusal(obj):
-        raise FixError(reason)
+    raise_refusal(refusal(obj), FixError)
     checks = catalogue.CHECKS if checks is None else checks
     outcome = Outcome()
 
@@ -230,18 +225,14 @@ def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> F
 
 
 def follow_up(obj: bpy.types.Object) -> findings.Findings:
-    """Bring every enabled character up to date that a fix may concern, and check again.
-
-    Args:
-        obj: the character that was fixed; those that share its mesh or armature follow.
-    """
+    """Bring the enabled characters with an object's mesh or armature up to date; check it again."""
     bpy.context.view_layer.update()
-    for other in _concerned(obj):
-        try:
-            enabling.refresh(other, bpy.context.evaluated_depsgraph_get())
-        except BindingError:
-            # The main panel says so.
-            continue
+    armature = find_rig(obj)
+    for other in list(enabled_objects()):
+        shares = other.data == obj.data or (armature is not None and find_rig(other) == armature)
+        if shares and other.library is None:
+            with suppress(BindingError):  # the main panel says so
+                enabling.refresh(other, bpy.context.evaluated_depsgraph_get())
     # What was written is evaluated now, so that it does not arrive as a change afterwards.
     bpy.context.view_layer.update()
     return findings.run(obj, bpy.context.evaluated_depsgraph_get())
@@ -255,14 +246,3 @@ def _subject(obj: bpy.types.Object) -> Subject:
 def _issue(check: Check | None, subject: Subject, key: str) -> Issue | None:
     found = catalogue.found_by(check, subject) if check is not None else []
     return next((issue for issue in found if issue.key == key), None)
-
-
-def _concerned(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The enabled characters with the mesh or the armature of an object, itself among them."""
-    armature = find_rig(obj)
-    return [
-        other
-        for other in enabled_objects()
-        if other.library is None
-        and (other.data == obj.data or (armature is not None and find_rig(other) == armature))
-    ]

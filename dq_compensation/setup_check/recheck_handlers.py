@@ -24,11 +24,7 @@ QUICK = 0.3
 
 
 def check_outdated() -> bool:
-    """Find out which results are outdated, and check those characters again where that is quick.
-
-    Returns:
-        whether anything was checked.
-    """
+    """Check outdated characters again where that is quick; returns whether there were any."""
     wanted = check_follows_edits()
     # Evaluating may report changes: they belong to what is looked at next.
     depsgraph = bpy.context.evaluated_depsgraph_get()

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UserError
+from ..errors import UserError, raise_refusal
 from ..scene.blender.armature import armature_of
 from ..scene.blender.attributes import AttributeType, read_attribute
 from ..scene.blender.linked import linked_refusal
@@ -19,14 +19,11 @@ from ..wording import counted, listed
 def select_vertices(
     obj: bpy.types.Object, vertices: NDArray[np.integer], context: bpy.types.Context
 ) -> str:
-    """Enter Edit Mode of a mesh with these vertices selected and nothing else.
+    """Enter Edit Mode of a mesh with only these vertices selected; says how many can be seen.
 
     Args:
         obj: the mesh object, not in Edit Mode.
         vertices: shape (k,), indices.
-
-    Returns:
-        how many there are to be seen, a sentence.
 
     Raises:
         UserError: the object cannot be edited here, or all of the vertices are hidden.
@@ -53,10 +50,7 @@ def select_vertices(
 def select_bones(
     armature: bpy.types.Object, names: tuple[str, ...], context: bpy.types.Context
 ) -> str:
-    """Enter Pose Mode of an armature with these bones selected and no others.
-
-    Returns:
-        how many there are to be seen, a sentence.
+    """Enter Pose Mode of an armature with only these bones selected; says how many can be seen.
 
     Raises:
         UserError: the armature cannot be posed here, or all of the bones are hidden.
@@ -102,8 +96,7 @@ def _is_hidden(armature: bpy.types.Object, name: str) -> bool:
 def _require_reachable(obj: bpy.types.Object, context: bpy.types.Context) -> None:
     """See that the modes of an object can be entered."""
     blocks = [block for block in (obj, obj.data) if block is not None]
-    if reason := linked_refusal(obj.name, blocks, "Edit it there, or make it local."):
-        raise UserError(reason)
+    raise_refusal(linked_refusal(obj.name, blocks, "Edit it there, or make it local."))
     if obj.name not in context.view_layer.objects:
         raise UserError(f"{obj.name} is not in this view layer. Turn on its collection.")
     if not obj.visible_get():

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.influences import Influences
+from ..core.influences import MIN_WEIGHT_SUM, Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import BindingError
@@ -23,8 +23,31 @@ from ..scene.blender.mesh import (
     read_weights,
 )
 from ..scene.blender.rigging import armature_modifier
-from .deforming_weights import DeformingWeights
 from .misplacement import Misplacement, find_misplacement
+
+
+@dataclass(frozen=True, eq=False)
+class DeformingWeights:
+    """The weights of the groups that deforming bones move, one row per (vertex, group) pair.
+
+    Attributes:
+        rows: shape (m,), indices into the weights of all groups.
+        vertices: shape (m,), int32, rising.
+        groups: shape (m,), int32.
+        weights: shape (m,), float64, 0 or more; 0 for a vertex with a weight that is not a number,
+            which Blender does not move.
+        sums: shape (n,), float64, of every vertex.
+        moved: shape (n,), bool; whether Blender moves the vertex: where the sum is above 1e-4.
+        broken: shape (n,), bool; whether a weight of the vertex is not a number.
+    """
+
+    rows: NDArray[np.intp]
+    vertices: NDArray[np.int32]
+    groups: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    moved: NDArray[np.bool_]
+    broken: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +103,16 @@ class Subject:
         """The weights on these bones; none without an armature."""
         names = enumerate(self.group_names)
         groups = [group for group, name in names if name in self.deforming_bones]
-        return DeformingWeights.of(self.weights, groups)
+        every = self.weights
+        rows = np.flatnonzero(np.isin(every.groups, groups))
+        vertices = every.vertices[rows]
+        weights = every.weights[rows].astype(np.float64)
+        broken = np.zeros(every.vertex_count, np.bool_)
+        broken[vertices[~np.isfinite(weights)]] = True
+        weights = np.where((weights > 0.0) & ~broken[vertices], weights, 0.0)
+        sums = np.bincount(vertices, weights=weights, minlength=every.vertex_count)
+        moved = sums > MIN_WEIGHT_SUM
+        return DeformingWeights(rows, vertices, every.groups[rows], weights, sums, moved, broken)
 
     @cached_property
     def skeleton(self) -> Skeleton:

@@ -32,7 +32,11 @@ def find(subject: Subject) -> Iterator[Issue]:
     else:
         yield from _other_armature(subject, subject.modifier, subject.armature)
         if idle := _idle(subject.obj):
-            yield _idle_issue(subject.obj, [modifier.name for modifier in idle])
+            names = listed([modifier.name for modifier in idle])
+            verb = "has no armature and does" if len(idle) == 1 else "have no armature and do"
+            message = f"{names} of {subject.obj.name} {verb} nothing."
+            fix = Fix("remove_idle", "Remove", f"Remove {names}: nothing changes by that")
+            yield Issue("idle", "INFORMATION", message, fixes=(fix,))
         yield from _several(subject, subject.modifier)
         yield from find_in_display(subject, subject.modifier)
 
@@ -46,15 +50,18 @@ def _idle(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
 
 
 def _further(
-    obj: bpy.types.Object, first: bpy.types.ArmatureModifier
+    obj: bpy.types.Object, first: bpy.types.ArmatureModifier, *, doubles: bool
 ) -> list[bpy.types.ArmatureModifier]:
-    """The modifiers that deform again what the first one has deformed: without Multi Modifier."""
-    others = [m for m in _armature_modifiers(obj) if m != first and m.object is not None]
-    return [m for m in others if acts(m) and not m.use_multi_modifier]
-
-
-def _is_double(one: bpy.types.ArmatureModifier, other: bpy.types.ArmatureModifier) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in _SAME_IN_DOUBLES)
+    """The doubles, or others, that deform again what the first one has: no Multi Modifier."""
+    return [
+        m
+        for m in _armature_modifiers(obj)
+        if m != first
+        and m.object is not None
+        and acts(m)
+        and not m.use_multi_modifier
+        and doubles == all(getattr(first, name) == getattr(m, name) for name in _SAME_IN_DOUBLES)
+    ]
 
 
 def _right_armature(subject: Subject) -> bpy.types.Object | None:
@@ -171,13 +178,6 @@ def _other_armature(
     yield Issue("other_armature", "ERROR", message, fixes=(fix,))
 
 
-def _idle_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
-    verb = "has no armature and does" if len(names) == 1 else "have no armature and do"
-    message = f"{listed(names)} of {obj.name} {verb} nothing."
-    fix = Fix("remove_idle", "Remove", f"Remove {listed(names)}: nothing changes by that")
-    return Issue("idle", "INFORMATION", message, fixes=(fix,))
-
-
 def _remove_idle(subject: Subject, _issue: Issue) -> str:
     idle = _idle(subject.obj)
     for modifier in idle:
@@ -187,10 +187,8 @@ def _remove_idle(subject: Subject, _issue: Issue) -> str:
 
 
 def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Issue]:
-    obj, further = subject.obj, _further(subject.obj, first)
-    doubles = [m for m in further if _is_double(first, m)]
-    others = [m for m in further if m not in doubles]
-    if doubles:
+    obj = subject.obj
+    if doubles := _further(obj, first, doubles=True):
         names = listed([m.name for m in doubles])
         message = f"{obj.name} is deformed more than once: {names} does what {first.name} does."
         fix = Fix(
@@ -201,7 +199,7 @@ def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Is
             f"{len(doubles) + 1} times, and its look changes where it is posed.",
         )
         yield Issue("double", "ERROR", message, fixes=(fix,))
-    if others:
+    if others := _further(obj, first, doubles=False):
         names = listed([f"{m.name} ({m.object.name})" for m in others])
         message = (
             f"DQ Compensation stands in for {first.name} alone. More Armature modifiers deform "
@@ -213,7 +211,7 @@ def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Is
 def _remove_doubles(subject: Subject, _issue: Issue) -> str:
     first = subject.modifier
     assert first is not None  # it was found just now
-    doubles = [m for m in _further(subject.obj, first) if _is_double(first, m)]
+    doubles = _further(subject.obj, first, doubles=True)
     names = listed([m.name for m in doubles])
     for modifier in doubles:
         subject.obj.modifiers.remove(modifier)

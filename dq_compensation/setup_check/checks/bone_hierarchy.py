@@ -26,11 +26,6 @@ from ..subject import Subject
 _ENDS_MEET, _BY_WEIGHTS = "ends_meet", "by_weights"
 # Bones of a control rig: constraints place the first kind, control bones carry the second kind.
 _CONTROLLED, _CARRIED = "controlled", "carried"
-_KEEPS = (
-    "Every bone moves as it did on every frame, but the bones are keyed on every frame in the "
-    "actions of {armature} and between frames they may differ a little. Afterwards they follow "
-    "their new parents."
-)
 
 
 def find(subject: Subject) -> Iterator[Issue]:
@@ -86,14 +81,18 @@ def _issue(subject: Subject, key: str, gaps: list[Gap], joints: int) -> Issue:
         message += f" Joints are found from the mesh{where}: new parents are optional."
     fixes: tuple[Fix, ...] = ()
     if key in _QUESTIONS:
-        question = f"{_QUESTIONS[key]} {listed(pairs, 6)}. {_KEEPS.format(armature=armature)}"
-        fixes = (Fix("parent_bones", "Parent Bones", _TOOLTIP, question),)
+        question = (
+            f"{_QUESTIONS[key]} {listed(pairs, 6)}. Every bone moves as it did on every frame, but "
+            f"the bones are keyed on every frame in the actions of {armature} and between frames "
+            "they may differ a little. Afterwards they follow their new parents."
+        )
+        tooltip = "Parent each bone to the one that it continues, keeping pose and animation"
+        fixes = (Fix("parent_bones", "Parent Bones", tooltip, question),)
     severity = "INFORMATION" if joints or key in {_CONTROLLED, _CARRIED} else "WARNING"
     bones = tuple(names[gap.child] for gap in gaps)
     return Issue(key, severity, message, bones, vertices, fixes)
 
 
-_TOOLTIP = "Parent each bone to the one that it continues, keeping pose and animation"
 _REASONS = {
     _ENDS_MEET: "One starts where the other ends.",
     _BY_WEIGHTS: "Their weights meet at the head of one.",

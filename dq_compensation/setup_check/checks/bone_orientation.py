@@ -19,14 +19,6 @@ from ..fixes.reorient import reorient_bones
 from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
-_QUESTION = (
-    "{bones} of {armature} are turned at rest, for every mesh that it deforms: {names}. Their pose "
-    "channels and all keys in its actions are rewritten so that the motion stays; numbers in the "
-    "channels, Euler orders and locks change with the axes. A channel whose keys are not at the "
-    "same frames is keyed on every frame. The compensated shape changes where the limb was taken "
-    "for another direction."
-)
-
 
 def find(subject: Subject) -> Iterator[Issue]:
     """Bones whose limb the setting does not follow; else, as information, bones that are off."""
@@ -83,7 +75,11 @@ def _reorient_fix(axes: LimbAxes, armature: str) -> Fix:
         "Reorient Bones",
         f"Turn {bones} at rest so that Y runs along the limb: {listed(names)}. Heads, pose and "
         "animation stay",
-        _QUESTION.format(bones=bones, armature=armature, names=listed(names, 6)),
+        f"{bones} of {armature} are turned at rest, for every mesh that it deforms: "
+        f"{listed(names, 6)}. Their pose channels and all keys in its actions are rewritten so "
+        "that the motion stays; numbers in the channels, Euler orders and locks change with the "
+        "axes. A channel whose keys are not at the same frames is keyed on every frame. The "
+        "compensated shape changes where the limb was taken for another direction.",
     )
 
 

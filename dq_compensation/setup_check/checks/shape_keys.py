@@ -103,8 +103,9 @@ def _absolute_issue(obj: bpy.types.Object, keys: bpy.types.Key) -> Issue:
 def _unset_issue(subject: Subject, unset: list[bpy.types.ShapeKey]) -> Issue:
     obj = subject.obj
     names = [block.name for block in unset]
-    size = extent(subject.rest)
-    acting = [block.name for block in unset if _largest_offset(block) > _NO_EFFECT * size]
+    least = _NO_EFFECT * extent(subject.rest)
+    offsets = {block.name: _points(block) - _points(block.relative_key) for block in unset}
+    acting = [name for name in names if (np.abs(offsets[name]) > least).any()]
     others = other_users(mesh_of(obj))
     with_it = f", and so will {counted(others, 'object')} with the same mesh" if others else ""
     question = f"{obj.name} will look different{with_it}: off: {listed(acting)}."
@@ -147,10 +148,6 @@ def _pinned_issue(obj: bpy.types.Object, block: bpy.types.ShapeKey) -> Issue:
 
 def _points(block: bpy.types.ShapeKey) -> NDArray[np.float32]:
     return read_property(block.points, "co", np.float32, (3,))
-
-
-def _largest_offset(block: bpy.types.ShapeKey) -> float:
-    return float(np.abs(_points(block) - _points(block.relative_key)).max(initial=0.0))
 
 
 def _shares(keys: bpy.types.Key) -> dict[str, float] | None:

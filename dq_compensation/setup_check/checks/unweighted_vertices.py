@@ -16,10 +16,9 @@ from ...analysis.weight_spreading import (
     strongest_weights,
 )
 from ...wording import counted
-from ..deforming_weights import DeformingWeights
 from ..fixes.weight_changes import sharing_question, write_weights
 from ..issue import Check, Fix, FixError, Issue
-from ..subject import Subject
+from ..subject import DeformingWeights, Subject
 
 # How often the weights of a loose part, taken vertex by vertex from elsewhere, are averaged.
 _LOOSE_ROUNDS = 12

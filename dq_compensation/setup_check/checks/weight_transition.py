@@ -74,6 +74,7 @@ def reshape(subject: Subject, issue: Issue) -> str:
 def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) -> Issue:
     obj = subject.obj
     plan = offender.plan(measured)
+    children = listed([measured.names[joint] for joint in offender.joints])
     around = measured.around(offender.joints)
     soften = Fix(
         "soften",
@@ -81,7 +82,7 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         "The right one where the skin folds, or twists in a narrow ring, with any method. Spread "
         "the weights around the joint over half of the limb's radius; Put Weights Back, in Paint "
         "Weights, gives these back",
-        f"Changes the weights of {obj.name} around {listed(_children(measured, offender))}. The "
+        f"Changes the weights of {obj.name} around {children}. The "
         "look changes in every pose that bends or twists there.",
     )
     fit = Fix(
@@ -134,10 +135,6 @@ def soften(subject: Subject, issue: Issue) -> str:
 def _offender(measured: MeasuredTransitions, subject: Subject, issue: Issue) -> Offender:
     found = measured.offenders(compensated=Settings.of(subject.obj).compensates)
     return next(each for each in found if each.key == issue.key)
-
-
-def _children(measured: MeasuredTransitions, offender: Offender) -> list[str]:
-    return [measured.names[joint] for joint in offender.joints]
 
 
 def _question(subject: Subject, measured: MeasuredTransitions, plan: dict[int, Reshaped]) -> str:

@@ -32,8 +32,7 @@ def find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> I
     meant = native.base_left_on or native.passing or native.passing_in_renders
     if replaced is not None and not meant and acts(replaced):
         yield _twice(subject.obj.name, replaced)
-    off = _first_turned_off(subject.obj, modifier)
-    if off is not None:
+    if (off := _first_turned_off(subject.obj, modifier)) is not None:
         yield _turned_off(subject.obj, off)
     if replaced is not None and preserves_volume(subject.obj, modifier):
         yield _preserve_volume(subject.obj.name, modifier)

@@ -168,13 +168,11 @@ class MeasuredTransitions:
         if is_right(width, shift, wider):
             return 0.0
         error = expected_error(settings_of(self.subject.obj).curve, width, shift)
-        return error if abs(error) > unseen and self._is_even(joint, wider * _EVEN) else 0.0
-
-    def _is_even(self, joint: int, most: float) -> bool:
-        """Whether neither side of a joint is thicker than the other by more than this factor."""
-        influences = self.subject.influences
+        if abs(error) <= unseen:
+            return 0.0
+        influences, most = self.subject.influences, wider * _EVEN
         ratio = thickness_ratio(self.positions, influences, self.joints, self.transitions, joint)
-        return 1.0 / most < ratio < most
+        return error if 1.0 / most < ratio < most else 0.0
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,7 @@ from .requirements import require_local, require_own_action
 
 
 def objects_with(armature: bpy.types.Armature) -> list[bpy.types.Object]:
-    """The objects of this armature datablock: more than one when it is shared.
-
-    Raises:
-        FixError: one of them, or the datablock, is linked from another file.
-    """
+    """The objects of this armature datablock; FixError if one of them, or it, is linked."""
     owners = [obj for obj in bpy.data.objects if obj.data == armature]
     for block in (armature, *owners):
         require_local(block)

@@ -11,6 +11,7 @@ such answer: rotated bones would have to be sheared.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,11 +52,12 @@ from .scaled_bones import (
     channel_factor,
     is_at_rest,
     is_plain,
+    keep_dependents,
     mirrors,
     scale_pose,
     scale_rest_bones,
+    unkept_dependents,
 )
-from .scaled_dependents import keep_dependents, unkept_dependents
 
 # Curve modifiers that act on times, or on whatever the keys give.
 _LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
@@ -97,11 +99,7 @@ class ArmatureScalePlan:
 
 
 def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
-    """See that the scale of an armature object can be applied, and how.
-
-    Raises:
-        FixError: it cannot be applied; the message says why.
-    """
+    """How the scale of an armature object can be applied; FixError if it cannot be."""
     require_free_scale(obj)
     require_children_can_follow(obj)
     scale = own_scale(obj)
@@ -175,14 +173,12 @@ def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[MeshScale
         modifier = armature_modifier(child) if child.type == "MESH" else None
         if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
             continue
-        try:
-            # As it will be when children have been kept in place.
-            inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
+        # As it will be when children have been kept in place.
+        inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
+        with suppress(FixError):
             plan = plan_mesh_scale(child, inverse)
-        except FixError:
-            continue
-        if not plan.question:
-            found.append(plan)
+            if not plan.question:
+                found.append(plan)
     return found
 
 
@@ -190,13 +186,12 @@ def _unkept(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[str]:
     """The sentences on everything that will look different."""
     found = []
     pose: Any = obj.pose
-    if not is_equal(scale):
-        is_posed = not all(is_at_rest(bone) for bone in pose.bones)
-        if is_posed or any(bone_curves(all_actions(obj))):
-            found.append(
-                "The scale differs along the axes: poses and animation will look different, for "
-                "bones cannot be sheared. Only the rest pose is kept."
-            )
+    is_posed = not all(is_at_rest(bone) for bone in pose.bones)
+    if not is_equal(scale) and (is_posed or any(bone_curves(all_actions(obj)))):
+        found.append(
+            "The scale differs along the axes: poses and animation will look different, for "
+            "bones cannot be sheared. Only the rest pose is kept."
+        )
     constrained = [bone.name for bone in pose.bones if len(bone.constraints)]
     if constrained and not is_plain(scale):
         found.append(

@@ -49,18 +49,15 @@ def turn_pose(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
         if mode not in {"QUATERNION", "AXIS_ANGLE"}:
             channels.rotation_mode = turn.order(mode)
         channels.rotation_euler = euler
-        _turn_per_axis(bone, turn.axes[0])
+        places = turn.axes[0]
+        # What belongs to an axis, without a sign.
+        for name in ("scale", "lock_location", "lock_rotation", "lock_scale"):
+            before = list(getattr(bone, name))
+            setattr(bone, name, [before[places.index(axis)] for axis in range(3)])
     elif mode not in {"QUATERNION", "AXIS_ANGLE"}:
         before = Euler(channels.rotation_euler, mode)
         turned = _turned_quaternion(turn, before.to_quaternion())
         channels.rotation_euler = turned.to_euler(mode, before)
-
-
-def _turn_per_axis(bone: bpy.types.PoseBone, places: tuple[int, int, int]) -> None:
-    """Move what belongs to an axis, without a sign, to the axis in its new place."""
-    for name in ("scale", "lock_location", "lock_rotation", "lock_scale"):
-        before = list(getattr(bone, name))
-        setattr(bone, name, [before[places.index(axis)] for axis in range(3)])
 
 
 def turn_curves(

@@ -43,14 +43,10 @@ def turning_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tup
 
 
 def require_no_reasons(reasons: list[tuple[str, str]], what: str) -> None:
-    """Check that no bone has a reason against a fix.
+    """Raise FixError if there are reasons why bones cannot do `what`, e.g. `cannot be turned`.
 
     Args:
         reasons: names of bones, each with its reason; the first reason of a bone is named.
-        what: what these bones cannot do, e.g. `cannot be turned`.
-
-    Raises:
-        FixError: there are reasons.
     """
     if reasons:
         first = dict(reversed(reasons))
@@ -167,27 +163,22 @@ def _asks_for_the_head(constraint: Any) -> bool:
 
 def driver_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
     """Drivers anywhere that read channels or rotations of these bones."""
-    channels = tuple(VECTOR_CHANNELS)
     for owner in _animated():
         for curve in drivers(owner):
             for variable in curve.driver.variables:
                 for target in variable.targets:
-                    if target.id != armature:
-                        continue
-                    bone = _read_bone(variable, target, names, channels)
+                    bone = _read_bone(variable, target, names) if target.id == armature else None
                     if bone is not None:
                         yield bone, f"a driver of {owner.name} reads it ({variable.name})"
 
 
-def _read_bone(
-    variable: Any, target: Any, names: set[str], channels: tuple[str, ...]
-) -> str | None:
+def _read_bone(variable: Any, target: Any, names: set[str]) -> str | None:
     if variable.type == "SINGLE_PROP":
         for name in names:
             start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
             if target.data_path.startswith(start):
                 read = target.data_path[len(start) :]
-                return name if read.startswith(channels) else None
+                return name if read.startswith(tuple(VECTOR_CHANNELS)) else None
         return None
     if target.bone_target not in names or variable.type == "LOC_DIFF":
         return None

@@ -61,7 +61,8 @@ class BoneMotion:
         """Shape (f, 4, 4): M, what the bone's own channels do."""
         pose_bone = self._armature.pose.bones[bone]
         matrices = np.tile(np.eye(4), (len(self._frames), 1, 1))
-        rotations = self._rotations(pose_bone)
+        values = self._values(pose_bone, rotation_channel(pose_bone)).tolist()
+        rotations = np.array([_rotation(pose_bone.rotation_mode, each) for each in values])
         matrices[:, :3, :3] = rotations * self._values(pose_bone, "scale")[:, None, :]
         if not pose_bone.bone.use_connect:  # Blender plays no location of connected bones
             matrices[:, :3, 3] = self._values(pose_bone, "location")
@@ -69,10 +70,6 @@ class BoneMotion:
 
     def _rest(self, bone: str) -> NDArray[np.float64]:
         return np.array(armature_of(self._armature).bones[bone].matrix_local, np.float64)
-
-    def _rotations(self, bone: bpy.types.PoseBone) -> NDArray[np.float64]:
-        values = self._values(bone, rotation_channel(bone)).tolist()
-        return np.array([_rotation(bone.rotation_mode, each) for each in values], np.float64)
 
     def _values(self, bone: bpy.types.PoseBone, channel: str) -> NDArray[np.float64]:
         now: Any = getattr(bone, channel)

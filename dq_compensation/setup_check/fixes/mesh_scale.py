@@ -126,8 +126,10 @@ def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
     linear = change[:3, :3]
     mirrors = np.linalg.det(linear) < 0.0
     normals = None
+    sizes = np.linalg.svd(linear, compute_uv=False)
+    is_even = not mirrors and np.ptp(sizes) <= 1e-6 * sizes[0]
     # An even scale turns no normal, and custom normals are kept relative to those of the faces.
-    if mesh.has_custom_normals and not _is_even(linear):
+    if mesh.has_custom_normals and not is_even:
         normals = read_property(mesh.corner_normals, "vector", np.float32, (3,))
         normals = normals @ np.linalg.inv(linear)
         normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
@@ -139,12 +141,6 @@ def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
             normals = normals[_corners_after_flip(mesh)]
         mesh.normals_split_custom_set(cast("list[list[float]]", normals.tolist()))
     mesh.update()
-
-
-def _is_even(linear: NDArray[np.float64]) -> bool:
-    """Whether a linear map is a rotation and one positive scale."""
-    sizes = np.linalg.svd(linear, compute_uv=False)
-    return bool(np.ptp(sizes) <= 1e-6 * sizes[0] and np.linalg.det(linear) > 0.0)
 
 
 def _corners_after_flip(mesh: bpy.types.Mesh) -> NDArray[np.intp]:

@@ -88,9 +88,8 @@ def scale_of(matrix: Matrix) -> NDArray[np.float64]:
 
 def scale_words(scale: NDArray[np.float64]) -> str:
     """For messages: `0.01`, or `1, 2, 1` where the axes differ."""
-    if np.ptp(scale) <= SCALE_TOLERANCE * np.abs(scale).max():
-        return f"{scale[0]:.4g}"
-    return ", ".join(f"{value:.4g}" for value in scale)
+    is_uniform = np.ptp(scale) <= SCALE_TOLERANCE * np.abs(scale).max()
+    return ", ".join(f"{value:.4g}" for value in scale[: 1 if is_uniform else 3])
 
 
 def require_free_scale(obj: bpy.types.Object) -> None:
@@ -158,45 +157,30 @@ def clear_scale(obj: bpy.types.Object) -> None:
     for played in played_actions(obj):
         for curve in [c for c in played.curves if c.data_path in _SCALE_PATHS]:
             set_values(curve, 1.0)
-    obj.scale = (1.0, 1.0, 1.0)
-    obj.delta_scale = (1.0, 1.0, 1.0)
+    obj.scale = obj.delta_scale = (1.0, 1.0, 1.0)
 
 
 def is_above(obj: bpy.types.Object, other: bpy.types.Object) -> bool:
     """Whether an object is an ancestor of the other."""
-    while other.parent is not None:
+    while other.parent is not None and other.parent != obj:
         other = other.parent
-        if other == obj:
-            return True
-    return False
+    return other.parent is not None
 
 
 def is_animated(obj: bpy.types.Object, *paths: str) -> str | None:
-    """The animation of one of these paths of an object, for messages; None without any.
-
-    Args:
-        paths: by default all that place an object.
-    """
+    """The animation of one of these paths, or of any that places an object; None without it."""
     animated = animated_paths(obj)
     return next((animated[path] for path in paths or _PLACING if path in animated), None)
 
 
 def require_not_animated(obj: bpy.types.Object) -> None:
-    """See that no animation places an object.
-
-    Raises:
-        FixError: one does.
-    """
+    """Raise FixError if an animation places an object."""
     if animated := is_animated(obj):
         raise FixError(f"{obj.name} is moved by {animated}. Remove these keys first.")
 
 
 def require_children_can_follow(obj: bpy.types.Object) -> None:
-    """Raise unless the parent inverse of every child can be written.
-
-    Raises:
-        FixError: a child is linked.
-    """
+    """Raise FixError if a child is linked: its parent inverse cannot be written."""
     linked = [child.name for child in kept_children(obj) if child.library is not None]
     if linked:
         raise FixError(
@@ -248,11 +232,7 @@ def set_parent_inverse(obj: bpy.types.Object, matrix: Matrix) -> None:
 
 
 def set_channels(obj: bpy.types.Object, matrix: Matrix, tolerance: float = 1e-5) -> bool:
-    """Write an object's own transform.
-
-    Returns:
-        False where the channels cannot hold it, because it is sheared; nothing has changed then.
-    """
+    """Write an object's own transform; False, and nothing written, where it is sheared."""
     before = obj.matrix_basis.copy()
     obj.matrix_basis = matrix.T.tolist()
     if is_same(np.array(obj.matrix_basis), matrix, tolerance):

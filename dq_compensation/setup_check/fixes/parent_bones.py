@@ -11,15 +11,29 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ...scene.blender.animation_curves import PlayedAction, key_linearly, key_points
+from ...scene.blender.animation_curves import (
+    PlayedAction,
+    bone_curves,
+    bone_drivers,
+    key_linearly,
+    key_points,
+)
 from ...scene.blender.armature import armature_of
 from ...scene.blender.edited_bones import edited_bones
+from ...scene.blender.rigging import find_rig
+from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..issue import FixError
 from .armature_actions import actions_of, objects_with
-from .bone_dependents import require_no_reasons
+from .bone_dependents import (
+    all_constraints,
+    bones_behind,
+    chain_reasons,
+    driver_reasons,
+    inherits_as_usual,
+    require_no_reasons,
+)
 from .bone_motion import BoneMotion, curves_by_channel, every_frame, rotation_channel
-from .parenting_reasons import chain_of, is_led, parenting_reasons
 
 # Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
 # that point against Y come out of Blender up to 6e-5 from square.
@@ -40,25 +54,23 @@ class _Rewrite:
 def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
     """Give bones new parents, keeping where every bone is in the pose and on whole frames.
 
+    Returns what was done, with numbers.
     A bone that moves itself or whose old or new parents are keyed in an action is keyed there on
     every frame. A bone that a constraint puts to where another one is keeps its channels.
 
     Args:
         parents: the names of the new parents by the names of the bones; no cycles.
 
-    Returns:
-        what was done, with numbers.
-
     Raises:
         FixError: the motion of a bone could not be kept; nothing has changed.
     """
     owners = objects_with(armature_of(armature))
     actions = actions_of(owners)
-    driven = {name for name in parents if all(is_led(owner, name) for owner in owners)}
+    driven = {name for name in parents if all(_is_led(owner, name) for owner in owners)}
     moved = {name: parent for name, parent in parents.items() if name not in driven}
     played = [each for each, _player in actions]
     reasons = [
-        pair for owner in owners for pair in parenting_reasons(owner, parents, moved, played)
+        pair for owner in owners for pair in _parenting_reasons(owner, parents, moved, played)
     ]
     require_no_reasons(reasons, "cannot get another parent")
     rewrites = [rewrite for owner in owners for rewrite in _rewrites(owner, moved, actions)]
@@ -80,6 +92,78 @@ def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
         count = len({bone for bone, _action in keyed})
         parts.append(f"{counted(count, 'bone')} keyed on every frame in {listed(names)}")
     return "; ".join(parts)
+
+
+def _parenting_reasons(
+    owner: bpy.types.Object,
+    parents: dict[str, str],
+    moved: dict[str, str],
+    played: list[PlayedAction],
+) -> Iterator[tuple[str, str]]:
+    """Why bones cannot get these parents: names of bones, each with the reason.
+
+    Args:
+        parents: the names of the new parents by the names of the bones.
+        moved: those of them whose channels move them; the rest is led, see `_is_led`.
+    """
+    for name, parent in parents.items():
+        if name in bones_behind(owner, [parent], poles=True):
+            yield name, f"{parent} follows it by constraints"
+    for name, parent in moved.items():
+        chain = _chain_of(owner, name, parent)
+        for each in sorted(chain):
+            if owner.pose.bones[each].constraints:
+                yield name, f"{each} has constraints"
+            elif not inherits_as_usual(armature_of(owner).bones[each]):
+                yield name, f"{each} inherits in another way than usual (Relations)"
+        driven = {curve.bone for curve in bone_drivers(owner) if curve.channel}
+        modified = {curve.bone for curve in bone_curves(played) if len(curve.curve.modifiers)}
+        yield from ((name, f"a driver moves {each}") for each in sorted(chain & driven))
+        yield from ((name, f"the curves of {each} have modifiers") for each in chain & modified)
+    yield from chain_reasons(owner, set(parents))
+    yield from _reader_reasons(owner, set(moved))
+    yield from _example_reasons(owner, set(parents))
+
+
+def _chain_of(owner: bpy.types.Object, name: str, parent: str) -> set[str]:
+    """The bones that move a bone by the hierarchy, before and with its new parent."""
+    bones = armature_of(owner).bones
+    above = [*bones[name].parent_recursive, *bones[parent].parent_recursive]
+    return {name, parent, *(bone.name for bone in above)}
+
+
+def _is_led(owner: bpy.types.Object, name: str) -> bool:
+    """Whether constraints alone say where a bone is: its parent then does not matter."""
+    constraints: Any = owner.pose.bones[name].constraints
+    return any(
+        constraint.type == "COPY_TRANSFORMS"
+        and constraint.influence == 1.0
+        and not constraint.mute
+        and constraint.mix_mode == "REPLACE"
+        and constraint.owner_space == constraint.target_space == "WORLD"
+        and constraint.target is not None
+        for constraint in constraints
+    )
+
+
+def _reader_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Constraints and drivers that read the channels of bones."""
+    for who, constraint in all_constraints():
+        in_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
+        bone = getattr(constraint, "subtarget", "")
+        if getattr(constraint, "target", None) == owner and bone in names and not in_world:
+            yield bone, f"the constraint {constraint.name} of {who} reads its channels"
+    yield from driver_reasons(owner, names)
+
+
+def _example_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Bones with example poses, which say how a bone is turned against its parent."""
+    for obj in bpy.data.objects:
+        rig = find_rig(obj) if obj.type == "MESH" else None
+        if rig is not None and rig.data == owner.data:
+            for example in settings_of(obj).examples:
+                if example.bone in names:
+                    yield example.bone, f"the example pose {example.name} depends on its parent"
 
 
 def _rewrites(
@@ -123,7 +207,7 @@ def _frames(
     owner: bpy.types.Object, played: PlayedAction, name: str, parent: str
 ) -> NDArray[np.float64]:
     """Every frame and every key of what moves the bone, before or afterwards, in an action."""
-    moving = chain_of(owner, name, parent)
+    moving = _chain_of(owner, name, parent)
     keys = [
         key_points(curve)[:, 0]
         for (bone, _channel, _index), curve in curves_by_channel(played).items()

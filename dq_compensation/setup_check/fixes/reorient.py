@@ -26,7 +26,7 @@ from .bone_motion import rotation_channel
 
 
 def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:
-    """Turn rest bones so that Y runs along the limb.
+    """Turn rest bones so that Y runs along the limb; returns what was done, with numbers.
 
     A bone whose channels are bound to its axes (keyed Euler angles, an unequal scale, locks) gets
     its axes in other places when that brings Y within 30 degrees of the limb; any other points
@@ -34,9 +34,6 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
 
     Args:
         off: shape (B,); the bones to turn.
-
-    Returns:
-        what was done, with numbers.
 
     Raises:
         FixError: a bone cannot be turned; nothing has changed.
@@ -53,7 +50,10 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
     for played, owner in actions:
         changed, on_every_frame = turn_curves(played, turns, owner)
         curves, sampled = curves + changed, sampled + on_every_frame
-        _drop_dead_locations(played, loosened)
+        for curve in list(bone_curves([played], "location")):
+            # Blender plays no location of a connected bone: without the connection it must be zero.
+            if curve.bone in loosened:
+                multiply_values(curve.curve, 0.0)
     for owner in owners:
         for name in loosened:
             owner.pose.bones[name].location = (0.0, 0.0, 0.0)
@@ -188,13 +188,6 @@ def _as_made(
 
 def _rest_axes(armature: bpy.types.Object, name: str) -> NDArray[np.float64]:
     return np.array(armature_of(armature).bones[name].matrix_local, np.float64)[:3, :3]
-
-
-def _drop_dead_locations(played: PlayedAction, loosened: list[str]) -> None:
-    """Blender plays no location of a connected bone: without the connection it must be zero."""
-    for curve in list(bone_curves([played], "location")):
-        if curve.bone in loosened:
-            multiply_values(curve.curve, 0.0)
 
 
 def _reset_limb_axis(owners: list[bpy.types.Object]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import bpy
 
+from ...errors import raise_refusal
 from ...scene.blender.armature import armature_of
 from ...scene.blender.linked import linked_refusal
 from ...wording import listed
@@ -16,11 +17,7 @@ ADVICE_LINKED = "Fix it there, or make it local."
 
 
 def require_editable_bones(subject: Subject) -> bpy.types.Armature:
-    """The armature data of a character, whose bones can be changed now.
-
-    Raises:
-        FixError: it is linked, or it is in Edit Mode.
-    """
+    """The armature data of a character; FixError if it is linked or in Edit Mode."""
     armature = armature_of(subject.rig)
     require_local(armature)
     _require_no_edit_mode(subject.rig)
@@ -34,11 +31,7 @@ def _require_no_edit_mode(obj: bpy.types.Object) -> None:
 
 
 def require_editable(obj: bpy.types.Object) -> None:
-    """See that an object and its data can be changed now.
-
-    Raises:
-        FixError: they are linked or overridden, or the object is in Edit Mode.
-    """
+    """Raise FixError if an object or its data is linked, overridden or in Edit Mode."""
     for owner in (obj, obj.data):
         if owner is not None:
             require_local(owner)
@@ -46,23 +39,14 @@ def require_editable(obj: bpy.types.Object) -> None:
 
 
 def require_local(owner: bpy.types.ID) -> None:
-    """See that a datablock belongs to this file.
-
-    Raises:
-        FixError: it is linked, or overrides a linked one.
-    """
-    if reason := linked_refusal(owner.name, [owner], ADVICE_LINKED, overridden=True):
-        raise FixError(reason)
+    """Raise FixError if a datablock is linked, or overrides a linked one."""
+    raise_refusal(linked_refusal(owner.name, [owner], ADVICE_LINKED, overridden=True), FixError)
 
 
 def require_own_action(action: bpy.types.Action, other_users: Sequence[str] = ()) -> None:
-    """See that an action can be changed without changing others than its owner.
-
-    Raises:
-        FixError: it is linked, or others play it, too.
-    """
-    if reason := linked_refusal(f"The action {action.name}", [action], ADVICE_LINKED):
-        raise FixError(reason)
+    """Raise FixError if an action is linked, or others than its owner play it, too."""
+    named = f"The action {action.name}"
+    raise_refusal(linked_refusal(named, [action], ADVICE_LINKED), FixError)
     if other_users:
         raise FixError(
             f"The action {action.name} also moves {listed(other_users)}. Give each its own copy "
@@ -71,11 +55,7 @@ def require_own_action(action: bpy.types.Action, other_users: Sequence[str] = ()
 
 
 def require_no_constraints(obj: bpy.types.Object) -> None:
-    """Raise unless an object's place is its own and its parent's.
-
-    Raises:
-        FixError: it is linked or has constraints.
-    """
+    """Raise FixError if an object is linked or has constraints."""
     require_local(obj)
     constraints = [constraint.name for constraint in obj.constraints if constraint.enabled]
     if constraints:

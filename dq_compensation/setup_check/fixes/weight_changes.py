@@ -6,6 +6,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import raise_refusal
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.weights.weights_writing import write_rows, writing_refusal
 from ...wording import counted
@@ -13,13 +14,8 @@ from ..issue import FixError
 
 
 def require_writable(obj: bpy.types.Object, groups: list[str]) -> None:
-    """See that the weights of these groups can be written.
-
-    Raises:
-        FixError: they cannot.
-    """
-    if refusal := writing_refusal(obj, groups):
-        raise FixError(refusal)
+    """Raise FixError if the weights of these groups cannot be written."""
+    raise_refusal(writing_refusal(obj, groups), FixError)
 
 
 def write_weights(
@@ -28,11 +24,7 @@ def write_weights(
     groups: NDArray[np.integer],
     weights: NDArray[np.floating],
 ) -> None:
-    """Set single weights, shape (m,) each; see `write_rows`.
-
-    Raises:
-        FixError: they cannot be written; nothing has changed.
-    """
+    """Set single weights, shape (m,) each; FixError, and nothing written, if that is impossible."""
     require_writable(obj, [obj.vertex_groups[int(group)].name for group in np.unique(groups)])
     write_rows(obj, vertices, groups, weights)
 
