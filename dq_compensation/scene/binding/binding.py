@@ -114,7 +114,7 @@ class Binding:
         )
         found._segments.extend(self._segments)
         # Joints know bones by their places, and sides by names.
-        if np.array_equal(found._bone_sides, self._bone_sides):
+        if np.array_equal(found.bone_sides, self.bone_sides):
             found._compensations.update(self._compensations)
         return found
 
@@ -262,12 +262,12 @@ class Binding:
         limb_axis, curve = settings.limb_axis, settings.curve
         if settings.use_mesh_joints:
             limbs = Limbs.of(rest, self.influences, skeleton, limb_axis)
-            parents = mesh_parents(rest, self.influences, limbs, self._bone_sides)
+            parents = mesh_parents(rest, self.influences, limbs, self.bone_sides)
             skeleton = limbs.joined(parents) if limbs.by_skin.any() else skeleton
         of = (rest, self.influences, skeleton, limb_axis)
         if curve == "MEASURED":
             ball_joints = settings.use_ball_joints
-            sides = self._bone_sides if ball_joints else None
+            sides = self.bone_sides if ball_joints else None
             found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints, sides=sides)
         else:
             found = PublishedCompensation.of(*of, curve, parents)
@@ -275,7 +275,7 @@ class Binding:
         return found
 
     @cached_property
-    def _bone_sides(self) -> NDArray[np.int8]:
+    def bone_sides(self) -> NDArray[np.int8]:
         """Shape (B,), -1 left, 1 right, 0 the middle, by the names."""
         return np.array([bone_side(name) for name in self.skeleton.names], np.int8)
 

@@ -141,7 +141,7 @@ def _names_now(obj: bpy.types.Object, store: Store) -> list[str]:
 
 def restore_refusal(obj: bpy.types.Object, store: Store = BAKED_BONES) -> str | None:
     """Why the kept weights of an object cannot be put back, or None."""
-    names = kept_entries(obj, store)[0]
+    names = _names_now(obj, store)
     missing = [name for name in names if name not in obj.vertex_groups]
     if missing:
         return (

@@ -26,7 +26,6 @@ from ...steps import Progress, with_progress
 from ...wording import counted, listed
 from ..binding.bind import bind
 from ..blender.armature import armature_of, deforming_bones
-from ..blender.bone_names import bone_side
 from ..blender.mesh import mesh_of, other_users, read_weights
 from ..blender.rigging import armature_modifier, deformation_refusal, find_rig, rig_of
 from ..settings.object_settings import settings_of
@@ -263,9 +262,8 @@ class _Skin:
         painted = influences
         if kept_record(obj, PAINTED) is not None:
             painted = kept_influences(obj, names, PAINTED)
-        sides = np.array([bone_side(name) for name in names], np.int8)
         areas = surface.areas[surface.point_of_vertex]
-        features = feature_bones(positions, areas, influences, skeleton, sides)
+        features = feature_bones(positions, areas, influences, skeleton, binding.bone_sides)
         amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
         held = (locked[influences.bones] & (influences.weights > 0.0)).any(axis=1)
         amounts[held] = 0.0

@@ -11,7 +11,7 @@ from bpy.types import Context, Event, Operator, Timer, UILayout
 
 from ...errors import UserError
 from ...session.status import tag_redraw
-from ...steps import Progress
+from ...steps import Progress, run_through
 from ..reporting import OperatorResult
 from ..sentences import DIALOG_WIDTH
 
@@ -69,11 +69,7 @@ class RunsInSteps(Operator):
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
         if bpy.app.background or not self._interactive or context.window is None:
-            try:
-                while True:
-                    next(steps)
-            except StopIteration as end:
-                self.report({"INFO"}, " ".join(end.value))
+            self.report({"INFO"}, " ".join(run_through(steps)))
             return {"FINISHED"}
         global _started
         self._steps = steps
