@@ -23,6 +23,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.examples.example_panel",
     ".ui.painting.paint_operators",
     ".ui.painting.soften_operators",
+    ".ui.painting.softness_operators",
     ".ui.painting.paint_panel",
     ".ui.painting.overlay_panel",
     ".ui.bake.bake_operators",

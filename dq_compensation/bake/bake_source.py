@@ -20,6 +20,7 @@ from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
 from ..errors import raise_refusal
+from ..lifecycle.following import settled
 from ..modifier.armature_base import mixing_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -113,7 +114,7 @@ class Source:
         """
         obj = cast("bpy.types.Object", obj.original)
         raise_refusal(source_refusal(obj))
-        return cls(obj, bind(obj, depsgraph), target, replaced)
+        return cls(obj, bind(settled(obj), depsgraph), target, replaced)
 
     @property
     def vertex_count(self) -> int:

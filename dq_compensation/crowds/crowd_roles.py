@@ -14,7 +14,7 @@ from ..core.takes import Take, node_names
 from ..errors import UserError
 from ..scene.binding.binding import Binding
 from ..scene.blender.armature import deforming_bones, is_place_unknown
-from ..scene.blender.own_objects import is_palette
+from ..scene.blender.own_objects import is_hidden
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.crowd_settings import DQCompensationCrowdRole
 from ..scene.settings.take_settings import find_take
@@ -125,7 +125,7 @@ def _role(
         raise UserError(DELETED.format(character=name))
     own = meshes.get(character.session_uid, ())
     if not own:
-        shown = [obj for obj in bpy.data.objects if obj.users_collection and not is_palette(obj)]
+        shown = [obj for obj in bpy.data.objects if obj.users_collection and not is_hidden(obj)]
         deforms = any(find_rig(obj) == character for obj in shown)
         raise UserError((NOT_ENABLED if deforms else NO_MESH).format(character=name))
     for obj in own:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..errors import raise_refusal
+from ..lifecycle.following import settled
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.example_capture import Capture, capture, support_of, support_weights
@@ -62,7 +63,7 @@ def add_example(
         BindingError, PoseError: the object cannot be deformed.
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
-    binding = bind(obj, depsgraph)
+    binding = bind(settled(obj), depsgraph)
     if bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose one of its bones.")
     settings = by_example(obj)
@@ -106,7 +107,7 @@ def give_shape(
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
     item = settings_of(obj).examples[index]
-    binding = bind(obj)
+    binding = bind(settled(obj))
     if len(wanted) != binding.vertex_count:
         raise ExampleError(
             f"The shape has {len(wanted)} vertices, {obj.name} has {binding.vertex_count}. Undo "

@@ -22,6 +22,7 @@ from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
 from ..core.radial_basis import rotation_distances
 from ..errors import raise_refusal
+from ..lifecycle.following import settled
 from ..modifier.armature_base import preserves_volume
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -98,7 +99,7 @@ def examples_from_correctives(
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
         raise ExampleError(f"{obj.name} has no shape keys with drivers.")
-    binding = bind(obj)
+    binding = bind(settled(obj))
     refused: list[str] = []
     found = _poses(obj, _readable(obj, chosen, binding, refused), refused)
     found = _placed(obj, found, binding, refused)

@@ -12,6 +12,7 @@ from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
 from ..errors import raise_refusal
+from ..lifecycle.following import settled
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.stored_examples import ExampleItem, example_bone, example_items, parent_axes
@@ -43,7 +44,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
         BindingError: the object cannot be deformed.
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
-    binding = bind(obj)
+    binding = bind(settled(obj))
     item = example_items(obj)[index]
     axis = Settings.of(obj).limb_axis
     mirrored = _mirrored_item(item, binding.skeleton, binding.armature_name, axis)

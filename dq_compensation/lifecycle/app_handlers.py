@@ -9,6 +9,7 @@ from ..modifier.factor_driver import release_factor
 from ..modifier.modifier_inputs import get_input
 from ..modifier.modifier_stack import our_modifier
 from ..modifier.palette.palette_object import nodes_of_palette, own_palettes
+from ..modifier.soft_copy_object import INPUT as SOFT_COPY
 from ..scene.settings.events import SETTING_CHANGED, SHOWN_CHANGED
 from ..scene.settings.object_settings import settings_of
 from ..session.activity import final_render_runs, set_final_render_runs
@@ -78,10 +79,13 @@ def _before_undo(*_args: object) -> None:
     reconciled after it.
     """
     for obj in enabled_objects():
+        if is_new(settings_of(obj).native.soft_copy):
+            settings_of(obj).native.soft_copy = None
         ours = our_modifier(obj) if obj.library is None else None
         if ours is None:
             continue
-        used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours))
+        copy = get_input(ours, SOFT_COPY)
+        used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours), copy)
         if any(map(is_new, used)):
             release_factor(obj)
             obj.modifiers.remove(ours)
@@ -99,6 +103,7 @@ def _on_undo() -> None:
 
 
 def _before_save(*_args: object) -> None:
+    following.settle_all()
     following.restore_all()
 
 
@@ -112,6 +117,7 @@ def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
         for view_layer in scene.view_layers:
             view_layer.update()
         following.check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
+    following.settle_all()
     set_final_render_runs(True)
     following.show_all_to_camera()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 import bpy
 
@@ -20,6 +21,7 @@ from ..modifier.nodes.own_trees import mark_edited
 from ..modifier.palette.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import modifiers_before, used_data
+from ..scene.binding.soft_copy import keeps_soft_weights
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import settings_of
@@ -27,6 +29,7 @@ from ..session.changes import Changes, Update
 from ..session.known_objects import enabled_objects
 from ..session.memory import keep_only, memories, memory_of
 from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
+from .following_softness import SOFTNESS_IS_OLD, waiting_objects
 from .movement import is_changed_by_frame
 from .native_display import restore, show_to_camera
 from .posing import only_posed
@@ -198,8 +201,27 @@ def check_now() -> float | None:
     if not enabled_objects() and not memories(Status):
         return None
     waits = check_all(bpy.context.evaluated_depsgraph_get())
+    if waiting_objects():
+        for start in SOFTNESS_IS_OLD:
+            start()
     tag_redraw()
     return CHECK_AGAIN_AFTER if waits else None
+
+
+def settled(obj: bpy.types.Object) -> bpy.types.Object:
+    """The object, when the soft weights that act on it are right."""
+    original = cast("bpy.types.Object", obj.original)
+    if keeps_soft_weights(original) and original.library is None:
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        if reconcile(original, depsgraph, at_once=True).state is State.OUT_OF_DATE:
+            flush([original])
+    return obj
+
+
+def settle_all() -> None:
+    """The same for all enabled objects."""
+    for obj in enabled_objects():
+        settled(obj)
 
 
 def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **options: bool) -> None:

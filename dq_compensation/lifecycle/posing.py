@@ -23,8 +23,8 @@ from ..modifier.modifier_stack import surplus_vertices
 from ..modifier.palette.palette_object import armature_of_palette
 from ..scene.blender.attributes import read_properties
 from ..scene.blender.bendy_segments import bendy_state
-from ..scene.blender.own_objects import is_palette
-from ..scene.blender.rigging import broken_pose
+from ..scene.blender.own_objects import is_hidden, is_palette
+from ..scene.blender.rigging import broken_pose, find_rig
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update
 from ..session.memory import memory_of
@@ -60,8 +60,8 @@ def only_posed(update: Update, changes: Changes) -> bool:
         return _keeps_place(changed)
     if update.transform or update.shading:
         return False
-    if is_palette(changed):
-        rig = armature_of_palette(changed)
+    if is_hidden(changed):
+        rig = armature_of_palette(changed) if is_palette(changed) else find_rig(changed)
         return rig is not None and rig.session_uid in changes.uids
     # Modifiers before ours may make other vertices in every pose.
     chosen = settings_of(changed)

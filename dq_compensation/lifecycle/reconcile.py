@@ -47,6 +47,7 @@ from ..session.status import is_drawn, status_of
 from ..viewport.gpu.capability import drawing_refusal
 from ..viewport.look.camera_rays import hidden_from_camera_rays
 from .bone_renaming import follow_renamed_bones
+from .following_softness import follow_softness
 from .movement import (
     are_bones_being_renamed,
     is_being_edited,
@@ -148,12 +149,14 @@ def reconcile(
     *,
     edited: bool = False,
     patient: bool = False,
+    at_once: bool = bpy.app.background,
 ) -> Comparison:
     """Bring the node modifier, the status and the native display of an enabled object up to date.
 
     Args:
         edited: its mesh or weights may have changed.
         patient: while something of it is dragged or painted, leave what takes long for later.
+        at_once: compute soft weights now, if they are old.
 
     Returns:
         what was found before.
@@ -163,6 +166,8 @@ def reconcile(
     waits = edited and (rests or (patient and is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
     binding = None
+    if not (rests or waits):
+        follow_softness(obj, edited=deep, at_once=at_once)
     try:
         binding = bindings.get(obj, depsgraph, edited=True) if deep else None
         found = Comparison(State.CURRENT) if rests else look(obj, depsgraph, binding)

@@ -26,20 +26,27 @@ def base_for(
     armature: bpy.types.ArmatureModifier,
     deformation: Deformation,
     examples: Examples | None,
+    *,
+    soft: bool,
 ) -> Base:
-    """The base of the tree that deforms a mesh."""
+    """The base of the tree that deforms a mesh.
+
+    Args:
+        soft: whether soft weights move it.
+    """
     owner = f'modifiers["{bpy.utils.escape_identifier(armature.name)}"]'
     if f"{owner}.use_deform_preserve_volume" in animated_paths(obj):
         return "OWN"  # something else sets it
     method = deformation.method
     if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
         return "OWN"
+    base: Base = "SOFT" if soft else "ARMATURE"
     if method != "COMPENSATED" or not armature.vertex_group:
-        return "ARMATURE"
+        return base
     # The offset depends on the position that is not masked; but our own tree does not do all that
     # the Armature modifier does.
     does_more = deformation.segments is not None or armature.use_bone_envelopes
-    return "ARMATURE" if does_more or mixed_modifiers(obj) else "OWN"
+    return base if does_more or mixed_modifiers(obj) else "OWN"
 
 
 def mixing_refusal(obj: bpy.types.Object) -> str | None:

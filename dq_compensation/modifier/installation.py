@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import bpy
@@ -9,6 +10,14 @@ import bpy
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import signature_before
+from ..scene.binding.soft_copy import (
+    acting_soft_copy,
+    has_steps,
+    keeps_soft_weights,
+    record_of,
+    soft_copy,
+    step_of,
+)
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.named_bones import named_bones
 from ..scene.blender.own_objects import is_hidden, remove_hidden
@@ -24,6 +33,8 @@ from .nodes.arriving_shape import keep_shape, shape_keepers
 from .nodes.node_tree import ensure_tree
 from .nodes.own_trees import TREE_PROPERTY, remove_tree
 from .palette.palette_object import compute_what_is_read, ensure_palette, reads_bones
+from .soft_copy_object import INPUT as SOFT_COPY
+from .soft_copy_object import ensure_soft_copy
 from .tree_kind import Base, ExampleCounts, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, skinning_bones, write_attributes
 from .written_record import CONTENT_PROPERTY, are_measured_alike, forget, remember
@@ -49,6 +60,7 @@ def install(
     """
     if reason := installation_refusal(obj):
         raise BindingError(reason)
+    binding = binding.for_settings(settings)
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     if examples is not None:
@@ -58,8 +70,10 @@ def install(
                 f"{obj.name} has fewer vertices than it takes to keep its {counts.poses} example "
                 "poses. Remove some."
             )
-    base = base_for(obj, armature, deformation, examples)
+    soft = deformation.influences is not binding.painted_influences
+    base = base_for(obj, armature, deformation, examples, soft=soft)
     mask, inverted = mask_of(obj, armature, base)
+    copy = ensure_soft_copy(obj) if base == "SOFT" else None
     palette, hidden, sets = _write(obj, binding, settings, base)
     modifier = our_modifier(obj)
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
@@ -81,6 +95,7 @@ def install(
         sampled=hidden is not None,
         base_is_on=all(shown.values()),
     )
+    kind = replace(kind, stepped=copy is not None and has_steps(copy))
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
@@ -95,6 +110,8 @@ def install(
         "Mask": mask,
         "Invert Mask": inverted,
         INPUT: hidden,
+        SOFT_COPY: copy,
+        "Step": step_of(binding.rest),
         "Vertices": binding.vertex_count,
         "Sets": sets,
         **shown,
@@ -188,6 +205,8 @@ def remove_unused() -> None:
         if palette is not None and palette.library is None and reads_bones(palette):
             compute_what_is_read(palette, bones=False)
     used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
+    used |= {soft_copy(obj) for obj in users if keeps_soft_weights(obj)}
+    used |= {get_input(modifier, SOFT_COPY) for modifier in modifiers}
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:
             remove_hidden(obj)
@@ -235,4 +254,4 @@ def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
-    return *bound, signature_before(obj)
+    return *bound, record_of(obj) if acting_soft_copy(obj) else {}, signature_before(obj)

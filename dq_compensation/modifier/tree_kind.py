@@ -12,9 +12,10 @@ from ..scene.binding.stored_examples import Examples
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
 TREE_VERSION = 23
 
-Base = Literal["ARMATURE", "OWN"]
+Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
-the compensation alone. OWN: the tree skins the mesh, and the Armature modifier is hidden."""
+the compensation alone. SOFT: the same to what the Armature modifier of the soft copy gives, and
+that of the object is hidden. OWN: the tree skins the mesh, and the Armature modifier is hidden."""
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -56,7 +57,7 @@ class TreeKind:
     """The kind of a tree; meshes of one kind share one tree.
 
     Attributes:
-        slots: how many influences it can blend: 4, 7, 10, ...; 0 where the base is ARMATURE.
+        slots: how many influences it can blend: 4, 7, 10, ...; 0 where the base is not OWN.
         masked: whether the Armature modifier is limited to a vertex group.
         painted: whether a vertex group scales the compensation.
         scattered: whether so few vertices share a set of bones that sets save nothing.
@@ -66,6 +67,7 @@ class TreeKind:
         blended: whether a vertex group blends to LINEAR.
         sampled: whether the attributes are copied from an attribute object.
         switched: whether the Armature modifier that is the base is off, in viewports or renders.
+        stepped: whether the soft copy has steps, for a shape that varies.
         examples: the example poses that act; None without any.
     """
 
@@ -81,6 +83,7 @@ class TreeKind:
     blended: bool = False
     sampled: bool = False
     switched: bool = False
+    stepped: bool = False
     examples: ExampleCounts | None = None
 
     @property
@@ -150,7 +153,7 @@ def kind_for(
         shaped=measured and shape_varies,
         blended=own and deformation.blend is not None,
         sampled=sampled,
-        switched=compensates and not own and not base_is_on,
+        switched=compensates and base == "ARMATURE" and not base_is_on,
         examples=ExampleCounts.of(examples) if own and examples is not None else None,
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import Digests, digest, structure_of
+from ..scene.binding.soft_copy import soft_copy
 from ..scene.blender.armature import object_to_armature, place_rounding, same_place
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import armature_modifier, find_rig
@@ -28,6 +29,8 @@ from .modifier_inputs import get_inputs
 from .modifier_stack import base_of, is_in_place, our_modifier
 from .nodes.own_trees import NODES_PROPERTY, TREE_PROPERTY
 from .palette.palette_object import edition_of, is_intact
+from .soft_copy_object import INPUT as SOFT_COPY
+from .soft_copy_object import is_tied
 from .tree_kind import TREE_VERSION, Base
 
 # Custom properties, of the mesh and of the object.
@@ -180,6 +183,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     inputs = get_inputs(modifier)
     palette = inputs.pop("Palette", None)
     hidden = inputs.pop(INPUT, None)
+    copy = inputs.pop(SOFT_COPY, None)
     inputs.pop("Factor", None)  # it is driven
     intact = palette is not None and is_intact(palette, rig)
     mesh = mesh_of(hidden or obj)
@@ -187,7 +191,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     # An object that shares the mesh may have written them anew: another number of sets, perhaps.
     weights = _record(mesh, CONTENT_PROPERTY).get("weights")
     # The base, and where it is shown: what is not deformed is not compensated.
-    base: tuple[object, ...] = ("OWN",)
+    base: tuple[object, ...] = (base_of(modifier),)
     if base_of(modifier) == "ARMATURE":
         shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
         base = ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
@@ -199,6 +203,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
         ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
         BASE: digest(*base),
         VERSION: digest(TREE_VERSION),
+        "soft copy": digest(copy is None or (copy == soft_copy(obj) and is_tied(copy, obj))),
     }
 
 

@@ -7,12 +7,13 @@ from bpy.types import Context, Object, UILayout
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_display
 from ..modifier.written_record import joint_counts
-from ..scene.blender.own_objects import is_palette, is_posed_copy
+from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
 from ..viewport.look.see_through import display_hints
 from .compare_operators import DQC_OT_compare, shortcut
+from .painting.softness_operators import draw_softness
 from .sentences import draw_sentence
 from .settings_operators import VIEW3D_PT_dq_compensation_presets
 from .sidebar import SidebarPanel
@@ -59,7 +60,7 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
 def _shown_meshes(context: Context) -> tuple[list[Object], str]:
     """The meshes that the panel shows, or why it shows none."""
     active = context.active_object
-    if active is not None and (is_posed_copy(active) or is_palette(active)):
+    if active is not None and (is_posed_copy(active) or is_hidden(active)):
         return [], f"{active.name} belongs to a character that DQ Compensation deforms."
     if is_crowd(active):
         return [], ""
@@ -81,6 +82,8 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         column.use_property_decorate = True
         column.prop(settings, "factor", slider=True)
         column.use_property_decorate = False
+    if acts("softness"):
+        draw_softness(column, context, obj)
     for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
         column.prop(settings, name)
     if acts("use_mesh_joints") and (counts := joint_counts(obj)):

@@ -14,6 +14,7 @@ from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import transformed_points
 from ...errors import UserError
+from ...lifecycle.following import settled
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.binding.modifiers_before import modifiers_before
@@ -179,7 +180,7 @@ def _own_refusal(obj: bpy.types.Object) -> str | None:
 def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """The binding of an object without its mask, with the weights that an earlier bake has kept."""
     obj = cast("bpy.types.Object", obj.original)
-    binding = replace(bind(obj, depsgraph, follow=False), mask=None)
+    binding = replace(bind(settled(obj), depsgraph, follow=False), mask=None)
     if kept_record(obj) is not None:
         influences = kept_influences(obj, binding.skeleton.names)
         binding = replace(binding, influences=influences)

@@ -28,7 +28,9 @@ from typing import Any
 
 import bpy
 
+from ...scene.binding.soft_copy import REST, STEPS
 from .. import attribute_names as stored
+from ..soft_copy_object import INPUT as SOFT_COPY
 from ..tree_kind import TreeKind
 from . import own_trees
 from .bone_nodes import palette_state, posed_bones
@@ -68,6 +70,8 @@ _INPUTS = (
     TreeInput("Blend Group", "String", "", False, "Weights that blend from linear to the method"),
     TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
     TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
+    TreeInput(SOFT_COPY, "Object", None, True, "Has the soft weights, and is posed by them"),
+    TreeInput("Step", "Float", 0.0, True, "How far apart the points of the soft copy are"),
     TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
 )
 
@@ -89,6 +93,8 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
         "Blend Group": kind.blended,
         "In Viewport": kind.switched,
         "In Renders": kind.switched,
+        SOFT_COPY: kind.base == "SOFT",
+        "Step": kind.stepped,
         "Attributes": kind.sampled,
     }
     return [each for each in _INPUTS if read[each.name]]
@@ -163,6 +169,8 @@ class _Assembly:
         self.palette = Geometry(build, read.outputs["Geometry"]).points_alone()
         self.length, self.limb_states = palette_state(build, self.palette)
         self.to_object = Matrix(build, placed.outputs["Transform"])
+        if self.kind.base == "SOFT":
+            self.mesh = self._moved_by_copy()
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
             self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
@@ -182,6 +190,24 @@ class _Assembly:
         viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
         base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
         return build.choose(base_is_on, self.arriving, shown)
+
+    def _moved_by_copy(self) -> Geometry:
+        """The arriving mesh where the soft copy's Armature modifier takes it."""
+        build = self.b
+        read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
+        copy, start = Geometry(build, read.outputs["Geometry"]), build.position()
+        known = self.arriving.capture({"arriving": start})
+        self.arriving_shape = known.fields["arriving"]
+        at_rest: Vector = copy.sample(start, build.index())
+        moved = at_rest
+        if self.kind.stepped:
+            steps: Integer = copy.sample(build.attribute(STEPS, Integer), build.index())
+            rest: Vector = copy.sample(build.attribute(REST, Vector), build.index())
+            shares = (self.arriving_shape - rest) * (1.0 / self.inputs["Step"])
+            for axis, share in enumerate(shares.components()):
+                stepped: Vector = copy.sample(start, steps.plus(axis))
+                moved = moved + (stepped - at_rest) * share
+        return known.geometry.set_position(moved)
 
     def _copy_attributes(self) -> Geometry:
         """Give the arriving mesh every attribute that the tree reads, before all other nodes.
@@ -240,7 +266,10 @@ class _Assembly:
             together = self._placed_together
             moved = build.choose(together, self.in_armature_space, build.position())
             rest = None
-            if self.kind.reads_shape:
+            if self.kind.base == "SOFT" and self.kind.shaped:
+                far = to_object.inverted().transform_point(self.arriving_shape)
+                rest = build.choose(together, far, self.arriving_shape)
+            elif self.kind.reads_shape:
                 arriving, is_kept = build.found_attribute(stored.ARRIVING, Vector)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
@@ -257,7 +286,7 @@ class _Assembly:
         return self._by_sets_or_bones(lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
-        if self.kind.base == "ARMATURE":
+        if self.kind.base != "OWN":
             return self._add_offset()
         deformed = self._by_sets_or_bones(self._compensation())
         return deformed if self._swings_within else self._swung(deformed)

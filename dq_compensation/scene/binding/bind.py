@@ -31,6 +31,7 @@ from .modifiers_before import (
     reshaping_modifiers,
 )
 from .shape_key_offsets import ShapeKeys
+from .soft_copy import acting_soft_copy, read_soft_weights
 from .stored_examples import example_items
 
 
@@ -40,6 +41,7 @@ def bind(
     known: Binding | None = None,
     *,
     follow: bool = True,
+    painted: bool = False,
 ) -> Binding:
     """Read everything about an object that posing does not change.
 
@@ -49,6 +51,7 @@ def bind(
         known: an earlier binding of the object: bones and faces that are the same come from it.
         follow: bind the vertices as they come into the Armature modifier now; else those of the
             mesh itself, whatever modifiers make of them.
+        painted: take the weights that are painted, whatever the softness.
 
     Raises:
         BindingError: the object cannot be deformed; the message is for the panel.
@@ -57,12 +60,12 @@ def bind(
     if reason := deformation_refusal(obj):
         raise BindingError(reason)
     if not (follow and modifiers_read(obj)):
-        return _bind(obj, obj, depsgraph, known, follow=follow)
+        return _bind(obj, obj, depsgraph, known, follow=follow, painted=painted)
     modifier = armature_modifier(obj)
     with followed_mesh(obj) as holder:
         if modifier is not None and (reason := group_refusal(obj, holder, modifier)):
             raise BindingError(reason)
-        return _bind(obj, holder, depsgraph, known, follow=follow)
+        return _bind(obj, holder, depsgraph, known, follow=follow, painted=painted)
 
 
 def renamed(known: Binding, obj: bpy.types.Object, structure: Digests) -> Binding | None:
@@ -102,6 +105,7 @@ def _bind(
     known: Binding | None,
     *,
     follow: bool,
+    painted: bool,
 ) -> Binding:
     """Bind an object to the mesh and the groups of `holder`, which may be the object itself."""
     modifier, armature, mesh = armature_modifier(obj), rig_of(obj), mesh_of(holder)
@@ -121,8 +125,14 @@ def _bind(
     if skeleton.bendy is None:
         skeleton = with_bendy_bones(skeleton, armature)
     weights = read_weights(mesh)
+    copy = None if painted else acting_soft_copy(obj)
     shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(obj, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
+    there = transformed_points(to_armature, rest)
+    influences = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)
+    if copy is not None and len(rest) == len(mesh_of(obj).vertices):
+        soft = read_soft_weights(copy, len(rest))
+        influences = modifier_influences(copy, modifier, soft, skeleton, there)
     return Binding(
         object_name=obj.name,
         object_uid=obj.session_uid,
@@ -131,9 +141,8 @@ def _bind(
         armature_uid=armature.session_uid,
         rest=rest,
         shape_keys=shape_keys,
-        influences=modifier_influences(
-            holder, modifier, weights, skeleton, transformed_points(to_armature, rest)
-        ),
+        influences=influences,
+        painted_influences=as_painted,
         mask=_mask(holder, modifier, weights),
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),

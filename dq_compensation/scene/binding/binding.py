@@ -51,7 +51,8 @@ class Binding:
         armature_uid: session_uid of the armature object.
         rest: shape (n, 3), float32, object space; the basis shape.
         shape_keys: None when the mesh has none.
-        influences: of every vertex, on the bones of `skeleton`.
+        influences: of every vertex, on the bones of `skeleton`; soft ones where softness acts.
+        painted_influences: by the weights that are painted; the same object where it does not.
         mask: shape (n,), float32; how much of the deformation the vertex group of the Armature
             modifier lets through; None without it.
         skeleton: every bone, parents first.
@@ -76,6 +77,7 @@ class Binding:
     rest: NDArray[np.float32]
     shape_keys: ShapeKeys | None
     influences: Influences
+    painted_influences: Influences
     mask: NDArray[np.float32] | None
     skeleton: Skeleton
     pose_order: NDArray[np.intp]
@@ -180,6 +182,20 @@ class Binding:
             self._painted[vertex_group] = weights
         return self._painted[vertex_group]
 
+    @property
+    def is_soft(self) -> bool:
+        """Whether soft weights move the object, and not those that are painted."""
+        return self.influences is not self.painted_influences
+
+    @cached_property
+    def as_painted(self) -> Binding:
+        """The same without softness."""
+        return replace(self, influences=self.painted_influences) if self.is_soft else self
+
+    def for_settings(self, settings: Settings) -> Binding:
+        """The same with the weights by which these settings deform the object."""
+        return self if settings.compensates else self.as_painted
+
     def deformation(
         self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
     ) -> Deformation:
@@ -193,6 +209,8 @@ class Binding:
             acts = settings.acts(setting) and group in self.group_names
             return self.painted(group) if acts else None
 
+        if self.is_soft and not settings.compensates:
+            return self.as_painted.deformation(settings, object_to_armature)
         needs, compensation = RULES[settings.acting_method].needs, None
         if needs == "compensation":
             compensation = self.compensation(settings, object_to_armature)

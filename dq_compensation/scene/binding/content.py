@@ -22,6 +22,7 @@ from ..blender.mesh import mesh_of
 from ..blender.rigging import armature_modifier
 from .modifiers_before import signature_before
 from .shape_key_offsets import shape_key_signature
+from .soft_copy import acting_soft_copy, record_of
 from .stored_examples import example_items
 
 Digests = dict[str, str]
@@ -50,6 +51,7 @@ def structure_of(obj: bpy.types.Object) -> Digests:
         "shape keys": digest(shape_key_signature(mesh)),
         "example poses": digest(example_items(obj)),
         FOLLOWED: digest(signature_before(obj)),
+        "soft weights": digest(record_of(obj) if acting_soft_copy(obj) else None),
     }
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)

@@ -21,7 +21,7 @@ from ..blender.animation_curves import (
 from ..blender.armature import armature_of
 from ..blender.attributes import read_property
 from ..blender.mesh import mesh_of
-from ..blender.own_objects import is_palette
+from ..blender.own_objects import is_hidden
 from ..blender.rigging import find_rig
 from ..blender.rna_properties import properties_of
 from .content import Digests, digest, digest_of_bones
@@ -60,7 +60,7 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
     objects = (
         obj
         for obj in bpy.data.objects
-        if obj.type == "MESH" and not is_palette(obj) and find_rig(obj) == armature
+        if obj.type == "MESH" and not is_hidden(obj) and find_rig(obj) == armature
     )
     meshes = {mesh_of(obj).name: mesh_of(obj) for obj in objects}
     keys = [key for _, mesh in sorted(meshes.items()) if (key := mesh.shape_keys) is not None]

@@ -55,7 +55,7 @@ class PosedDeformer:
         object_to_armature: NDArray[np.float64],
     ) -> None:
         self.pose, self.object_to_armature = pose, object_to_armature
-        self._binding = binding
+        self._binding = binding = binding.for_settings(settings)
         self._deformation = binding.deformation(settings, object_to_armature)
 
     @classmethod

@@ -10,6 +10,8 @@ CHARACTER_PROPERTY = "dq_compensation_example_of"
 PALETTE_PROPERTY = "dq_compensation_palette_of"
 # Of an object with the attributes that a node tree reads: True.
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
+# Of the object with the soft weights of another one: True.
+SOFT_COPY_PROPERTY = "dq_compensation_soft_copy"
 # Of a mesh that no object has: the bytes of a take.
 TAKE_PROPERTY = "dq_compensation_take"
 # Of all that a baked crowd is made of: True. Of the object that shows it: what it was made for.
@@ -25,9 +27,14 @@ def is_palette(obj: bpy.types.Object) -> bool:
     return PALETTE_PROPERTY in obj
 
 
+def is_soft_copy(obj: bpy.types.Object) -> bool:
+    """Whether an object is the soft copy of a character."""
+    return SOFT_COPY_PROPERTY in obj
+
+
 def is_hidden(obj: bpy.types.Object) -> bool:
-    """Whether an object is one that only node modifiers use, in no collection."""
-    return is_palette(obj) or ATTRIBUTE_OBJECT_PROPERTY in obj
+    """Whether an object is one that only node modifiers and settings use, in no collection."""
+    return is_palette(obj) or ATTRIBUTE_OBJECT_PROPERTY in obj or is_soft_copy(obj)
 
 
 def keep_apart() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import bpy
 
-from ..blender.own_objects import is_palette, is_posed_copy
+from ..blender.own_objects import is_hidden, is_posed_copy
 from ..blender.rigging import armature_modifier, find_rig
 
 NOTHING_SELECTED = "Select a character's mesh, its armature or the Empty above them"
@@ -21,7 +21,7 @@ def deformed_meshes(
         (
             obj
             for obj in view_layer.objects
-            if obj.type == "MESH" and not is_palette(obj) and find_rig(obj) == armature
+            if obj.type == "MESH" and not is_hidden(obj) and find_rig(obj) == armature
         ),
         key=lambda obj: obj.name,
     )
@@ -48,7 +48,7 @@ def _meshes_of(
     found: dict[bpy.types.Object, None] = {}
     below: dict[bpy.types.Object, list[bpy.types.Object]] | None = None
     for obj in chosen:
-        if is_palette(obj) or is_posed_copy(obj):
+        if is_hidden(obj) or is_posed_copy(obj):
             continue
         meshes: list[bpy.types.Object] = []
         if obj.type == "MESH" and armature_modifier(obj) is not None:
@@ -69,7 +69,7 @@ def _characters_below(
     """The skinned meshes below each object that is a parent of one or of its armature, by name."""
     found: dict[bpy.types.Object, list[bpy.types.Object]] = {}
     for obj in sorted(view_layer.objects, key=lambda obj: obj.name):
-        modifier = armature_modifier(obj) if obj.type == "MESH" and not is_palette(obj) else None
+        modifier = armature_modifier(obj) if obj.type == "MESH" and not is_hidden(obj) else None
         if modifier is None or is_posed_copy(obj):
             continue
         parents = [*_parents(obj), *(_parents(modifier.object) if modifier.object else ())]

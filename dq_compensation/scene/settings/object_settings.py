@@ -174,6 +174,14 @@ class MethodSettings(JointSettings):
         **FACTOR,
         **_ACTING,
     )
+    softness: float = props.FloatProperty(
+        description="How soft the weights act, as by Soften Weights: 0 as painted, 0.5 takes most "
+        "folds and rings away. The painted weights stay as they are, and exporters write those",
+        default=0.0,
+        options=set(),
+        **FACTOR,
+        **_ACTING,
+    )
     vertex_group: str = props.StringProperty(
         description="How much of the compensation each vertex gets. Empty: all of it",
         default="",
@@ -215,8 +223,10 @@ _DEFAULTS = {
     name: described.keywords["default"] for name, described in properties_of(MethodSettings).items()
 }
 METHOD_SETTINGS = tuple(_DEFAULTS)
+# What a driver takes to the modifier, and what acts by the weights of the soft copy.
+_NOT_WRITTEN = frozenset({"factor", "softness"})
 _all_but_factor = attrgetter(
-    "acting_method", "by_example", *(name for name in METHOD_SETTINGS if name != "factor")
+    "acting_method", "by_example", *(name for name in METHOD_SETTINGS if name not in _NOT_WRITTEN)
 )
 JOINT_SETTINGS = tuple(properties_of(JointSettings))
 CHARACTER_CHOICES = tuple(properties_of(CharacterChoices))
@@ -255,6 +265,8 @@ class DQCompensationNativeState(PropertyGroup):
     hidden_modifier: str = props.StringProperty()
     hidden_base: bool = props.BoolProperty()
     hidden_from_camera: bool = props.BoolProperty()
+    # The hidden object that has the soft weights.
+    soft_copy: bpy.types.Object | None = props.PointerProperty(type=bpy.types.Object)
     # Whether a posed copy stands in for the object.
     hidden_for_copy: bool = props.BoolProperty()
 
@@ -303,8 +315,12 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         **_ACTING,
     )
     softness_group: str = props.StringProperty(
-        description="How much of Soften Weights each vertex gets. Empty: all of it",
-        override={"LIBRARY_OVERRIDABLE"},
+        description="How much of Softness and of Soften Weights each vertex gets. Empty: all of it",
+        **_ACTING,
+    )
+    as_painted: bool = props.BoolProperty(
+        description="Show the deformation with the painted weights, as if Softness were 0",
+        **_ACTING,
     )
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
     # Of an armature object.
@@ -404,8 +420,11 @@ class Settings(MethodSettings):
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The values that act and are not as by default, by their names; without the factor."""
-        values = {name: getattr(self, name) for name in METHOD_SETTINGS if name != "factor"}
+        """The values that act and are not as by default, by their names.
+
+        Without the factor, and without the softness.
+        """
+        values = {name: getattr(self, name) for name in METHOD_SETTINGS if name not in _NOT_WRITTEN}
         return {
             name: value
             for name, value in values.items()

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Vector
-from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
-from ...analysis.skin_limbs import Limbs
-from ...analysis.softening.followed_weights import followed_weights
-from ...analysis.softening.limb_radii import feature_bones, limb_radii
-from ...analysis.softening.skin_surface import SkinSurface
-from ...analysis.softening.soft_weights import SoftWeights, soft_weights
-from ...core.influences import Influences
-from ...core.skeleton import Skeleton
-from ...core.vectors import dots, transformed_points
+from ...analysis.softening.soft_weights import SoftWeights
 from ...errors import UserError, raise_refusal
 from ...option_fields import option
 from ...steps import Progress, with_progress
@@ -29,17 +19,16 @@ from ..blender.armature import armature_of, deforming_bones
 from ..blender.mesh import mesh_of, other_users, read_weights
 from ..blender.rigging import armature_modifier, deformation_refusal, find_rig, rig_of
 from ..settings.object_settings import settings_of
-from .compensation_weights import masked_vertices
 from .kept_weights import (
     BAKED_BONES,
     PAINTED,
     add_to_record,
     keep_weights,
-    kept_influences,
     kept_record,
 )
 from .kept_weights import restore_refusal as kept_refusal
 from .kept_weights import restore_weights as restore_kept
+from .softened_skin import Skin
 from .weights_writing import write_rows, writing_refusal
 
 REFUSAL_BAKED = (
@@ -109,9 +98,13 @@ def softening_refusal(obj: bpy.types.Object) -> str | None:
     """Why the weights of an object cannot be softened, a sentence for riggers, or None; cheap."""
     if reason := deformation_refusal(obj):
         return reason
-    modifier = armature_modifier(obj)
+    return unsuited_refusal(obj) or _writing_refusal(obj)
+
+
+def unsuited_refusal(obj: bpy.types.Object) -> str | None:
+    """Why weights that move an object are none to soften, or None; cheap."""
+    modifier, bones = armature_modifier(obj), armature_of(rig_of(obj)).bones
     assert modifier is not None
-    bones = armature_of(rig_of(obj)).bones
     multiplied = any(bone.use_envelope_multiply and bone.use_deform for bone in bones)
     if modifier.use_bone_envelopes or multiplied:
         return (
@@ -120,7 +113,7 @@ def softening_refusal(obj: bpy.types.Object) -> str | None:
         )
     if kept_record(obj, BAKED_BONES) is not None:
         return REFUSAL_BAKED.format(obj=obj.name)
-    return _writing_refusal(obj)
+    return None
 
 
 def restoring_refusal(obj: bpy.types.Object) -> str | None:
@@ -173,7 +166,10 @@ def soften_weights(
     # The body first: the clothes follow it.
     ordered = sorted(objects, key=lambda obj: obj != body)
     read = ordered if body is None or body in ordered else [*ordered, body]
-    skins = {obj: _Skin.of(obj, only) for obj in read}
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    skins = {
+        obj: Skin.of(obj, bind(obj, depsgraph, follow=False, painted=True), only) for obj in read
+    }
     # Of several, eyes and teeth on one bone stay as they are.
     if len(objects) == 1:
         raise_refusal(skins[objects[0]].refusal())
@@ -182,7 +178,7 @@ def soften_weights(
         skin, doing = skins[obj], f"Softening {obj.name}"
         part = (number / len(ordered), 1.0 / len(ordered))
         if body is None or obj == body:
-            steps = skin.softened(options)
+            steps = skin.softened(options.amount, options.influences)
             changes[obj] = yield from with_progress(steps, doing, *part)
         else:
             yield Progress(part[0], doing)
@@ -191,6 +187,8 @@ def soften_weights(
     for obj in objects:
         skin, by = skins[obj], "" if body in (None, obj) else options.body
         changed = _write(obj, skin, changes[obj])
+        if settings_of(obj).softness:
+            settings_of(obj).softness = 0.0  # it would soften what is soft
         names = [skin.skeleton.names[bone] for bone in np.flatnonzero(skin.features)]
         features = () if by else tuple(names)
         reports.append(SofteningReport(obj.name, changed, len(skin.positions), by, features))
@@ -210,127 +208,6 @@ def restore_weights(obj: bpy.types.Object) -> None:
             obj.vertex_groups.remove(group)
     restore_kept(obj, PAINTED)
     mesh_of(obj).update_tag()
-
-
-@dataclass(frozen=True, eq=False)
-class _Skin:
-    """A mesh on its skeleton, as softening reads it.
-
-    Attributes:
-        positions: shape (n, 3), armature space, at rest.
-        influences: as they are now.
-        painted: as they were before an earlier softening, or as they are now.
-        amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
-        locked, features: shape (B,), bones that keep their weights.
-        surface: the faces.
-    """
-
-    obj: bpy.types.Object
-    positions: NDArray[np.float64]
-    skeleton: Skeleton
-    influences: Influences
-    painted: Influences
-    amounts: NDArray[np.float64]
-    locked: NDArray[np.bool_]
-    features: NDArray[np.bool_]
-    surface: SkinSurface
-    triangles: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, obj: bpy.types.Object, only: NDArray[np.integer] | None) -> _Skin:
-        """Read an object.
-
-        Raises:
-            UserError: it cannot be softened.
-        """
-        binding = bind(obj, bpy.context.evaluated_depsgraph_get(), follow=False)
-        positions = transformed_points(binding.object_to_armature, binding.rest.astype(np.float64))
-        broken = np.flatnonzero(~np.isfinite(positions).all(axis=1))
-        if len(broken):
-            count = counted(len(broken), "vertex")
-            raise UserError(
-                f"{count} of {obj.name} have a position that is not a number, the first is "
-                f"{broken[0]}. Remove them (Edit Mode, Mesh, Clean Up) and try again."
-            )
-        influences = binding.influences
-        faces = binding.mesh_arrays
-        surface = SkinSurface.of(positions, influences, faces.face_starts, faces.corner_vertex)
-        names = binding.skeleton.names
-        locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
-        locked = np.array([name in locked_names for name in names])
-        skeleton = Limbs.of(positions, influences, binding.skeleton).skeleton
-        painted = influences
-        if kept_record(obj, PAINTED) is not None:
-            painted = kept_influences(obj, names, PAINTED)
-        areas = surface.areas[surface.point_of_vertex]
-        features = feature_bones(positions, areas, influences, skeleton, binding.bone_sides)
-        amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
-        held = (locked[influences.bones] & (influences.weights > 0.0)).any(axis=1)
-        amounts[held] = 0.0
-        chosen = masked_vertices(obj) if only is None else only
-        if chosen is not None:
-            amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
-        return cls(
-            obj,
-            positions,
-            skeleton,
-            influences,
-            painted,
-            amounts,
-            locked,
-            features,
-            surface,
-            faces.corner_vertex[faces.triangle_corners],
-        )
-
-    def refusal(self) -> str | None:
-        """Why there is nothing to soften, or None."""
-        moving = len(np.unique(self.influences.bones[self.influences.weights > 0.0]))
-        if moving < 2:
-            follows = f"{self.obj.name} follows {counted(moving, 'bone')}"
-            return f"{follows}: no weights change from one bone to another there."
-        if not self.surface.connected.any():
-            return f"{self.obj.name} has no faces with an area. Weights are softened over faces."
-        return None
-
-    def softened(self, options: SofteningOptions) -> Generator[float, None, SoftWeights]:
-        """Its weights, softened by itself."""
-        radii = limb_radii(self.positions, self.influences, self.skeleton)
-        return soft_weights(
-            self.surface,
-            self.influences,
-            radii,
-            options.amount * self.amounts,
-            self.locked | self.features,
-            options.influences,
-        )
-
-    def followed(self, body: _Skin, change: SoftWeights | None, most: int) -> SoftWeights:
-        """Its weights, changed as those of a body do now, or as they were when it was softened."""
-        before, after, own = body.painted, body.influences, self.painted
-        if change is not None:
-            before, after, own = after, _replaced(after, change), self.influences
-        places = body.nearest(self.positions)
-        return followed_weights(own, places, (before, after), self.amounts, self.locked, most)
-
-    def nearest(self, points: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The places on it that are nearest to points (m, 3), armature space.
-
-        Returns:
-            the vertices around each place, and its barycentric shares of them, both (m, 3).
-        """
-        tree = BVHTree.FromPolygons(self.positions.tolist(), self.triangles.tolist())
-        # mathutils has no call for many points: 10 microseconds each, once.
-        found: list[Any] = [tree.find_nearest(Vector(point)) for point in points.tolist()]
-        corners = self.triangles[[index for _, _, index, _ in found]]
-        places = np.array([tuple(place) for place, *_ in found])
-        first, second, third = np.moveaxis(self.positions[corners], 1, 0)
-        one, other, at = second - first, third - first, places - first
-        squares, others, both = dots(one, one), dots(other, other), dots(one, other)
-        area = np.maximum(squares * others - both * both, 1e-30)
-        along = (others * dots(at, one) - both * dots(at, other)) / area
-        beside = (squares * dots(at, other) - both * dots(at, one)) / area
-        return corners, np.stack((1.0 - along - beside, along, beside), axis=1)
 
 
 def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object:
@@ -357,18 +234,7 @@ def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object
     return body
 
 
-def _replaced(influences: Influences, soft: SoftWeights) -> Influences:
-    """Influences with the new rows of some vertices."""
-    bones, weights = influences.bones, influences.weights.copy()
-    weights[soft.vertices] = 0.0
-    rows = np.zeros((len(bones), soft.bones.shape[1]))
-    new_bones, new_weights = rows.astype(np.int32), rows.astype(np.float32)
-    new_bones[soft.vertices], new_weights[soft.vertices] = soft.bones, soft.weights
-    bones = np.concatenate((bones, new_bones), axis=1)
-    return Influences(bones, np.concatenate((weights, new_weights), axis=1))
-
-
-def _write(obj: bpy.types.Object, skin: _Skin, soft: SoftWeights) -> int:
+def _write(obj: bpy.types.Object, skin: Skin, soft: SoftWeights) -> int:
     """Write new weights, and keep the present ones if none are kept; returns how many vertices."""
     groups = obj.vertex_groups
     names = skin.skeleton.names

@@ -14,7 +14,7 @@ from ...scene.blender.animation_curves import (
     set_values,
 )
 from ...scene.blender.armature import armature_of
-from ...scene.blender.own_objects import is_palette
+from ...scene.blender.own_objects import is_hidden
 from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_editable, require_own_action
@@ -195,7 +195,7 @@ def kept_children(obj: bpy.types.Object) -> list[bpy.types.Object]:
     Our own palettes are none of the user's: they are made anew.
     """
     children = (child for child in obj.children if child.parent_type not in _VERTEX_PARENTS)
-    kept = (child for child in children if not is_palette(child))
+    kept = (child for child in children if not is_hidden(child))
     return sorted(kept, key=lambda child: child.name)
 
 

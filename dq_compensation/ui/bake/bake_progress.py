@@ -29,6 +29,11 @@ _running: Progress | None = None
 _started = 0.0
 
 
+def is_running() -> bool:
+    """Whether something runs in steps."""
+    return _running is not None
+
+
 def _time_left(progress: Progress) -> str:
     """About how long the running bake will still take, from how long its part took; for people."""
     if progress.share <= _LEAST_SHARE:
@@ -51,9 +56,11 @@ class RunsInSteps(Operator):
 
     Attributes:
         stopped: the message when the user stops it after it has begun to write.
+        gives_way: whether Blender can be used meanwhile: the steps see what changes.
     """
 
     stopped = ""
+    gives_way = False
     _steps: Steps | None = None
     _timer: Timer | None = None
     _interactive = False
@@ -76,7 +83,8 @@ class RunsInSteps(Operator):
         self._worked_until = _started = time.monotonic()
         manager = context.window_manager
         self._timer = manager.event_timer_add(0.01, window=context.window)
-        manager.progress_begin(0, 1000)
+        if not self.gives_way:
+            manager.progress_begin(0, 1000)
         manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
@@ -84,8 +92,8 @@ class RunsInSteps(Operator):
         if event.type == "ESC" and event.value == "PRESS":
             return self._stop(context)
         if event.type != "TIMER":
-            # Nothing else may change the file meanwhile.
-            return {"RUNNING_MODAL"}
+            # Nothing else may change the file meanwhile, unless the steps say so.
+            return {"PASS_THROUGH"} if self.gives_way else {"RUNNING_MODAL"}
         try:
             ended = self._advance(context)
         except UserError as error:
@@ -98,7 +106,8 @@ class RunsInSteps(Operator):
         if ended is None:
             return {"RUNNING_MODAL"}
         self._end(context)
-        self.report({"INFO"}, " ".join(ended))
+        if ended:
+            self.report({"INFO"}, " ".join(ended))
         return {"FINISHED"}
 
     def cancel(self, context: Context) -> None:
@@ -131,7 +140,7 @@ class RunsInSteps(Operator):
         untouched = _running is None or _running.stoppable
         self._end(context)
         if untouched:
-            self.report({"WARNING"}, "Baking was stopped. Nothing has changed")
+            self.report({"WARNING"}, "Stopped. Nothing has changed")
             return {"CANCELLED"}
         self.report({"WARNING"}, self.stopped)
         return {"FINISHED"}

@@ -1,0 +1,154 @@
+"""Keeps the soft weights of enabled objects up to date: `Object.dq_compensation.softness`.
+
+What makes them old is seen where objects are reconciled. Computing takes a second and more: where
+there is a window it waits until a drag or a stroke rests, and the last result stays meanwhile. What
+must not wait, as renders, files and bakes, settles them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+
+from ..errors import UserError
+from ..modifier.soft_copy_object import ensure_soft_copy
+from ..scene.binding.soft_copy import keeps_soft_weights, record_of
+from ..scene.blender.rigging import deformation_refusal
+from ..scene.weights.softness import (
+    content_digests,
+    forget_soft_weights,
+    soften_copy,
+    softness_refusal,
+    wanted_record,
+)
+from ..session.changes import Followers
+from ..session.known_objects import enabled_objects
+from ..session.memory import memories, memory_of
+from ..session.status import check_soon
+from ..steps import Progress, run_through
+from .replacement import is_fixed
+
+SOFTNESS_IS_OLD: Followers = []
+"""Soft weights are old, and nothing computes them yet."""
+
+
+@dataclass
+class Softness:
+    """What is known of the soft weights of one object.
+
+    Attributes:
+        content: the digests of what they are made from; None before the first look.
+        is_old: whether those that act are of an earlier state.
+        stopped: what they were to be made from when the user stopped them.
+        problem: why none act, a sentence for the panel.
+    """
+
+    content: tuple[str, str] | None = None
+    is_old: bool = False
+    stopped: dict[str, Any] | None = None
+    problem: str | None = None
+
+
+def softness_state(obj: bpy.types.Object) -> Softness:
+    """What is known of the soft weights of an object."""
+    return memory_of(obj, Softness)
+
+
+def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> None:
+    """Look whether the soft weights of an object are old; compute them `at_once` or leave them.
+
+    Args:
+        edited: its mesh or its weights may have changed.
+    """
+    known = softness_state(obj)
+    known.is_old, known.problem = False, None
+    if not keeps_soft_weights(obj) or obj.library is not None or is_fixed(obj):
+        return
+    if deformation_refusal(obj):
+        return
+    if reason := softness_refusal(obj):
+        forget_soft_weights(obj)
+        known.problem = reason
+        return
+    if edited or known.content is None:
+        known.content = content_digests(obj)
+    wanted = wanted_record(obj, *known.content)
+    if record_of(obj) == wanted:
+        known.stopped = None
+        return
+    ensure_soft_copy(obj)
+    known.is_old = True
+    if not at_once:
+        check_soon()
+    else:
+        try:
+            run_through(soften_copy(obj, wanted))
+            known.is_old = False
+        except UserError as error:
+            forget_soft_weights(obj)
+            known.problem = str(error)
+
+
+def waiting_objects() -> list[bpy.types.Object]:
+    """The enabled objects whose soft weights are old, but for those that the user has stopped."""
+    return [
+        obj
+        for obj in enabled_objects()
+        if (known := memories(Softness).get(obj.session_uid)) is not None
+        and known.is_old
+        and known.stopped != _wanted(obj)
+    ]
+
+
+def _wanted(obj: bpy.types.Object) -> dict[str, Any]:
+    return wanted_record(obj, *(softness_state(obj).content or ("", "")))
+
+
+def soften_waiting() -> Generator[Progress, None, int]:
+    """Compute the soft weights that are old, one object after the other.
+
+    It ends where something changes meanwhile; the next check begins anew.
+
+    Yields:
+        progress, between two pieces of work.
+
+    Returns:
+        how many objects have new ones.
+    """
+    done = 0
+    while waiting := waiting_objects():
+        uid, wanted = waiting[0].session_uid, _wanted(waiting[0])
+        steps = soften_copy(waiting[0], wanted)
+        try:
+            for progress in steps:
+                yield progress
+                if not any(
+                    obj.session_uid == uid and _wanted(obj) == wanted for obj in waiting_objects()
+                ):
+                    check_soon()
+                    return done
+        except UserError as error:
+            known = memories(Softness)[uid]
+            known.problem, known.stopped = str(error), wanted
+        else:
+            memories(Softness)[uid].is_old = False
+            done += 1
+            check_soon(0.0)
+        finally:
+            steps.close()
+    return done
+
+
+def stop_waiting() -> None:
+    """Keep the last soft weights until something changes again."""
+    for obj in waiting_objects():
+        softness_state(obj).stopped = _wanted(obj)
+
+
+def resume() -> None:
+    """Forget that the user has stopped any."""
+    for known in memories(Softness).values():
+        known.stopped = None

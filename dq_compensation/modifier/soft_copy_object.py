@@ -1,0 +1,77 @@
+"""Makes the soft copy of an object, and puts it where its object is; `scene.binding.soft_copy`.
+
+Like the palette it is in no collection: the object points to it, and the node modifier refers to
+it.
+"""
+
+from __future__ import annotations
+
+import bpy
+from mathutils import Matrix
+
+from ..scene.binding.soft_copy import soft_copy
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import SOFT_COPY_PROPERTY
+from ..scene.blender.rigging import armature_modifier
+from ..scene.settings.object_settings import settings_of
+from ..session.new_data import remember_new
+
+INPUT = "Soft Copy"
+
+_MODIFIER: dict[str, object] = {
+    "use_vertex_groups": True,
+    "use_bone_envelopes": False,
+    "use_deform_preserve_volume": True,
+    "show_viewport": True,
+    "show_render": True,
+}
+
+
+def ensure_soft_copy(obj: bpy.types.Object) -> bpy.types.Object:
+    """The soft copy of an object in its place; a new one where there is none, or it is another's.
+
+    That of another object gives its weights.
+    """
+    copy = soft_copy(obj)
+    if copy is None or copy.library is not None or copy.parent not in {obj, None}:
+        name = f"DQ Compensation soft weights: {obj.name}"
+        if copy is None:
+            copy = bpy.data.objects.new(name, bpy.data.meshes.new(name))
+        else:
+            mesh, copy = mesh_of(copy).copy(), copy.copy()
+            mesh.name = copy.name = name
+            copy.data = mesh
+        copy[SOFT_COPY_PROPERTY] = True
+        remember_new(copy)
+        settings_of(obj).native.soft_copy = copy
+    if not is_tied(copy, obj):
+        copy.parent = obj
+        copy.matrix_parent_inverse = copy.matrix_basis = Matrix.Identity(4)
+        if not len(copy.modifiers):
+            copy.modifiers.new("Armature", "ARMATURE")
+        for name, value in _modifier_of(obj).items():
+            setattr(copy.modifiers[0], name, value)
+    return copy
+
+
+def is_tied(copy: bpy.types.Object, obj: bpy.types.Object) -> bool:
+    """Whether a soft copy is where its object is, and posed as it is to be."""
+    return (
+        copy.parent == obj
+        and copy.matrix_parent_inverse == copy.matrix_basis == Matrix.Identity(4)
+        and len(copy.modifiers) == 1
+        and all(
+            getattr(copy.modifiers[0], name, None) == value
+            for name, value in _modifier_of(obj).items()
+        )
+    )
+
+
+def _modifier_of(obj: bpy.types.Object) -> dict[str, object]:
+    """The settings of the Armature modifier of an object's soft copy."""
+    modifier = armature_modifier(obj)
+    assert modifier is not None
+    mask = modifier.vertex_group
+    inverted = bool(mask) and modifier.invert_vertex_group
+    masked = {"vertex_group": mask, "invert_vertex_group": inverted}
+    return {**_MODIFIER, **masked, "object": modifier.object}
