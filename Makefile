@@ -1,8 +1,8 @@
 # make demo    a real human, before and after: build/demo/before_after.jpg, and the methods side by
 #              side: build/demo/comparison.png
 # make demo-by-example   a filmstrip of an arm with and without example poses, beside it
-# make demo-exports   glTF files of a human, as it is and after Bake to Bones, beside it, and a page
-#              that plays both in a browser, which needs Node
+# make demo-exports   glTF files of a human, as it is and after Bake to Bones, beside it, and a page that
+#              plays both in a browser, which needs Node: build/demo/exports.html
 # make demo-methods   the guide's picture of each method: docs/method_*.jpg
 # make demo-softened   the picture of soft weights: docs/softened.jpg
 # make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.png
@@ -50,7 +50,10 @@ demo-exports:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/run.py demos.exports
 	@$(MAKE) --no-print-directory $(ENGINES)
-	@$(PYTHON_5_2) scripts/run.py demos.exports_page
+	@NODE_PATH=tests/engines/node_modules tests/engines/node_modules/.bin/esbuild scripts/demos/exports.js \
+		--bundle --minify --loader:.glb=binary --outfile=build/demo/exports.js --log-level=error
+	@cp scripts/demos/exports.html build/demo/
+	@echo "To open in a browser: build/demo/exports.html"
 
 demo-methods:
 	@$(SETUP) 5.2

@@ -36,9 +36,9 @@ from tests.engines.players import (
 MM = 1000.0
 
 # What a format may add, largest distance. The glTF exporter leaves out keys of a bone that change
-# by less than 1e-4: so much of a quaternion moves what is a metre away by 0.2 mm. Measured 0.08, and
-# 0.0005 for a limb. USD stores scales of bones in 16 bits, off by up to 1/2048: 0.2 mm for a vertex
-# that is 0.4 m from a helper bone. Measured 0.03, and 0.0004 without scales.
+# by less than 1e-4: so much of a quaternion moves what is a metre away by 0.2 mm. Measured 0.08,
+# and 0.0005 for a limb. USD stores scales of bones in 16 bits, off by up to 1/2048: 0.2 mm for a
+# vertex that is 0.4 m from a helper bone. Measured 0.03, and 0.0004 without scales.
 TOLERANCE_MM = 0.2
 
 # The bakes move some vertex by more, measured 1.9 to 36: what is lost on the way is not overlooked.
