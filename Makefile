@@ -1,7 +1,8 @@
 # make demo    a real human, before and after: build/demo/before_after.jpg, and the methods side by
 #              side: build/demo/comparison.png
 # make demo-by-example   a filmstrip of an arm with and without example poses, beside it
-# make demo-exports   glTF files of a human, as it is and after Bake to Bones, beside it
+# make demo-exports   glTF files of a human, as it is and after Bake to Bones, beside it, and a page that
+#              plays both in a browser, which needs Node: build/demo/exports.html
 # make demo-methods   the guide's picture of each method: docs/method_*.jpg
 # make demo-softened   the picture of soft weights: docs/softened.jpg
 # make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.png
@@ -10,6 +11,7 @@
 # make test-all    all tests on all three, and the demo
 # make release    the zip, tested, and the text and pictures of its listing: build/release
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5", "--fuzz 100", "--frames 10000"
+# make test-engines   OpenUSD, three.js and Babylon.js play what Blender exports; needs Node
 # make test-gui   BLENDER=/path/to/blender: a user's work in its window, clicked and judged by
 #              pictures; GUI="--backend vulkan --only enable paint" for less
 # make quality    how good each method is, beside Blender's and published ones: build/quality/quality.md
@@ -26,7 +28,10 @@ SETUP := $(PYTHON) scripts/setup_environments.py
 PYTHON_5_2 := .venv-5.2/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-crowd test test-all soak test-gui release quality benchmark benchmark-farm build setup lint format types
+# npm writes this file last.
+ENGINES := tests/engines/node_modules/.package-lock.json
+
+.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-crowd test test-all test-engines soak test-gui release quality benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -44,6 +49,11 @@ demo-by-example:
 demo-exports:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/run.py demos.exports
+	@$(MAKE) --no-print-directory $(ENGINES)
+	@NODE_PATH=tests/engines/node_modules tests/engines/node_modules/.bin/esbuild scripts/demos/exports.js \
+		--bundle --minify --loader:.glb=binary --outfile=build/demo/exports.js --log-level=error
+	@cp scripts/demos/exports.html build/demo/
+	@echo "To open in a browser: build/demo/exports.html"
 
 demo-methods:
 	@$(SETUP) 5.2
@@ -62,6 +72,17 @@ test:
 
 test-all:
 	@$(PYTHON) scripts/run_tests.py --all
+
+test-engines: $(ENGINES)
+	@$(SETUP)
+	@failed=0; for version in 5.2 4.5 4.2; do \
+		.venv-$$version/bin/python scripts/run_pytest.py -q tests/engines || failed=1; \
+	done; exit $$failed
+
+$(ENGINES): tests/engines/package-lock.json
+	@command -v npm >/dev/null || { echo "This needs Node 20 or newer, with npm: https://nodejs.org"; exit 1; }
+	@npm ci --prefix tests/engines --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 soak:
 	@$(SETUP)
@@ -104,4 +125,4 @@ format:
 	@.venv-tools/bin/ruff format .
 
 clean:
-	rm -rf build dist .venv-tools .venv-5.2 .venv-4.5 .venv-4.2
+	rm -rf build dist tests/engines/node_modules .venv-tools .venv-5.2 .venv-4.5 .venv-4.2

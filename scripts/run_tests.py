@@ -3,8 +3,8 @@
     python3 scripts/run_tests.py [--all] [lint] [types] [test-5.2] [test-4.5] [test-4.2] [demo]
 
 Without `--all`, Blender 4.5 and 4.2 leave out what `tests/newest_only.py` says, a quicker checker
-reads the types, not those of tests in Blender, and the demo is not drawn: `tests/gpu/test_demo.py`
-tests its parts.
+reads the types, not those of tests in Blender, no other program plays what was exported
+(`tests/engines`), and the demo is not drawn: `tests/gpu/test_demo.py` tests its parts.
 Makes the environments that the checks need. Two checks run at a time, where there are two cores;
 every check runs even when another one failed; the exit code is 1 when any did. Standard library
 only, runs on Python 3.8 or newer.
@@ -73,10 +73,11 @@ def checks(everything: bool) -> list[Check]:
         else (sys.executable, "scripts/quick_types.py")
     )
     demo = Check("demo", "Demo", ("5.2",), (python, "scripts/run.py", "demos.human"))
+    engines = [_tests(version, "engines", "tests/engines") for version in BLENDER_VERSIONS]
     newest = _in_pieces(2, "5.2", *WITHOUT_APART)
     first, *others = _in_pieces(3 if everything else 2, "4.2", *WITHOUT_APART, *oldest)
     return [
-        *([demo] if everything else []),
+        *([demo, *engines] if everything else []),
         # At a time, one piece of each Blender: two would both make what the other could read.
         newest[0],
         first,
@@ -118,10 +119,15 @@ def _in_pieces(count: int, version: str, *arguments: str) -> list[Check]:
 def _tests(version: str, heading: str, *arguments: str) -> Check:
     in_render = version != "5.2" and "tests/gpu" in arguments
     script = "scripts/run_in_render.py" if in_render else "scripts/run_pytest.py"
+    environments = (version,)
+    if "tests/package" in arguments:
+        environments = BLENDER_VERSIONS
+    elif "tests/engines" in arguments:
+        environments = (version, "tools")  # which has OpenUSD
     return Check(
         f"test-{version}",
         f"Blender {version}: {heading}",
-        BLENDER_VERSIONS if "tests/package" in arguments else (version,),
+        environments,
         (str(ENVIRONMENTS[version].interpreter), script, "-q", *arguments),
     )
 

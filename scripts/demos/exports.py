@@ -3,11 +3,13 @@
 make demo-exports        or        .venv-5.2/bin/python scripts/run.py demos.exports
 
 The files are imported into an empty file and played by a plain Armature modifier, as engines do.
-Below each picture: how far the skin is from the live deformation.
+Below each picture: how far the skin is from the live deformation. `exports.js` plays the same files
+in a browser.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -38,9 +40,13 @@ from leaving import leave
 
 FOLDER = PROJECT / "build" / "demo"
 PICTURE = FOLDER / "exports.jpg"
+MARKS = FOLDER / "poses.json"
 
 RIG = "game_engine"
 POSES = ("elbow", "wrist", "knee")
+# A second from rest to each pose, and a second back.
+POSE_FRAMES = (25, 73, 121)
+LAST_FRAME = 145
 COLUMNS = ("Live in Blender", "Exported as it is", "Exported after Bake to Bones")
 
 CELL_WIDTH, CELL_HEIGHT = 336, 258
@@ -140,18 +146,36 @@ def sheet(shots: Sequence[Shot]) -> Image.Image:
 
 
 def _key(poses: Sequence[NamedPose], rig: bpy.types.Object) -> None:
-    """One pose per frame; they are the scene's frames."""
+    """The poses at `POSE_FRAMES`, and rest before and after each."""
     scene = bpy.context.scene
-    scene.frame_start, scene.frame_end = 1, len(poses)
-    for frame, pose in enumerate(poses, 1):
-        apply_pose(rig, pose.rotations)
+    scene.frame_start, scene.frame_end = 1, LAST_FRAME
+    middles = [(pose.rotations, frame) for pose, frame in zip(poses, POSE_FRAMES, strict=True)]
+    rests = [({}, frame) for frame in (*(frame - 24 for frame in POSE_FRAMES), LAST_FRAME)]
+    for rotations, frame in (*middles, *rests):
+        apply_pose(rig, rotations)
         for bone in rig.pose.bones:
             bone.keyframe_insert("rotation_quaternion", frame=frame)
 
 
+def write_marks(path: Path) -> None:
+    """Write for `exports.js` when each pose is there, in seconds of the files, and its joint."""
+    fps = bpy.context.scene.render.fps
+    poses = named_poses(RIG)
+    marks = [
+        {
+            "key": key,
+            "title": poses[key].title,
+            "joint": poses[key].joint,
+            "seconds": frame / fps,
+        }
+        for key, frame in zip(POSES, POSE_FRAMES, strict=True)
+    ]
+    path.write_text(json.dumps(marks), encoding="utf-8")
+
+
 def _per_frame(evaluate: Callable[[], Any]) -> list[Any]:
     found = []
-    for frame in range(1, len(POSES) + 1):
+    for frame in POSE_FRAMES:
         bpy.context.scene.frame_set(frame)
         found.append(evaluate())
     return found
@@ -159,7 +183,7 @@ def _per_frame(evaluate: Callable[[], Any]) -> list[Any]:
 
 def _camera(body: bpy.types.Object, rig: bpy.types.Object) -> Camera:
     """The camera of the current frame's pose."""
-    key = POSES[bpy.context.scene.frame_current - 1]
+    key = POSES[POSE_FRAMES.index(bpy.context.scene.frame_current)]
     pose, framing = named_poses(RIG)[key], FRAMINGS[key]
     binding = bind(body)
     matrices = binding.pose_matrices(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()))
@@ -226,6 +250,7 @@ def main() -> int:
         shots = take_shots(FOLDER)
         sheet(shots).save(PICTURE, quality=85, optimize=True)
         check_shots(shots)
+        write_marks(MARKS)
     except DemoError as error:
         print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
         return 1

@@ -32,7 +32,7 @@ class SkinnedFile:
         (primitive,) = mesh.primitives
         attributes = primitive.attributes
         self._positions = self._array(attributes.POSITION)
-        self.rest = _in_blender(self._positions)
+        self.rest = in_blender(self._positions)
         self.weights = np.zeros((len(self.rest), len(self._skin.joints)))
         rows = np.arange(len(self.rest))[:, None]
         for number in range(4):
@@ -65,7 +65,7 @@ class SkinnedFile:
         moved = np.stack([world(joint) for joint in self._skin.joints]) @ inverse
         blended = np.einsum("nj,jrc->nrc", self.weights, moved)
         homogeneous = np.pad(self._positions, ((0, 0), (0, 1)), constant_values=1.0)
-        return _in_blender(np.einsum("nrc,nc->nr", blended[:, :3], homogeneous))
+        return in_blender(np.einsum("nrc,nc->nr", blended[:, :3], homogeneous))
 
     @staticmethod
     def _rest_of(node: Any) -> dict[str, Any]:
@@ -91,10 +91,10 @@ class SkinnedFile:
         return values.reshape(accessor.count, components)
 
 
-def _in_blender(positions: NDArray[Any]) -> NDArray[np.float64]:
-    """From Y up to Z up."""
-    x, y, z = positions.T
-    return np.stack((x, -z, y), axis=1).astype(np.float64)
+def in_blender(positions: NDArray[Any]) -> NDArray[np.float64]:
+    """Positions, shape (..., 3), from Y up to Z up."""
+    x, y, z = np.moveaxis(positions, -1, 0)
+    return np.stack((x, -z, y), axis=-1).astype(np.float64)
 
 
 def _matrix(translation: Any, rotation: Any, scale: Any) -> NDArray[np.float64]:

@@ -12,18 +12,20 @@ import addon_utils
 import bpy
 import numpy as np
 import pytest
-from mathutils.kdtree import KDTree
-from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from human.motion import key_motion
-from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.gltf_skinning import SkinnedFile
+from tests.blender.moving_characters import (
+    Positions,
+    in_world,
+    moving_human,
+    moving_limb,
+    nearest,
+    per_frame,
+)
 from tests.blender.scene_builders import evaluated_positions
-from tests.kept_files import new_file, new_file_with_human
-from tests.limb import build_limb
 
 MM = 1000.0
 FPS = 24
@@ -31,8 +33,6 @@ FPS = 24
 # What a file may add to the error of the bake itself, largest distance: the glTF exporter leaves
 # out what changes by less than 1e-4. Measured 0.06; 0.0004 without this, and in FBX 0.003.
 TOLERANCE_MM = 0.1
-
-Positions = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,37 +56,9 @@ class Travelled:
     helpers: set[str]
 
 
-def _limb() -> tuple[bpy.types.Object, bpy.types.Object, int]:
-    """The limb, its armature, and the last frame of a random range of motion."""
-    new_file()
-    obj, armature = build_limb()
-    rng = np.random.default_rng(0)
-    for frame in (1, 4, 8):
-        for bone in armature.pose.bones:
-            bone.rotation_mode = "XYZ"
-            bone.rotation_euler = rng.uniform(-0.7, 0.7, 3).tolist()
-            bone.location = rng.uniform(-0.02, 0.02, 3).tolist()
-            bone.keyframe_insert("rotation_euler", frame=frame)
-            bone.keyframe_insert("location", frame=frame)
-    return obj, armature, 8
-
-
-def _human() -> tuple[bpy.types.Object, bpy.types.Object, int]:
-    """The human, its armature, and the last frame: a captured jump, then random poses."""
-    obj, armature = new_file_with_human("cmu_mb")
-    last = key_motion(armature, step=15)
-    rng = np.random.default_rng(0)
-    for _ in range(4):
-        last += 1
-        apply_pose(armature, random_pose(rng, "cmu_mb"))
-        for bone in armature.pose.bones:
-            bone.keyframe_insert("rotation_quaternion", frame=last)
-    return obj, armature, last
-
-
 @pytest.fixture(
     scope="module",
-    params=[_limb, pytest.param(_human, marks=pytest.mark.newest_only)],
+    params=[moving_limb, pytest.param(moving_human, marks=pytest.mark.newest_only)],
     ids=["limb", "human"],
 )
 def travelled(
@@ -101,17 +73,17 @@ def travelled(
     scene.frame_start, scene.frame_end, scene.render.fps = 1, last, FPS
     frames = range(1, last + 1)
     bones = _bones_at_rest(armature)
-    rest = _in_world(obj, np.array([vertex.co for vertex in obj.data.vertices]))
+    rest = in_world(obj, np.array([vertex.co for vertex in obj.data.vertices]))
     bpy.ops.export_scene.gltf(filepath=str(folder / "plain.glb"))
     dq_compensation.register()
     try:
         enable(obj)
         select(obj)
-        live = _per_frame(frames, lambda: _in_world(obj, api.evaluate(obj)))
+        live = per_frame(frames, lambda: in_world(obj, api.evaluate(obj)))
         assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=2) == {"FINISHED"}
     finally:
         dq_compensation.unregister()
-    baked = _per_frame(frames, lambda: _in_world(obj, evaluated_positions(obj)))
+    baked = per_frame(frames, lambda: in_world(obj, evaluated_positions(obj)))
     # As docs/engines.md says.
     bpy.ops.export_scene.gltf(filepath=str(folder / "baked.glb"), export_def_bones=True)
     bpy.ops.export_scene.fbx(
@@ -124,7 +96,7 @@ def travelled(
     return Travelled(folder, rest, live, baked, bones, helpers)
 
 
-LIMB_ONLY = pytest.mark.parametrize("travelled", [_limb], indirect=True, ids=["limb"])
+LIMB_ONLY = pytest.mark.parametrize("travelled", [moving_limb], indirect=True, ids=["limb"])
 
 
 def _import_gltf(path: Path) -> None:
@@ -151,12 +123,12 @@ def test_an_empty_file_plays_the_baked_motion_on_the_same_skeleton(
     (modifier,) = obj.modifiers
     assert modifier.type == "ARMATURE"
     assert not modifier.use_deform_preserve_volume
-    at_rest = _in_world(obj, np.array([vertex.co for vertex in obj.data.vertices]))
+    at_rest = in_world(obj, np.array([vertex.co for vertex in obj.data.vertices]))
     # Importers number vertices anew.
-    order = _nearest(travelled.rest, at_rest)
+    order = nearest(travelled.rest, at_rest)
     for frame, positions in travelled.baked.items():
         bpy.context.scene.frame_set(frame)
-        apart = _in_world(obj, evaluated_positions(obj))[order] - positions
+        apart = in_world(obj, evaluated_positions(obj))[order] - positions
         assert MM * np.linalg.norm(apart, axis=1).max() < TOLERANCE_MM, frame
     bones = _bones_at_rest(armature)
     assert set(bones) == set(travelled.bones) | travelled.helpers
@@ -179,7 +151,7 @@ def test_another_reader_of_gltf_gets_the_same_vertices(travelled: Travelled) -> 
     file = SkinnedFile(travelled.folder / "baked.glb")
     assert file.influences <= 4
     assert np.allclose(file.weights.sum(axis=1), 1.0, atol=1e-6)
-    order = _nearest(travelled.rest, file.rest)
+    order = nearest(travelled.rest, file.rest)
     for frame, positions in travelled.baked.items():
         apart = file.positions(frame / FPS)[order] - positions
         assert MM * np.linalg.norm(apart, axis=1).max() < TOLERANCE_MM, frame
@@ -201,7 +173,7 @@ def test_animation_of_the_old_skeleton_plays_on_the_new_one(travelled: Travelled
 
 @pytest.mark.newest_only
 def test_every_action_becomes_a_clip_that_moves_the_helpers(addon: None, tmp_path: Path) -> None:
-    obj, armature, last = _limb()
+    obj, armature, last = moving_limb()
     _use_exporters()
     bpy.context.scene.frame_end = last
     walk = armature.animation_data.action
@@ -244,33 +216,9 @@ def _read_into_empty_file(
     return obj, armature
 
 
-def _per_frame(frames: range, evaluate: Callable[[], Positions]) -> dict[int, Positions]:
-    found = {}
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found[frame] = evaluate()
-    return found
-
-
-def _in_world(obj: bpy.types.Object, positions: NDArray[np.floating]) -> Positions:
-    world = np.array(obj.matrix_world, np.float64)
-    return positions @ world[:3, :3].T + world[:3, 3]
-
-
 def _bones_at_rest(armature: bpy.types.Object) -> dict[str, tuple[str | None, Positions]]:
     world = armature.matrix_world
     return {
         bone.name: (bone.parent.name if bone.parent else None, np.array(world @ bone.matrix_local))
         for bone in armature.data.bones
     }
-
-
-def _nearest(points: Positions, others: Positions) -> NDArray[np.int64]:
-    """Shape (n,): the index of the other point at the place of each point."""
-    tree = KDTree(len(others))
-    for index, point in enumerate(others):
-        tree.insert(point, index)
-    tree.balance()
-    found = [tree.find(point) for point in points]
-    assert max(distance for _, _, distance in found) < 1e-5
-    return np.array([index for _, index, _ in found])
