@@ -71,6 +71,32 @@ def soften(step: Step) -> Wait:
     step.expect_same((yield from step.look("Put back")), as_painted, "Put Weights Back")
 
 
+def softness(step: Step) -> Wait:
+    """Drag Softness: the picture follows when it rests; Weight Paint, As Painted, undo."""
+    window, weights = step.window, step.weights()
+    yield from step.enable()
+    as_painted = yield from step.look("As painted")
+    yield from window.slide("dq_compensation.softness", 200)
+    step.expect(step.settings.softness > 0.3, f"the slider is at {step.settings.softness:.3f}")
+
+    def is_soft() -> bool:
+        copy = step.settings.native.soft_copy
+        return copy is not None and len(copy.vertex_groups) > 0
+
+    yield from step.look("While it is computed")
+    yield from window.wait_until(is_soft, "No soft weights were computed.")
+    yield from window.wait(5)
+    soft = yield from step.look("Soft")
+    step.expect_changed(soft, as_painted, "The bent limbs are softer", 0.001)
+    step.expect(step.weights() == weights, "the painted weights are as they were")
+    yield from window.press("dq_compensation.as_painted", 0.6)
+    step.expect_same((yield from step.look("As Painted")), as_painted, "As Painted")
+    yield from window.press("dq_compensation.as_painted", 0.6)
+    step.expect_same((yield from step.look("Soft again")), soft, "Without As Painted")
+    yield from step.undo(lambda: step.settings.softness == 0.0, "Ctrl Z sets the slider to 0")
+    step.expect_same((yield from step.look("After Ctrl Z")), as_painted, "Undone")
+
+
 def has_brush(mode: str) -> bool:
     """Whether a paint mode has a brush. Since 4.3 brushes are assets, which packages may lack."""
     return getattr(bpy.context.tool_settings, mode).brush is not None
