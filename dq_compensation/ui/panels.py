@@ -27,8 +27,7 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
     help_page = "guide"
 
     def draw_header_preset(self, context: Context) -> None:
-        active = context.active_object
-        if active is not None and active in target_meshes(context):
+        if target_meshes(context):
             VIEW3D_PT_dq_compensation_presets.draw_panel_header(self.layout)
         super().draw_header_preset(context)
 

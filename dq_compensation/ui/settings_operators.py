@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
 from bl_ui.utils import PresetPanel
+from bpy.props import StringProperty
 from bpy.types import Context, Menu, Object, Operator, Panel
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_settings
-from ..scene.copies.targets import target_meshes
+from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ..scene.settings.object_settings import CHARACTER_CHOICES, settings_of
 from ..session.settings_writing import writing_settings
 from ..wording import listed
@@ -27,6 +29,8 @@ else:
 _GROUPS = ("vertex_group", "blend_group")
 _SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_GROUPS))
 _PRESETS = "dq_compensation"
+# Blender looks for presets in a folder of that name in it.
+_SHIPPED = str(Path(__file__).parents[2])
 
 
 def _source_and_others(context: Context) -> tuple[Object | None, list[Object]]:
@@ -88,12 +92,36 @@ def copy_settings(source: Object, target: Object) -> list[str]:
     return missing
 
 
+class DQC_OT_preset_apply(Refusing, Operator):
+    """Give the settings of a preset to the selected characters"""
+
+    bl_idname = "dqc.preset_apply"
+    bl_label = "Apply Preset"
+
+    # Given by Blender's menus of presets.
+    filepath: StringProperty(subtype="FILE_PATH", options={"SKIP_SAVE"})
+    menu_idname: StringProperty(options={"SKIP_SAVE"})
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        reasons = [enabling.linked_refusal(obj) for obj in target_meshes(context)]
+        return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
+
+    def execute(self, context: Context) -> OperatorResult:
+        for obj in target_meshes(context):
+            if enabling.linked_refusal(obj) is None:
+                with writing_settings(), context.temp_override(object=obj):
+                    bpy.utils.execfile(self.filepath)
+                enabling.settings_changed(obj)
+        return {"FINISHED"}
+
+
 class DQC_MT_presets(Menu):
     """The presets of methods."""
 
     bl_label = "Presets"
     preset_subdir = _PRESETS
-    preset_operator = "script.execute_preset"
+    preset_operator = DQC_OT_preset_apply.bl_idname
     draw = Menu.draw_preset  # type: ignore[assignment]
 
 
@@ -107,13 +135,17 @@ class DQC_OT_preset_add(AddPresetBase, Operator):
     preset_defines = ("settings = bpy.context.object.dq_compensation",)
     preset_values = tuple(f"settings.{name}" for name in _SHARED)
 
+    def execute(self, context: Context) -> OperatorResult:
+        with context.temp_override(object=next(iter(target_meshes(context)), None)):
+            return super().execute(context)
+
 
 class VIEW3D_PT_dq_compensation_presets(PresetPanel, Panel):
     """The presets of methods, as a popover of the panel's header."""
 
     bl_label = "Presets"
     preset_subdir = _PRESETS
-    preset_operator = "script.execute_preset"
+    preset_operator = DQC_OT_preset_apply.bl_idname
     preset_add_operator = DQC_OT_preset_add.bl_idname
 
 
@@ -147,6 +179,7 @@ def _draw_menu(menu: Any, _context: Context) -> None:
 
 CLASSES = (
     DQC_OT_settings_copy,
+    DQC_OT_preset_apply,
     DQC_MT_presets,
     DQC_OT_preset_add,
     VIEW3D_PT_dq_compensation_presets,
@@ -155,12 +188,14 @@ CLASSES = (
 
 
 def register() -> None:
-    """Add the entries to Blender's menus."""
+    """Add the entries to Blender's menus, and the presets that come with the add-on."""
+    bpy.utils.register_preset_path(_SHIPPED)
     for menu in _MENUS:
         menu.append(_draw_menu)
 
 
 def unregister() -> None:
-    """Take the entries away."""
+    """Take the entries and the presets away."""
+    bpy.utils.unregister_preset_path(_SHIPPED)
     for menu in _MENUS:
         menu.remove(_draw_menu)

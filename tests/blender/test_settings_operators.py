@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui import settings_operators
 from tests.blender.enabled_scenes import enable, select
@@ -15,6 +16,9 @@ from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, pose_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
+
+# The softness of the presets that come with the add-on.
+SHIPPED = {"As Painted": 0.0, "Soft": 0.5}
 
 
 def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -71,11 +75,26 @@ def test_a_preset_gives_the_settings_to_another_character(
     bpy.ops.dqc.preset_add(name="Quarter")
     written = tmp_path / "presets" / "dq_compensation" / "Quarter.py"
     assert written.exists()
-    bpy.context.view_layer.objects.active = second
-    menu = settings_operators.DQC_MT_presets.__name__
-    bpy.ops.script.execute_preset(filepath=str(written), menu_idname=menu)
+    select(second)
+    assert bpy.ops.dqc.preset_apply(filepath=str(written)) == {"FINISHED"}
     assert settings_of(second).factor == pytest.approx(0.25)
     assert np.abs(evaluated_positions(first) - evaluated_positions(second)).max() < 1e-6
+
+
+def test_presets_that_come_along_act_in_pose_mode_on_all_that_follow_the_armature() -> None:
+    first, second = two_limbs()
+    folders = bpy.utils.preset_paths("dq_compensation")
+    present = sorted(path for folder in folders for path in Path(folder).glob("*.py"))
+    assert [path.stem for path in present] == sorted(SHIPPED)
+    armature = rig_of(first)
+    select(armature)
+    bpy.ops.object.mode_set(mode="POSE")
+    for path in present:
+        assert bpy.ops.dqc.preset_apply(filepath=str(path)) == {"FINISHED"}
+        assert settings_of(first).softness == pytest.approx(SHIPPED[path.stem])
+        assert settings_of(first).method == "COMPENSATED"
+        assert settings_of(armature).softness == 0.0
+    assert settings_of(second).softness == 0.0
 
 
 def test_menus_have_the_entries_once() -> None:
