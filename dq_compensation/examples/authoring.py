@@ -21,6 +21,7 @@ from ..scene.shape_keys.key_writing import clear_keys, remove_keys, write_key
 from .captured_pose import CapturedPose
 from .items import (
     authoring_refusal,
+    base_now,
     bone_settings,
     key_name,
     keys_of_bone,
@@ -135,6 +136,7 @@ def give_shape(
     key.mute = True
     if item.key != key.name:
         item.key = key.name
+    item.made_on = base_now(obj)
     return found
 
 

@@ -65,6 +65,13 @@ def _on_chosen_bone(item: DQCompensationExamplePose, _context: bpy.types.Context
             bone_settings(obj, item.bone)
 
 
+def base_now(obj: bpy.types.Object) -> str:
+    """The base on which shapes of examples are made now: the method, and its softness."""
+    settings = settings_of(obj)
+    softness = settings.softness if settings.example_base == "COMPENSATED" else 0.0
+    return f"{settings.example_base} {0.0 if settings.as_painted else softness:.4f}"
+
+
 def write_support(obj: bpy.types.Object, bone: str, weights: NDArray[np.floating]) -> str:
     """Write the support of a bone to its vertex group; returns the name of the group.
 
@@ -146,6 +153,7 @@ def write_example(
         target.name, target.bone, target.key = item.name, item.bone, key.name
         target.direction = item.direction  # type: ignore[assignment]
         target.rotation = item.rotation  # type: ignore[assignment]
+    target.made_on = base_now(obj)
     target.factor = item.factor
 
 

@@ -59,6 +59,10 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
     if known is None:
         require_distance(obj, mirrored, binding, axis)
     write_example(obj, mirrored, offsets, known)
+    written = next(
+        each for each in examples if (each.bone, each.name) == (mirrored.bone, mirrored.name)
+    )
+    written.made_on = examples[index].made_on
     source, target = bone_settings(obj, item.bone), bone_settings(obj, mirrored.bone)
     target.sigma, target.twists = source.sigma, source.twists
     target.support_kind = source.support_kind

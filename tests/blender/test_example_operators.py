@@ -83,6 +83,7 @@ def posing(human: Human) -> Human:
     """The human enabled, its armature active in Pose Mode, the elbow bent."""
     obj = human.mesh_object
     obj.dq_compensation.method = "SPHERICAL_JOINT"
+    obj.dq_compensation.example_base = "SPHERICAL_JOINT"
     enable(obj)
     select(human.armature_object)
     bpy.ops.object.mode_set(mode="POSE")

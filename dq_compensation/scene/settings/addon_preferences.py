@@ -19,7 +19,7 @@ ColourMap = Literal["VIRIDIS", "CIVIDIS", "MAGMA"]
 NEW = "new_"
 FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints", "use_ball_joints")
 """The settings of an object that a preference gives to new characters: `new_method` and so on."""
-UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True}
+UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True, "example_base": "COMPENSATED"}
 """The values of new characters in place of the default of objects, which older files count on."""
 
 
@@ -34,7 +34,8 @@ def settings_of_new_characters() -> dict[str, Any]:
     chosen = preferences()
     if chosen is None:
         return UNLIKE_OLD_CHARACTERS
-    return {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
+    given = {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
+    return UNLIKE_OLD_CHARACTERS | given
 
 
 def overlay_colours() -> ColourMap:

@@ -78,6 +78,8 @@ class DQCompensationExamplePose(PropertyGroup):
         default=(1.0, 0.0, 0.0, 0.0),
         description="The bone's rotation relative to its parent, along the same axes: w, x, y, z",
     )
+    # The base and the softness on which its shape was made; empty in older files.
+    made_on: str = props.StringProperty()
     factor: float = props.FloatProperty(
         description="How much of this example acts",
         default=1.0,

@@ -110,6 +110,27 @@ def forget_soft_weights(obj: bpy.types.Object) -> None:
         del mesh_of(copy)[RECORD_PROPERTY]
 
 
+def soft_influences(
+    obj: bpy.types.Object, binding: Binding, softness: float
+) -> Generator[float, None, Influences]:
+    """The influences of an object at a softness; the painted ones where there is nothing to soften.
+
+    Args:
+        binding: of its own vertices, as they are painted.
+
+    Raises:
+        UserError: a vertex has no position that is a number.
+    """
+    skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
+    if not softness or skin.refusal() is not None:
+        return binding.influences
+    soft = yield from skin.softened(softness, _INFLUENCES)
+    found = with_soft_rows(binding.influences, soft)
+    vertices, slots = np.nonzero(found.weights > 0.0)
+    of = found.bones[vertices, slots], found.weights[vertices, slots]
+    return Influences.from_triples(vertices, *of, binding.vertex_count)
+
+
 def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Progress, None, None]:
     """Compute the soft weights of an object and write them, in the last step.
 
@@ -123,12 +144,8 @@ def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Prog
     doing = f"Softness of {obj.name}"
     yield Progress(0.0, doing)
     uid, binding = obj.session_uid, bind(obj, follow=False, painted=True)
-    influences = binding.influences
-    skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
-    if skin.refusal() is None:
-        steps = skin.softened(record["softness"], _INFLUENCES)
-        soft = yield from with_progress(steps, doing)
-        influences = with_soft_rows(influences, soft)
+    steps = soft_influences(obj, binding, record["softness"])
+    influences = yield from with_progress(steps, doing)
     yield Progress(1.0, doing)
     # Blender's data may have been read anew since, by an undo.
     found = next((each for each in bpy.data.objects if each.session_uid == uid), None)

@@ -11,6 +11,7 @@ from ...examples.apply_shape import follow_now, update_from
 from ...examples.authoring import remove_example
 from ...examples.items import authoring_refusal, bone_settings, write_support
 from ...examples.mirroring import mirror_example
+from ...examples.sculpted_base import take_over
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.binding.example_capture import support_of, support_weights
@@ -18,6 +19,7 @@ from ...scene.blender.linked import linked_refusal
 from ...scene.copies.posed_copies import character_of
 from ...scene.settings.object_settings import settings_of
 from ...viewport.gpu.capability import drawing_refusal
+from ...wording import listed
 from ..painting.paint_operators import enter_weight_paint
 from ..reporting import OperatorResult
 from .example_operator import ExampleOperator, OnOneExample
@@ -45,6 +47,18 @@ class DQC_OT_example_remove(OnOneExample, Operator):
         name = remove_example(obj, index)
         follow_now(obj)
         return f"Removed {name} and its shape key {key}.", True
+
+
+class DQC_OT_examples_take_over(ExampleOperator, Operator):
+    """Let example poses that were sculpted on another base, or with another softness, show on the \
+present one the shapes that they had"""
+
+    bl_idname = "dqc.examples_take_over"
+    bl_label = "Keep Sculpted Shapes"
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        names = take_over(obj)
+        return f"{listed(names) or 'No example'}: shaped as it was sculpted.", bool(names)
 
 
 class DQC_OT_example_update(OnOneExample, Operator):
@@ -195,6 +209,7 @@ def _require_bone(binding: Binding, bone: str) -> None:
 
 CLASSES = (
     DQC_OT_example_remove,
+    DQC_OT_examples_take_over,
     DQC_OT_example_update,
     DQC_OT_example_mirror,
     DQC_OT_support_show,

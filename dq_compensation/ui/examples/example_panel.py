@@ -12,6 +12,7 @@ from ...examples.authoring import OutsideSupportError
 from ...examples.items import authoring_refusal
 from ...examples.posed_copy import BONE_PROPERTY, NAME_PROPERTY
 from ...examples.posed_copy_handlers import failure_of
+from ...examples.sculpted_base import base_sentence
 from ...scene.blender.armature import armature_of
 from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import DQCompensationSettings, Settings, settings_of
@@ -66,6 +67,9 @@ class VIEW3D_PT_dq_compensation_examples(SidebarPanel):
             text = "The examples show when the method is By Example."
             draw_sentence(layout, context, text, "INFO")
         layout.prop(settings, "example_base")
+        if sentence := base_sentence(obj):
+            draw_sentence(layout, context, sentence, "ERROR")
+            layout.operator("dqc.examples_take_over", icon="SCULPTMODE_HLT")
         reason = authoring_refusal(obj)
         if reason is not None:
             draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
