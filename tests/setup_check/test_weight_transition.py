@@ -194,6 +194,17 @@ def test_methods_without_a_curve_mind_only_folds(method: str) -> None:
     assert issue.fixes[0].name == "soften"
 
 
+def test_folds_that_softness_takes_away_are_not_minded() -> None:
+    limb, _ = cylinder(0.3)
+    limb.dq_compensation.curve = "MEASURED"
+    enable(limb)
+    assert "faster than a third" in found_in(limb)["lower"].message
+    limb.dq_compensation.softness = 0.5
+    assert found_in(limb) == {}
+    limb.dq_compensation.method = "LINEAR"
+    assert "lower" in found_in(limb)
+
+
 def test_a_joint_beside_the_limb_is_no_matter_of_weights() -> None:
     limb, _ = cylinder(0.63, beside=1.6)
     issue = found_in(limb)["outside"]

@@ -187,7 +187,7 @@ def soften_weights(
     for obj in objects:
         skin, by = skins[obj], "" if body in (None, obj) else options.body
         changed = _write(obj, skin, changes[obj])
-        if settings_of(obj).softness:
+        if only is None and settings_of(obj).softness:
             settings_of(obj).softness = 0.0  # it would soften what is soft
         names = [skin.skeleton.names[bone] for bone in np.flatnonzero(skin.features)]
         features = () if by else tuple(names)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...analysis.transitions.transition_reshaping import BEST_WIDTH, Reshaped
 from ...errors import UserError
+from ...scene.binding.soft_copy import acting_soft_copy
 from ...scene.settings.object_settings import Settings, setting_label, settings_of
 from ...scene.weights.softening import SofteningOptions, soften_weights
 from ...scene.weights.weights_writing import write_rows
@@ -33,7 +34,11 @@ def find(subject: Subject) -> Iterator[Issue]:
     if measured is None or subject.misplacement is not None:
         return
     yield from _outside(subject, measured)
-    offenders = measured.offenders(compensated=Settings.of(subject.obj).compensates)
+    compensated = Settings.of(subject.obj).compensates
+    offenders = measured.offenders(compensated=compensated)
+    if compensated and acting_soft_copy(subject.obj) is not None:
+        # Softness does already what Soften would do.
+        offenders = [each for each in offenders if each.error or not each.is_narrow]
     for offender in offenders[:_MOST_LISTED]:
         yield _issue(subject, measured, offender)
     more = [joint for offender in offenders[_MOST_LISTED:] for joint in offender.joints]
