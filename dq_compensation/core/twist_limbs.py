@@ -64,8 +64,8 @@ class TwistLimbs:
             beginning and at its end; the limb's own bone where there is none.
         heads: shape (L, 3), armature space, at rest.
         axes: shape (L, 3), unit, along the limbs.
-        limbs: shape (n, k), int32, rows of the above; 0 in unused places. k is 1 to TURNS: as many
-            as any vertex needs.
+        limbs: shape (n, k), int32, rows of the above; 0 in unused places, which are last. k is 1 to
+            TURNS: as many as any vertex needs.
         amounts: shape (n, k, 2), of the dtype of the positions; -w (1 - t) and w t, for the twists
             at the beginning and at the end. Where more than `TURNS` limbs move a vertex, those with
             the largest weights count, each times 1 - (c / w)^4, c the largest that is left out.
@@ -105,11 +105,10 @@ class TwistLimbs:
         moves = influences.moving_bones(skeleton.bone_count)
         lines = _Lines.of(positions, influences, skeleton, parents)
         is_limb = (lines.next_bones >= 0) & (lines.lengths > _SMALLEST * extent(skeleton.heads))
-        reasons = {
-            bone: reason
-            for bone in np.flatnonzero(is_limb).tolist()
-            if (reason := _refusal(bone, lines, skeleton, parents, moves, left_out))
-        }
+        reasons: dict[int, Reason] = {}
+        for bone in np.flatnonzero(is_limb).tolist():
+            if reason := _refusal(bone, lines, skeleton, parents, moves, left_out):
+                reasons[bone] = reason
         is_limb[[bone for bone, reason in reasons.items() if reason == "SHORT"]] = False
         every = np.arange(skeleton.bone_count, dtype=np.int32)
         before, behind = every.copy(), every.copy()
@@ -134,7 +133,7 @@ class TwistLimbs:
         return np.flatnonzero(self.amounts.any(axis=(1, 2)))
 
     @cached_property
-    def across(self) -> NDArray[np.float64]:
+    def across(self) -> NDArray[np.floating]:
         """Shape (L, 2, 3): two unit vectors x, y with x cross y along the limb."""
         return np.stack(two_across(self.axes), axis=1)
 
@@ -225,8 +224,8 @@ class _Lines:
 
     Attributes:
         heads: shape (B, 3).
-        next_bones: shape (B,), the bone at the end; -1 where no bone or several go on there.
-        axes: shape (B, 3), unit, to that bone's head; to the farthest where there are several.
+        next_bones: shape (B,), the bone that goes on at the end; -1 where none or several do.
+        axes: shape (B, 3), unit, to that bone's head.
         lengths: shape (B,).
         radii: shape (B,), the mean distance of the skin beside the lines from them, by weights.
         centres: shape (B, 3), of the skin, by weights.
@@ -252,19 +251,15 @@ class _Lines:
         hanging = np.flatnonzero((parents >= 0) & influences.moving_bones(count))
         above = parents[hanging]
         ways = heads[hanging] - heads[above]
-        nearest_first = np.argsort(np.linalg.norm(ways, axis=1), kind="stable")
-        farthest = np.full(count, -1)
-        farthest[above[nearest_first]] = nearest_first  # the last one of a bone stays
-        has_end = farthest >= 0
-        ends = np.where(has_end[:, None], ways[farthest] if len(ways) else 0.0, 0.0)
-        lengths = np.linalg.norm(ends, axis=1)
-        axes = unit_or(ends, 0.0)
-        places = dots(ways, axes[above]) / np.maximum(lengths[above], 1e-30)
         goes_on = np.bincount(above, minlength=count)[hanging] > 0
-        counted = np.bincount(above[goes_on | (places > _AT_END)], minlength=count)
-        next_bones = np.full(count, -1)
-        next_bones[has_end] = hanging[farthest[has_end]]
-        next_bones[counted != 1] = -1
+        # Of several bones at an end, those count on which others hang: the others are helpers.
+        rising = np.lexsort((np.linalg.norm(ways, axis=1), goes_on))
+        last, ends = np.full(count, -1), np.zeros((count, 3))
+        last[above[rising]], ends[above[rising]] = hanging[rising], ways[rising]
+        lengths, axes = np.linalg.norm(ends, axis=1), unit_or(ends, 0.0)
+        at_end = dots(ways, axes[above]) > _AT_END * lengths[above]
+        going, ending = (np.bincount(above[those], minlength=count) for those in (goes_on, at_end))
+        next_bones = np.where(np.where(going > 0, going, ending) == 1, last, -1)
 
         beside, reached, skin = np.zeros((3, count))
         centres = np.zeros((3, count))
@@ -354,7 +349,7 @@ def _amounts(
     left_out = np.zeros(count)
     left_out[vertices[places == TURNS]] = weights[places == TURNS]
     taken = places < TURNS
-    vertices, rows, weights, places = (x[taken] for x in (vertices, rows, weights, places))
+    vertices, rows, weights, places = vertices[taken], rows[taken], weights[taken], places[taken]
     weights *= 1.0 - (left_out[vertices] / weights) ** 4
     limb = bones[rows]
     along = dots(positions[vertices] - lines.heads[limb], lines.axes[limb])
@@ -363,4 +358,7 @@ def _amounts(
     width = max(1, int(places.max(initial=0)) + 1)
     limbs, amounts = np.zeros((count, width), np.int32), np.zeros((count, width, 2))
     limbs[vertices, places], amounts[vertices, places] = rows, shares
+    used_first = np.argsort(~amounts.any(axis=2), axis=1, kind="stable")
+    limbs = np.take_along_axis(limbs, used_first, 1)
+    amounts = np.take_along_axis(amounts, used_first[:, :, None], 1)
     return limbs, amounts.astype(positions.dtype)

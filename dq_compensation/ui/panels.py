@@ -80,7 +80,9 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
     if acts("factor"):
         column.use_property_decorate = True
         column.prop(settings, "factor", slider=True)
+        column.prop(settings, "twist_spread", slider=True)
         column.use_property_decorate = False
+        column.prop(settings, "twist_left_out")
     for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
         column.prop(settings, name)
     if acts("use_mesh_joints") and (counts := joint_counts(obj)):

@@ -26,6 +26,8 @@ else:
 
 _GROUPS = ("vertex_group", "blend_group")
 _SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_GROUPS))
+# Presets are for any character: they name no bones.
+_OF_PRESETS = tuple(name for name in _SHARED if name != "twist_left_out")
 _PRESETS = "dq_compensation"
 
 
@@ -105,7 +107,7 @@ class DQC_OT_preset_add(AddPresetBase, Operator):
     preset_menu = "DQC_MT_presets"
     preset_subdir = _PRESETS
     preset_defines = ("settings = bpy.context.object.dq_compensation",)
-    preset_values = tuple(f"settings.{name}" for name in _SHARED)
+    preset_values = tuple(f"settings.{name}" for name in _OF_PRESETS)
 
 
 class VIEW3D_PT_dq_compensation_presets(PresetPanel, Panel):

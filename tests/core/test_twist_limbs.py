@@ -226,6 +226,20 @@ def test_a_limb_with_a_twist_bone_is_left_alone(height: float) -> None:
     assert limbs.left_out == {LOWER: "TWIST_BONES"}
 
 
+def test_a_helper_at_the_end_of_a_limb_does_not_hide_the_joint() -> None:
+    skeleton = _skeleton(((9.5, UPPER),))
+    rows, slots = np.nonzero(INFLUENCES.weights)
+    bones, weights = INFLUENCES.bones[rows, slots], INFLUENCES.weights[rows, slots]
+    elbow = (np.abs(POINTS[rows, 2] - 9.5) < 0.7) & (POINTS[rows, 0] > 0.5)
+    shared = Influences.from_triples(
+        np.append(rows, rows[elbow]),
+        np.append(bones, np.full(np.count_nonzero(elbow), 4)),
+        np.append(weights, weights[elbow]),
+        len(POINTS),
+    )
+    assert _limbs(skeleton, shared).bones.tolist() == [UPPER, LOWER]
+
+
 def test_limbs_are_left_out_by_name_as_bendy_bones_and_where_they_are_thick() -> None:
     skeleton = _skeleton()
     named = TwistLimbs.of(POINTS, INFLUENCES, skeleton, left_out=["bone 1"])
