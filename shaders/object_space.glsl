@@ -1,5 +1,5 @@
 // From object space to armature space, in which bones move, and back. The texture `object_space`
-// holds the three rows of either matrix and then (factor, 0, 0, 0). space_stride: its texels for each
+// holds the three rows of either matrix and then (factor, twist spread, 0, 0). space_stride: its texels for each
 // instance; 0 where all share them.
 
 vec4 object_space_texel(int part)
@@ -23,4 +23,9 @@ vec3 object_from_armature(vec3 v)
 float compensation_factor()
 {
   return object_space_texel(6).x;
+}
+
+float twist_spread()
+{
+  return object_space_texel(6).y;
 }

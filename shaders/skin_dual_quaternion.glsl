@@ -58,8 +58,14 @@ void add_influence(inout Sums sums, int bone, float weight, float weight_sum)
 }
 
 #include "influence_loop.glsl"
+#if defined(SWINGS) || defined(TWISTS)
+#  include "posed_limbs.glsl"
+#endif
 #ifdef SWINGS
 #  include "swings.glsl"
+#endif
+#ifdef TWISTS
+#  include "twists.glsl"
 #endif
 
 vec3 skinned(ivec2 texel, vec3 v, int place)
@@ -97,6 +103,9 @@ vec3 skinned(ivec2 texel, vec3 v, int place)
     moved += amount * limb_1.w * limb_2.w * compensation_offset(
         bone_rotation(bone_1), bone_rotation(bone_2), limb_1.xyz, limb_2.xyz);
   }
+#endif
+#ifdef TWISTS
+  moved += along_limbs(texel, moved);
 #endif
 #ifdef BLEND
   moved = mix(sums.moved_linearly, moved, texelFetch(blend, texel, 0).x);

@@ -9,34 +9,6 @@ vec4 swing_joint(int place)
   return texelFetch(swing_joints, ivec2(place & 1023, place >> 10), 0);
 }
 
-vec3 posed_joint(int row, vec3 head)
-{
-  int place = row * PALETTE_STRIDE;
-#ifdef PALETTE_MATRIX
-  place += PALETTE_MATRIX;
-  return transform_by_rows(
-      palette_texel(place), palette_texel(place + 1), palette_texel(place + 2), vec4(head, 1.0));
-#else
-  vec4 r = bone_rotation(row);
-  vec4 e = palette_texel(place + PALETTE_DUAL);
-  return rotate_vector(r, head) + 2.0 * (r.x * e.yzw - e.x * r.yzw + cross(r.yzw, e.yzw));
-#endif
-}
-
-// A direction of a bone's limb in the pose; see `core.limb_joints`.
-vec3 posed_axis(int row, vec3 axis)
-{
-#ifdef PALETTE_MATRIX
-  int place = row * PALETTE_STRIDE + PALETTE_MATRIX;
-  vec3 turned = transform_by_rows(
-      palette_texel(place), palette_texel(place + 1), palette_texel(place + 2), vec4(axis, 0.0));
-  float size = length(turned);
-  return size >= SHORTEST_RAY ? turned / size : vec3(0.0);
-#else
-  return rotate_vector(bone_rotation(row), axis);
-#endif
-}
-
 // How far a vertex goes on, to be multiplied by the factor. moved: after dual quaternion skinning and
 // measured_displacement, in armature space.
 vec3 onto_chords(ivec2 texel, vec3 moved)

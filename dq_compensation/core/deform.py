@@ -16,6 +16,7 @@ from .influences import Influences
 from .linear import linear_blend
 from .pose import Pose
 from .spherical_joint import JointSets, spherical_joint_skinning
+from .twist_limbs import TwistLimbs, spread_twists
 from .vectors import unit_or
 
 Method = Literal["LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"]
@@ -42,6 +43,8 @@ class Deformation:
         segments: gives the influences of the rows of a pose, where bendy bones deform; None without
             them. SPHERICAL_JOINT, whose joints are of whole bones, moves bendy bones as straight
             ones.
+        twist_limbs: for COMPENSATED, the limbs whose twists are spread along them; None for none.
+        twist_spread: how much of these twists is spread, 0 to 1.
 
     Raises:
         ValueError: the method is unknown or lacks what it needs, or shapes do not agree.
@@ -56,6 +59,8 @@ class Deformation:
     blend: NDArray[np.floating] | None = None
     mask: NDArray[np.floating] | None = None
     segments: Callable[[], Influences] | None = None
+    twist_limbs: TwistLimbs | None = None
+    twist_spread: float = 1.0
 
     def __post_init__(self) -> None:
         rules = RULES.get(self.method)
@@ -126,7 +131,10 @@ def _compensated(
     if compensation.swings is not None and swing_amounts is not None:
         rows, offsets = compensation.swings.displacements(deformed, pose, swing_amounts)
         deformed[rows] += offsets
-    return deformed, normals
+    if deformation.twist_limbs is None or not deformation.twist_spread:
+        return deformed, normals
+    spread = deformation.twist_spread
+    return spread_twists(deformation.twist_limbs, deformed, normals, pose, spread)
 
 
 def _spherical_joint(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import bpy
 
 from ..modifier.attribute_object import attribute_object_of
-from ..modifier.factor_driver import release_factor
 from ..modifier.modifier_inputs import get_input
 from ..modifier.modifier_stack import our_modifier
 from ..modifier.palette.palette_object import nodes_of_palette, own_palettes
+from ..modifier.setting_drivers import release_settings
 from ..modifier.soft_copy_object import INPUT as SOFT_COPY
 from ..scene.settings.events import SETTING_CHANGED, SHOWN_CHANGED
 from ..scene.settings.object_settings import settings_of
@@ -87,7 +87,7 @@ def _before_undo(*_args: object) -> None:
         copy = get_input(ours, SOFT_COPY)
         used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours), copy)
         if any(map(is_new, used)):
-            release_factor(obj)
+            release_settings(obj)
             obj.modifiers.remove(ours)
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True

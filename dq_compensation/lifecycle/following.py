@@ -13,12 +13,12 @@ from typing import cast
 
 import bpy
 
-from ..modifier.factor_driver import keep_factor
 from ..modifier.installation import remove_unused
 from ..modifier.modifier_stack import our_modifier, surplus_vertices
 from ..modifier.nodes.arriving_shape import shape_keepers
 from ..modifier.nodes.own_trees import mark_edited
 from ..modifier.palette.palette_object import armature_of_palette, nodes_of_palette, own_palettes
+from ..modifier.setting_drivers import keep_values
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import modifiers_before, used_data
 from ..scene.binding.soft_copy import keeps_soft_weights
@@ -260,7 +260,7 @@ def restore_all() -> None:
         if obj.library is None:
             restore(obj)
             if (ours := our_modifier(obj)) is not None:
-                keep_factor(obj, ours)
+                keep_values(obj, ours)
 
 
 def show_all_to_camera() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..modifier.modifier_stack import our_modifier
+from ..modifier.setting_drivers import FOLLOWED_PATHS, own_driver_count
 from ..scene.binding.modifiers_before import followed_modifiers, is_animated, modifiers_before
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.armature import armature_of, object_to_armature
@@ -19,7 +20,6 @@ from ..session.status import seconds_since_change, status_of
 STROKE_RESTS_AFTER = 0.25
 # The animated paths of an object that decide how it is deformed.
 _DEFORMING = ("modifiers[", "dq_compensation.", "vertex_groups")
-_FACTOR = "dq_compensation.factor"
 # What rounding adds to a place from frame to frame.
 _STILL = 1e-5
 _PAINT_MODES = frozenset({"WEIGHT_PAINT", "VERTEX_PAINT", "TEXTURE_PAINT", "SCULPT"})
@@ -58,24 +58,27 @@ def may_change_with_frames(obj: bpy.types.Object) -> bool:
 def is_changed_by_frame(obj: bpy.types.Object) -> bool:
     """Whether a frame may have changed how an object is to be deformed, or has moved it.
 
-    The factor is read by a driver on our modifier, shape keys by Blender.
+    The factor and the spread are read by drivers on our modifier, shape keys by Blender.
     """
     if has_moved_with_frame(obj) or followed_modifiers(obj):
         return True
     if not _is_animated(obj):
         return False
-    ours = our_modifier(obj)
+    ours, followed = our_modifier(obj), FOLLOWED_PATHS.values()
     deforming = (path for path in animated_paths(obj) if path.startswith(_DEFORMING))
     return any(
-        path != _FACTOR and not (ours is not None and is_animated(ours, (path,)))
+        path not in followed and not (ours is not None and is_animated(ours, (path,)))
         for path in deforming
     )
 
 
 def _is_animated(obj: bpy.types.Object) -> bool:
-    """Whether an object is animated, but for the driver of the factor of our modifier."""
+    """Whether an object is animated, but for the drivers of our modifier."""
     data = obj.animation_data
-    return data is not None and bool(data.action or len(data.nla_tracks) or len(data.drivers) > 1)
+    if data is None:
+        return False
+    others = len(data.drivers) > own_driver_count(obj)
+    return others or bool(data.action or len(data.nla_tracks))
 
 
 def has_moved_with_frame(obj: bpy.types.Object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bpy
 
+from ..core.twist_limbs import Reason, TwistLimbs
 from ..modifier.modifier_stack import our_modifier
 from ..modifier.written_record import has_moved
 from ..scene.binding.modifiers_before import (
@@ -20,6 +21,16 @@ from ..scene.settings.object_settings import Settings, settings_of
 from ..session.status import status_of
 from ..wording import counted, listed
 from .replacement import is_fixed
+
+# How many are named.
+_MOST_LIMBS = 20
+# Why a limb does not spread its twist.
+_LEFT_OUT: dict[Reason, str] = {
+    "SHORT": "too short for how thick it is",
+    "BENDY": "bendy bones twist along themselves",
+    "TWIST_BONES": "it has twist bones",
+    "NAMED": "left out by you",
+}
 
 
 def find_notes(obj: bpy.types.Object) -> list[str]:
@@ -60,6 +71,8 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
         )
+    if binding is not None and acting.acts("twist_spread") and acting.twist_spread > 0.0:
+        found.append(_about_twists(binding.twist_limbs(acting)))
     if binding is not None and acting.by_example:
         found.extend(binding.examples(settings.limb_axis).problems)
     for setting, sentence in (
@@ -69,6 +82,20 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         group = getattr(settings, setting)
         if group and group not in obj.vertex_groups and acting.acts(setting):
             found.append(sentence.format(obj=obj.name, group=group))
+    return found
+
+
+def _about_twists(limbs: TwistLimbs) -> str:
+    """The limbs along which twists are spread, and why others are left out."""
+    names = limbs.skeleton.names
+    bones = [names[bone] for bone in limbs.bones.tolist()]
+    found = "No limb spreads its twist."
+    if bones:
+        found = f"Twists are spread along {listed(bones, _MOST_LIMBS)}."
+    for reason, text in _LEFT_OUT.items():
+        bones = [names[bone] for bone, why in limbs.left_out.items() if why == reason]
+        if bones:
+            found += f" Not along {listed(bones, _MOST_LIMBS)}: {text}."
     return found
 
 

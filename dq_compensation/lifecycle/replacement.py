@@ -50,7 +50,7 @@ def replace_armature_modifier(obj: bpy.types.Object, binding: Binding) -> None:
     settings, native = Settings.of(obj), settings_of(obj).native
     known = armature is not None and is_replaced(native, armature)
     if nodes is None or not is_fixed(obj):
-        nodes = install(obj, binding, settings, follow_factor=True)
+        nodes = install(obj, binding, settings, follow_settings=True)
         if armature is not None and not known:
             nodes.show_in_editmode = armature.show_in_editmode
     elif changed_parts_of_fixed(obj, settings):

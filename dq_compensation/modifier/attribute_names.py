@@ -27,6 +27,10 @@ AMOUNT = f"{PREFIX}amount"  # `amounts` of its `core.compensation.Compensation`
 SWING_JOINT = f"{PREFIX}swing_joint"
 SWING_AMOUNT = f"{PREFIX}swing_amount"  # twice their `amounts`, one attribute each.
 
+# The limbs whose twists are spread along it, points of the evaluated palette, and
+TURN_LIMB = f"{PREFIX}turn_limb"
+TURN_AMOUNTS = f"{PREFIX}turn_amounts"  # their `amounts` as x and y, one attribute each.
+
 # Tables, written from the first vertex on: a mesh has never more sets than vertices.
 SET_BONE = f"{PREFIX}set_bone"  # palette rows, one attribute per slot
 SET_CENTROID = f"{PREFIX}set_centroid"
@@ -69,12 +73,13 @@ PAIR_ROWS = f"{PREFIX}pair_rows"
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
 SWING = f"{PREFIX}swing"
+TWIST = f"{PREFIX}twist"
 LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than positions
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
-    | {PAIR_ROWS, BONE, BONE_MATRIX, SWING, LIMB_STATE, POSED_PAIR}
+    | {PAIR_ROWS, BONE, BONE_MATRIX, SWING, TWIST, LIMB_STATE, POSED_PAIR}
 )
 
 

@@ -26,13 +26,13 @@ from ..scene.settings.object_settings import Settings, settings_of
 from ..session.new_data import note_removed
 from .armature_base import arrange, base_for, mask_of, put_back, shown_in_viewport
 from .attribute_object import INPUT, attribute_mesh, attribute_object_of, ensure_attribute_object
-from .factor_driver import drive_factor, release_factor
 from .modifier_inputs import get_input, get_inputs, set_input
 from .modifier_stack import base_of, installation_refusal, our_modifier, our_modifiers, put_in_place
 from .nodes.arriving_shape import keep_shape, shape_keepers
 from .nodes.node_tree import ensure_tree
 from .nodes.own_trees import TREE_PROPERTY, remove_tree
 from .palette.palette_object import compute_what_is_read, ensure_palette, reads_bones
+from .setting_drivers import drive_settings, release_settings, spreads_twists
 from .soft_copy_object import INPUT as SOFT_COPY
 from .soft_copy_object import ensure_soft_copy
 from .tree_kind import Base, ExampleCounts, kind_for, slots_for
@@ -43,7 +43,7 @@ MODIFIER_NAME = "DQ Compensation"
 
 
 def install(
-    obj: bpy.types.Object, binding: Binding, settings: Settings, *, follow_factor: bool = False
+    obj: bpy.types.Object, binding: Binding, settings: Settings, *, follow_settings: bool = False
 ) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
@@ -52,7 +52,7 @@ def install(
     Args:
         obj: the original mesh object, not in Edit Mode.
         binding: of the object as it is now.
-        follow_factor: let a driver take the factor from the object's properties.
+        follow_settings: let drivers take `FOLLOWED_SETTINGS` from the object's properties.
 
     Raises:
         BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
@@ -62,7 +62,8 @@ def install(
         raise BindingError(reason)
     binding = binding.for_settings(settings)
     armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    written = _as_written(obj, settings)
+    deformation, examples = binding.deformation(written), binding.acting_examples(settings)
     if examples is not None:
         counts = ExampleCounts.of(examples)
         if counts.table_rows > len(mesh_of(obj).vertices):
@@ -74,7 +75,7 @@ def install(
     base = base_for(obj, armature, deformation, examples, soft=soft)
     mask, inverted = mask_of(obj, armature, base)
     copy = ensure_soft_copy(obj) if base == "SOFT" else None
-    palette, hidden, sets = _write(obj, binding, settings, base)
+    palette, hidden, sets = _write(obj, binding, written, base)
     modifier = our_modifier(obj)
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
     leaves_nothing = modifier is None and not settings_of(obj).native.parted
@@ -105,6 +106,7 @@ def install(
     values: dict[str, object] = {
         "Palette": palette,
         "Factor": settings.factor,
+        "Twist Spread": settings.twist_spread,
         "Vertex Group": settings.vertex_group,
         "Blend Group": settings.blend_group,
         "Mask": mask,
@@ -118,15 +120,20 @@ def install(
     }
     for name in get_inputs(modifier):
         set_input(modifier, name, values[name])
-    if follow_factor:
-        drive_factor(obj, modifier)
+    if follow_settings:
+        drive_settings(obj, modifier)
     keep_shape(obj, armature, wanted=kind.reads_shape)
     put_in_place(obj)
-    remember(obj, binding, settings)
+    remember(obj, binding, written)
     obj.update_tag(refresh={"DATA"})
     if made_anew and not leaves_nothing:
         remove_unused()
     return modifier
+
+
+def _as_written(obj: bpy.types.Object, settings: Settings) -> Settings:
+    """The settings with spread where it is 0 now, but is animated: attributes have it then."""
+    return replace(settings, twist_spread=float(spreads_twists(obj, settings)))
 
 
 def _write(
@@ -181,7 +188,7 @@ def uninstall(obj: bpy.types.Object) -> None:
     """
     forget(obj)
     put_back(obj)
-    release_factor(obj)
+    release_settings(obj)
     active = obj.modifiers.active
     for modifier in (*our_modifiers(obj), *shape_keepers(obj)):
         obj.modifiers.remove(modifier)

@@ -10,7 +10,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.stored_examples import Examples
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 23
+TREE_VERSION = 24
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -63,6 +63,7 @@ class TreeKind:
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
         swung: how many joints of MEASURED take a vertex along chords, at most.
+        turns: how many limbs whose twists are spread turn a vertex, at most.
         shaped: whether shape keys or modifiers change what is measured.
         blended: whether a vertex group blends to LINEAR.
         sampled: whether the attributes are copied from an attribute object.
@@ -79,6 +80,7 @@ class TreeKind:
     scattered: bool = False
     measured: bool = False
     swung: int = 0
+    turns: int = 0
     shaped: bool = False
     blended: bool = False
     sampled: bool = False
@@ -93,6 +95,7 @@ class TreeKind:
             f" {each.name}" for each in fields(self) if getattr(self, each.name) is True
         )
         options += f" swung {self.swung}" * bool(self.swung)
+        options += f" turns {self.turns}" * bool(self.turns)
         if self.examples is not None:
             of = self.examples
             options += f" examples {of.bones} {of.poses} {of.most}{' twisting' * of.twisting}"
@@ -140,6 +143,7 @@ def kind_for(
     compensation = deformation.compensation
     measured = isinstance(compensation, MeasuredJoints)
     swings = compensation.swings if compensation is not None else None
+    twists = deformation.twist_limbs
     few_share = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,
@@ -150,6 +154,7 @@ def kind_for(
         scattered=own and few_share,
         measured=measured,
         swung=swings.amounts.shape[1] if swings is not None and swings.acts else 0,
+        turns=twists.limbs.shape[1] if twists is not None and len(twists.rows) else 0,
         shaped=measured and shape_varies,
         blended=own and deformation.blend is not None,
         sampled=sampled,

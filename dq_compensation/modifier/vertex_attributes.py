@@ -15,6 +15,7 @@ from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
 from ..core.spherical_joint import JointSets
 from ..core.swing_joints import SwingJoints
+from ..core.twist_limbs import TwistLimbs
 from ..core.vectors import transformed_points
 from ..scene.binding.binding import Binding
 from ..scene.binding.stored_examples import Examples
@@ -72,6 +73,7 @@ def write_attributes(
         else:
             values[stored.AMOUNT] = amounts
         values |= _of_swings(compensation.swings, bone_rows, table, partly)
+        values |= _of_twists(deformation.twist_limbs, bone_rows, table, partly)
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
@@ -148,14 +150,16 @@ def _of_influences(
 
 
 def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[str]:
-    """The bones that MEASURED compensation looks at; some may not deform."""
-    measured = deformation.compensation
-    if not isinstance(measured, MeasuredJoints):
-        return frozenset()
-    joints = np.unique(measured.joints[measured.rows])
-    both = np.union1d(measured.limbs.children[joints], measured.limbs.parents[joints])
-    if measured.swings is not None:
-        both = np.union1d(both, (measured.swings.children, measured.swings.parents))
+    """The bones that MEASURED compensation and spread twists look at; some may not deform."""
+    measured, twists, both = deformation.compensation, deformation.twist_limbs, np.zeros(0, np.intp)
+    if twists is not None:
+        both = np.concatenate((twists.before, twists.bones, twists.behind))
+    if isinstance(measured, MeasuredJoints):
+        joints = np.unique(measured.joints[measured.rows])
+        both = np.union1d(both, measured.limbs.children[joints])
+        both = np.union1d(both, measured.limbs.parents[joints])
+        if measured.swings is not None:
+            both = np.union1d(both, (measured.swings.children, measured.swings.parents))
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
@@ -233,6 +237,48 @@ def _of_swings(
         points = points_of_joints(numbers)[swings.joints[:, slot]]
         values[stored.numbered(stored.SWING_JOINT, slot)] = points
         values[stored.numbered(stored.SWING_AMOUNT, slot)] = amounts[:, slot]
+    return values
+
+
+def _of_twists(
+    twists: TwistLimbs | None,
+    bone_rows: NDArray[np.integer],
+    palette: bpy.types.Mesh,
+    left_out: NDArray[np.bool_] | None,
+) -> dict[str, NDArray[Any]]:
+    """The limbs that turn each vertex, in the palette's table, and how much.
+
+    Each limb has seven rows there, one after the other: its axis; then two directions across it, by
+    the bone before it, by its own and by the bone behind it. Vertices that are `left_out`, shape
+    (n,), are not turned.
+    """
+    if twists is None or not len(twists.rows):
+        return {}
+    straight, starts, ends = bone_rows.T
+    before, own, behind = ends[twists.before], straight[twists.bones], starts[twists.behind]
+    x, y = twists.across[:, 0], twists.across[:, 1]
+    rays = np.stack((twists.axes, x, y, x, y, x, y), axis=1)
+    table = np.zeros((len(own), 7, 4, 4))
+    table[:, :, 0, :3], table[:, :, 1, :3] = twists.heads[:, None], rays
+    table[:, :, :2, 3] = own[:, None, None]
+    table[:, :, 2, 3] = np.stack((own, before, before, own, own, behind, behind), axis=1)
+    # Neither of one limb nor of two are any rows equal: `palette_points.twist_rows`.
+    table[:, :, 2, 0], table[:, :, 2, 1], table[:, :, 2, 2] = (
+        np.arange(1, 8),
+        before[:, None],
+        behind[:, None],
+    )
+    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))[::7]
+    amounts = twists.amounts.copy()
+    if left_out is not None:
+        amounts[left_out] = 0.0
+    turns = amounts.any(axis=2)
+    values: dict[str, NDArray[Any]] = {}
+    for slot in range(amounts.shape[1]):
+        points = points_of_joints(numbers)[twists.limbs[:, slot]]
+        values[stored.numbered(stored.TURN_LIMB, slot)] = np.where(turns[:, slot], points, 0)
+        both = np.pad(amounts[:, slot], ((0, 0), (0, 1)))
+        values[stored.numbered(stored.TURN_AMOUNTS, slot)] = both
     return values
 
 

@@ -24,11 +24,11 @@ from ..scene.settings.object_settings import Settings
 from .armature_base import mask_of, shown_in_viewport
 from .attribute_names import PREFIX
 from .attribute_object import INPUT, attribute_mesh
-from .factor_driver import is_driven
 from .modifier_inputs import get_inputs
 from .modifier_stack import base_of, is_in_place, our_modifier
 from .nodes.own_trees import NODES_PROPERTY, TREE_PROPERTY
 from .palette.palette_object import edition_of, is_intact
+from .setting_drivers import DRIVEN_INPUTS, are_driven, spreads_twists
 from .soft_copy_object import INPUT as SOFT_COPY
 from .soft_copy_object import is_tied
 from .tree_kind import TREE_VERSION, Base
@@ -58,7 +58,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
     if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
         attributes[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
     if settings.compensates:
-        attributes[MEASURED] = _measuring_of(settings)
+        attributes[MEASURED] = _measuring_of(obj, settings)
         attributes["place"] = binding.object_to_armature.ravel().tolist()
         attributes["extent"] = binding.extent
     written = _record(mesh, CONTENT_PROPERTY)
@@ -111,7 +111,9 @@ def _are_of_another(obj: bpy.types.Object, known: dict[str, Any], written: dict[
         return False  # none is read, or they are of an earlier version
     if any(name in known and known[name] != written.get(name) for name in (EDITION, MEASURED)):
         return True
-    return known.get("place") != written.get("place") and _is_elsewhere(obj, written)
+    # Other methods do not measure: the mesh may still have the place of one that did.
+    moved = "place" in known and known["place"] != written.get("place")
+    return moved and _is_elsewhere(obj, written)
 
 
 def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
@@ -141,18 +143,20 @@ def are_measured_alike(
     known, theirs = _record(other, STATE_PROPERTY), our_modifier(other)
     if not settings.compensates or MEASURED not in known or theirs is None:
         return True
-    same_settings = known[MEASURED] == _measuring_of(settings)
+    same_settings = known[MEASURED] == _measuring_of(obj, settings)
     return same_settings and base_of(theirs) == base and not _is_elsewhere(obj, known)
 
 
-def _measuring_of(settings: Settings) -> str:
+def _measuring_of(obj: bpy.types.Object, settings: Settings) -> str:
     """The settings of the measurement."""
-    return " ".join((settings.curve, settings.limb_axis, *_options(settings, _MEASURED_WORDS)))
+    options = _options(obj, settings, _MEASURED_WORDS)
+    return " ".join((settings.curve, settings.limb_axis, *options))
 
 
-def _options(settings: Settings, words: dict[str, str]) -> list[str]:
+def _options(obj: bpy.types.Object, settings: Settings, words: dict[str, str]) -> list[str]:
     """The settings that a record need not have, as those of earlier versions: acting ones."""
-    return [
+    spread = ["spreads twists"] * spreads_twists(obj, settings)
+    return spread + [
         words.get(name, f"{name} {value}")
         for name, value in settings.changed.items()
         if name not in _ALWAYS_RECORDED
@@ -174,7 +178,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
-        *_options(settings, _STATE_WORDS),
+        *_options(obj, settings, _STATE_WORDS),
     )
     modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
     if modifier is None or rig is None or armature is None:
@@ -184,7 +188,8 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     palette = inputs.pop("Palette", None)
     hidden = inputs.pop(INPUT, None)
     copy = inputs.pop(SOFT_COPY, None)
-    inputs.pop("Factor", None)  # it is driven
+    for name in DRIVEN_INPUTS:
+        inputs.pop(name, None)
     intact = palette is not None and is_intact(palette, rig)
     mesh = mesh_of(hidden or obj)
     attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
@@ -197,7 +202,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
         base = ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
-        "modifier's inputs": digest(sorted(inputs.items()), is_driven(obj, modifier)),
+        "modifier's inputs": digest(sorted(inputs.items()), are_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(obj)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
         ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),

@@ -83,6 +83,12 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         column.use_property_decorate = False
     if acts("softness"):
         draw_softness(column, context, obj)
+    if acts("twist_spread"):
+        column.use_property_decorate = True
+        column.prop(settings, "twist_spread", slider=True)
+        column.use_property_decorate = False
+        if settings.twist_spread:
+            column.prop(settings, "twist_left_out")
     for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
         column.prop(settings, name)
     if acts("use_mesh_joints") and (counts := joint_counts(obj)):

@@ -28,6 +28,8 @@ else:
 
 _GROUPS = ("vertex_group", "blend_group")
 _SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_GROUPS))
+# Presets are for any character: they name no bones.
+_OF_PRESETS = tuple(name for name in _SHARED if name != "twist_left_out")
 _PRESETS = "dq_compensation"
 # Blender looks for presets in a folder of that name in it.
 _SHIPPED = str(Path(__file__).parents[2])
@@ -133,7 +135,7 @@ class DQC_OT_preset_add(AddPresetBase, Operator):
     preset_menu = "DQC_MT_presets"
     preset_subdir = _PRESETS
     preset_defines = ("settings = bpy.context.object.dq_compensation",)
-    preset_values = tuple(f"settings.{name}" for name in _SHARED)
+    preset_values = tuple(f"settings.{name}" for name in _OF_PRESETS)
 
     def execute(self, context: Context) -> OperatorResult:
         with context.temp_override(object=next(iter(target_meshes(context)), None)):

@@ -5,3 +5,4 @@ settings.method = "COMPENSATED"
 settings.curve = "MEASURED"
 settings.use_ball_joints = True
 settings.softness = 0.5
+settings.twist_spread = 0.0

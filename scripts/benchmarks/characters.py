@@ -9,8 +9,8 @@ all cores busy, times say nothing; compare the work of one core then:
     taskset -c 0 .venv-5.2/bin/python scripts/run.py benchmarks.characters human --work
 
 One frame is a new pose and `view_layer.update()`, without the Python of the add-on. Ratios are to
-Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier; see
-`benchmark_turns.py`. The targets hold for Blender 5.2 only.
+Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier, of *Spread Twist* to
+the same without it; see `benchmark_turns.py`. The targets hold for Blender 5.2 only.
 """
 
 from __future__ import annotations
@@ -43,19 +43,21 @@ from human.poses import random_pose
 
 PLAIN, PRESERVE_VOLUME = "Armature", "Preserve Volume"
 FITTED, MEASURED, BALL_JOINTS = "FITTED", "MEASURED", "MEASURED, Ball Joints"
+SPREAD = "MEASURED, Spread Twist"
 MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE = "MEASURED by example", "SPHERICAL_JOINT by example"
 BY_EXAMPLE = "SPHERICAL_JOINT_BY_EXAMPLE"
 # The settings of each way, besides the curve MEASURED.
-WAYS: dict[str, dict[str, str | bool]] = {
+WAYS: dict[str, dict[str, str | bool | float]] = {
     "LINEAR": {"method": "LINEAR"},
     "DUAL_QUATERNION": {"method": "DUAL_QUATERNION"},
     FITTED: {"method": "COMPENSATED", "curve": "FITTED"},
     MEASURED: {"method": "COMPENSATED", "use_ball_joints": False},
     BALL_JOINTS: {"method": "COMPENSATED", "use_ball_joints": True},
+    SPREAD: {"method": "COMPENSATED", "use_ball_joints": False, "twist_spread": 1.0},
     MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
     JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},
 }
-COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED, BALL_JOINTS)
+COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED, BALL_JOINTS, SPREAD)
 EXAMPLE_BONES = (16, 32, 48, 64)
 
 Prototype = tuple[bpy.types.Object, list[bpy.types.Object]]
@@ -124,7 +126,7 @@ CHARACTERS: dict[str, Character] = {
     "human": Character(
         "Human in one mesh of 13,380 vertices, 163 bones",
         lambda: human_in_pieces(1, 13380),
-        {"DUAL_QUATERNION": 1.3, FITTED: 1.6, MEASURED: 1.8},
+        {"DUAL_QUATERNION": 1.3, FITTED: 1.6, MEASURED: 1.8, SPREAD: 1.15},
     ),
     "body": Character(
         "Body of 12 meshes of 5,000 vertices, 163 bones",
@@ -171,8 +173,9 @@ def poses_of(armature: bpy.types.Object, count: int, *, examples: bool) -> NDArr
 
 
 def references_of(ways: Sequence[str]) -> dict[str, str]:
-    """The modifier of Blender's own that each way is compared with."""
-    return {way: PLAIN if way == "LINEAR" else PRESERVE_VOLUME for way in ways}
+    """The modifier of Blender's own, or the way, that each way is compared with."""
+    others = {"LINEAR": PLAIN, SPREAD: MEASURED}
+    return {way: others.get(way, PRESERVE_VOLUME) for way in ways}
 
 
 def build_casts(
@@ -185,7 +188,7 @@ def build_casts(
         bone.rotation_mode = "QUATERNION"
     casts: dict[str, Cast] = {}
     seconds = 0.0
-    for way in (*sorted(set(references_of(ways).values())), *ways):
+    for way in dict.fromkeys((*sorted(set(references_of(ways).values())), *ways)):
         cast = casts[way] = copied(way, armature, meshes, character.copies, clock)
         for obj in cast.meshes:
             obj.modifiers["Armature"].use_deform_preserve_volume = way not in {PLAIN, "LINEAR"}

@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 Kind = Literal["hinge", "ball joint", "twist", "everyday"]
 
 # The bone before the left hand, the middle of the spine, and the head.
-_MORE_BONES: dict[Rig, tuple[str, str, str]] = {
+MORE_BONES: dict[Rig, tuple[str, str, str]] = {
     "default": ("lowerarm02.L", "spine03", "head"),
     "game_engine": ("lowerarm_l", "spine_02", "head"),
     "cmu_mb": ("LeftForeArm", "Spine", "Head"),
@@ -58,7 +58,7 @@ class RangePose:
 def range_of_motion(rig: Rig) -> list[RangePose]:
     """The poses; angles are from the rest pose, which has the elbow bent by 47 degrees."""
     arm, thigh, foot, forearm, shin, hand, *_ = BONES[rig]
-    before_hand, spine, head = _MORE_BONES[rig]
+    before_hand, spine, head = MORE_BONES[rig]
     elbow, knee = (arm, hand, _ELBOW), (thigh, foot, _KNEE)
 
     def turned(title: str, bone: str, x: float = 0.0, y: float = 0.0) -> JointPose:

@@ -17,8 +17,8 @@ from tests.limb import build_limb, pose_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
-# The softness of the presets that come with the add-on.
-SHIPPED = {"As Painted": 0.0, "Soft": 0.5}
+# The softness and the spread of twists of the presets that come with the add-on.
+SHIPPED = {"As Painted": (0.0, 0.0), "Soft": (0.5, 0.0), "Soft with Twist": (0.5, 1.0)}
 
 
 def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -84,14 +84,16 @@ def test_a_preset_gives_the_settings_to_another_character(
 def test_presets_that_come_along_act_in_pose_mode_on_all_that_follow_the_armature() -> None:
     first, second = two_limbs()
     folders = bpy.utils.preset_paths("dq_compensation")
-    present = sorted(path for folder in folders for path in Path(folder).glob("*.py"))
+    found = (path for folder in folders for path in Path(folder).glob("*.py"))
+    present = sorted(found, key=lambda path: path.stem)
     assert [path.stem for path in present] == sorted(SHIPPED)
     armature = rig_of(first)
     select(armature)
     bpy.ops.object.mode_set(mode="POSE")
     for path in present:
         assert bpy.ops.dqc.preset_apply(filepath=str(path)) == {"FINISHED"}
-        assert settings_of(first).softness == pytest.approx(SHIPPED[path.stem])
+        given = settings_of(first).softness, settings_of(first).twist_spread
+        assert given == pytest.approx(SHIPPED[path.stem])
         assert settings_of(first).method == "COMPENSATED"
         assert settings_of(armature).softness == 0.0
     assert settings_of(second).softness == 0.0

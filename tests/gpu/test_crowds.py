@@ -154,6 +154,7 @@ METHODS = [
     ("DUAL_QUATERNION", {}),
     ("COMPENSATED", {"factor": 0.7}),
     ("COMPENSATED", {"curve": "FITTED"}),
+    ("COMPENSATED", {"twist_spread": 0.6, "factor": 0.4}),
     ("SPHERICAL_JOINT", {}),
 ]
 

@@ -59,7 +59,7 @@ def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.Monke
     monkeypatch.setattr(shaders, "draw_shader", noted)
     shaders.free_shaders()
     layout = PosePaletteLayout(rotation=True, dual=True, matrix=True)
-    names = ("blend", "mask", "shape_keys", "swings")
+    names = ("blend", "mask", "shape_keys", "swings", "twists")
     some = chain.from_iterable(combinations(names, count) for count in range(len(names) + 1))
     try:
         for of_vertices in some:
@@ -72,7 +72,7 @@ def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.Monke
         shaders.overlay_shader()
     finally:
         shaders.free_shaders()
-    assert len(declared) == 16 * len(KERNELS) + len(shaders.PASSES) + 3
+    assert len(declared) == 32 * len(KERNELS) + len(shaders.PASSES) + 3
     sizes = {"INT": 4, "FLOAT": 4, "VEC4": 16, "MAT4": 64}
     for name, bindings in declared.items():
         assert len(bindings.samplers) <= 16, name

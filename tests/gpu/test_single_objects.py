@@ -122,6 +122,20 @@ def test_ball_joints_reach_the_gpu_and_leave_it(posed_human: Scene) -> None:
     np.testing.assert_array_equal(api.evaluate(body, evaluator="GPU"), before)
 
 
+def test_spread_twists_reach_the_gpu_and_leave_it(posed_human: Scene) -> None:
+    body, _ = posed_human
+    settings = body.dq_compensation  # type: ignore[attr-defined]
+    before = api.evaluate(body, evaluator="GPU")
+    settings.twist_spread = 0.7
+    _assert_same_result(body, "COMPENSATED")
+    with_it = api.evaluate(body, evaluator="GPU")
+    assert np.abs(with_it - before).max() > 10.0 * TOLERANCE * _size(before)
+    settings.factor = 0.0
+    _assert_same_result(body, "COMPENSATED")
+    settings.factor, settings.twist_spread = 1.0, 0.0
+    np.testing.assert_array_equal(api.evaluate(body, evaluator="GPU"), before)
+
+
 def _blend_at_random(body: bpy.types.Object) -> bpy.types.VertexGroup:
     """A group with a third of the vertices at 0, a third at 1 and the others between."""
     group = body.vertex_groups.new(name="Blend")

@@ -12,7 +12,11 @@ from unittest import mock
 import bpy
 
 from dq_compensation.scene.settings.crowd_settings import crowd_of
-from dq_compensation.scene.settings.object_settings import CHARACTER_CHOICES, settings_of
+from dq_compensation.scene.settings.object_settings import (
+    CHARACTER_CHOICES,
+    FOLLOWED_SETTINGS,
+    settings_of,
+)
 from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.setup_check import findings
 from dq_compensation.ui import compare_operators, settings_operators
@@ -213,11 +217,13 @@ def settings(rng: Random, obj: bpy.types.Object) -> str:
     return f"{name} {value}"
 
 
-def key_factor(rng: Random, obj: bpy.types.Object) -> None:
-    """Animate the factor."""
+def key_followed(rng: Random, obj: bpy.types.Object) -> str:
+    """Animate a setting that acts in each frame."""
     of_object: Any = settings_of(obj)
-    of_object.factor = rng.random()
-    of_object.keyframe_insert("factor", frame=rng.randint(1, 6))
+    name = rng.choice(FOLLOWED_SETTINGS)
+    setattr(of_object, name, rng.choice((0.0, rng.random())))
+    of_object.keyframe_insert(name, frame=rng.randint(1, 6))
+    return name
 
 
 def playback(rng: Random, rig: bpy.types.Object) -> str:
@@ -269,7 +275,7 @@ def crowd_settings(rng: Random, crowd: bpy.types.Object) -> str:
 
 SETTINGS: tuple[tuple[int, Action], ...] = (
     (12, on_mesh(settings)),
-    (1, on_mesh(key_factor)),
+    (1, on_mesh(key_followed)),
     (2, on_rig(playback)),
     (3, on_crowd(crowd_settings)),
 )

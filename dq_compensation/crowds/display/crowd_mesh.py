@@ -43,10 +43,11 @@ class CrowdMesh:
             binding.vertex_count, binding.topology.group_count, binding.skeleton.bone_count
         )
         self._mesh: GpuMesh | None = None
-        # As they are, and with the factor 1; those that it is deformed by.
+        # As they are, and acting fully; those that it is deformed by.
         self._read: tuple[Settings, Settings] | None = None
         self._settings: Settings | None = None
-        self._factor = 1.0
+        # How much of compensation and spread acts.
+        self._shares = (1.0, 0.0)
         self._to_armature: NDArray[np.float64] = np.eye(4)
         self._place = b""
         self._deformation: Deformation | None = None
@@ -81,14 +82,14 @@ class CrowdMesh:
         read = Settings.of(obj)
         if self._read is None or self._read[0] != read:
             # What acts on it may be 0 for a while: that does not make it another method.
-            self._read = (read, replace(read, factor=1.0))
-        factor, settings = read.factor, self._read[1]
+            self._read = (read, read.acting_fully)
+        shares, settings = (read.factor, read.twist_spread), self._read[1]
         to_armature, place = places.of(obj, armature, self.binding)
-        changed = factor != self._factor or to_armature is not self._to_armature
+        changed = shares != self._shares or to_armature is not self._to_armature
         if settings != self._settings or to_armature is not self._to_armature:
             self._deform_by(self.binding.deformation(settings, to_armature))
             changed = True
-        self._settings, self._factor = settings, factor
+        self._settings, self._shares = settings, shares
         self._to_armature, self._place = to_armature, place
         return self._follow_keys(obj, takes) or changed
 
@@ -103,6 +104,7 @@ class CrowdMesh:
             sets=None,
             blend=None,
             segments=None,
+            twist_limbs=None,
         )
         if self._mesh is None or self._mesh.moved_by is not deformation.skinning:
             self._mesh = gpu_mesh_of(self.binding, deformation.skinning)
@@ -165,7 +167,7 @@ class CrowdMesh:
                 poses,
                 group,
                 self._to_armature,
-                self._factor,
+                self._shares,
                 first=number * self.most,
                 chosen=some,
             )

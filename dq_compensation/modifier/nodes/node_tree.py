@@ -41,6 +41,7 @@ from .node_builder import TreeBuilder, grouped
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Socket, Vector
 from .own_trees import TreeInput, in_one_group, new_modifier_tree
 from .set_nodes import dual_quaternion_sets
+from .twist_nodes import along_limbs
 from .vertex_nodes import (
     Vertices,
     blended_by_bones,
@@ -62,6 +63,7 @@ READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
 _INPUTS = (
     TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
     TreeInput("Factor", "Float", 1.0, False, "How much of the compensation acts"),
+    TreeInput("Twist Spread", "Float", 0.0, False, "How much of twists is spread along limbs"),
     TreeInput("Vertex Group", "String", "", False, "Weights that scale the compensation"),
     TreeInput("Mask", "String", "", True, "The vertex group of the Armature modifier"),
     TreeInput("Invert Mask", "Bool", False, True, "Whether the mask acts the other way round"),
@@ -85,6 +87,7 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
     read = {
         "Palette": True,
         "Factor": compensated,
+        "Twist Spread": kind.turns > 0,
         "Vertex Group": kind.painted,
         "Mask": kind.masked,
         "Invert Mask": kind.masked,
@@ -287,31 +290,51 @@ class _Assembly:
 
     def _compensated(self) -> Geometry:
         if self.kind.base != "OWN":
-            return self._add_offset()
+            return self._turned(self._add_offset())
         deformed = self._by_sets_or_bones(self._compensation())
-        return deformed if self._swings_within else self._swung(deformed)
+        return deformed if self._all_within else self._turned(self._swung(deformed))
 
     def _compensation(self) -> Finish:
         """The offsets of the compensation after skinning, in armature space."""
         build, strength = self.b, self._strength()
         if not self.kind.measured:
             offset = self._pair_offset(build.attribute(stored.POSED_PAIR, Vector), strength)
-            return lambda _start, moved: moved + offset
+            return lambda _start, moved: self._turned_within(moved + offset)
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
             rest = start if self.kind.shaped else None
-            states = self.limb_states
-            moved = moved + back_to_limb(build, self.palette, states, strength, rest, moved)
-            if not self._swings_within:
-                return moved
-            return moved + onto_chords(build, self.palette, self.kind.swung, strength, moved)
+            states, palette = self.limb_states, self.palette
+            moved = moved + back_to_limb(build, palette, states, strength, rest, moved)
+            if self._all_within and self.kind.swung:
+                moved = moved + onto_chords(build, palette, self.kind.swung, strength, moved)
+            return self._turned_within(moved)
 
         return bring_back
 
     @property
-    def _swings_within(self) -> bool:
-        """Whether swings are computed with the rest: what comes out is blended or masked."""
-        return bool(self.kind.swung) and (self.kind.masked or self.kind.blended)
+    def _all_within(self) -> bool:
+        """Whether swings and turns are computed with the rest: the result is blended or masked."""
+        return self.kind.masked or self.kind.blended
+
+    def _turned_within(self, moved: Vector) -> Vector:
+        """The vertex with its turns, if they are computed with the rest."""
+        if not (self._all_within and self.kind.turns):
+            return moved
+        spread = self.inputs["Twist Spread"]
+        return moved + along_limbs(self.b, self.palette, self.kind.turns, spread, moved)
+
+    def _turned(self, deformed: Geometry) -> Geometry:
+        """Let the vertices of limbs whose twists are spread turn; only they are computed."""
+        if not self.kind.turns:
+            return deformed
+        build, together, spread = self.b, self._placed_together, self.inputs["Twist Spread"]
+        if self.kind.masked:
+            spread = spread * self._mask_weight()
+        moved = build.choose(together, self.in_armature_space, build.position())
+        offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
+        offset = build.choose(together, self.to_object.transform_direction(offset), offset)
+        first: Integer = build.attribute(stored.numbered(stored.TURN_LIMB, 0), Integer)
+        return deformed.moved_by(offset, first)
 
     def _swung(self, deformed: Geometry) -> Geometry:
         """Let the vertices that joints swing go on to their chords; only they are computed."""

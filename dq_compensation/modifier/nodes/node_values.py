@@ -92,10 +92,13 @@ class Scalar(Socket):
     __gt__ = _math("GREATER_THAN")
     times_plus = _math("MULTIPLY_ADD")
     modulo = _math("MODULO")
+    arctangent = _math("ARCTAN2")  # of the quotient of two
     floored = _math("FLOOR")
     minimum = _math("MINIMUM")
     maximum = _math("MAXIMUM")
     absolute = _math("ABSOLUTE")
+    sine = _math("SINE")
+    cosine = _math("COSINE")
     exponential = _math("EXPONENT")
     square_root = _math("SQRT")
     inverse_square_root = _math("INVERSE_SQRT")
@@ -105,6 +108,12 @@ class Scalar(Socket):
     ) -> Scalar:
         """The number from one range, clamped to it, to the same place in another range."""
         return self.builder.value(Scalar, "ShaderNodeMapRange", self, *before, *after)
+
+    def smooth_step(self, start: float, end: float) -> Scalar:
+        """`core.vectors.smooth_step`."""
+        shape = {"interpolation_type": "SMOOTHSTEP"}
+        node = "ShaderNodeMapRange"
+        return self.builder.value(Scalar, node, self, start, end, 0.0, 1.0, **shape)
 
     def arccosine(self) -> Scalar:
         """The angle in radians whose cosine it is; beyond -1 and 1 that of the nearer one."""

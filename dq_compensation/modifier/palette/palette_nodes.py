@@ -2,7 +2,8 @@
 
 From the palette's posed points it makes a cloud with one point per row, on which the trees of
 meshes find the bones (`bone_nodes`), and what meshes have asked for in the tables of
-`palette_tables`: joints with a limb or a swing (`measured_nodes`) and pairs of bones (`set_nodes`).
+`palette_tables`: joints with a limb or a swing (`measured_nodes`), limbs that twist (`twist_nodes`)
+and pairs of bones (`set_nodes`).
 A mesh then takes one *Sample Index* for a joint or a pair. What no mesh reads is not computed.
 
 A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
@@ -33,6 +34,7 @@ from ..nodes.node_builder import TreeBuilder, grouped
 from ..nodes.node_values import Cloud, Geometry, Scalar, Vector
 from ..nodes.own_trees import TreeInput, in_one_group
 from ..nodes.set_nodes import pair_offset
+from ..nodes.twist_nodes import with_twists
 from ..tree_kind import TREE_VERSION
 
 
@@ -45,6 +47,7 @@ class PaletteKind:
         bones: whether trees of meshes read the bones themselves.
         joints: whether they read joints.
         swings: whether any of these swings.
+        twists: whether any of these is of a limb that twists.
         pairs: whether they read pairs of bones.
     """
 
@@ -52,6 +55,7 @@ class PaletteKind:
     bones: bool = False
     joints: bool = False
     swings: bool = False
+    twists: bool = False
     pairs: bool = False
 
     @property
@@ -99,6 +103,8 @@ class _Assembly:
         shown = self._shown()
         if self.kind.swings:
             shown = grouped(self.b, "DQ Compensation swings", with_swings, shown)
+        if self.kind.twists:
+            shown = grouped(self.b, "DQ Compensation twists", with_twists, shown)
         self.b.node("NodeGroupOutput", shown)
 
     def _shown(self) -> Geometry:

@@ -37,6 +37,7 @@ from .palette_points import (
     groups_for,
     has_all_attributes,
     swing_rows,
+    twist_rows,
     write_bones,
     write_joints,
 )
@@ -227,6 +228,7 @@ def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
         bones=bones,
         joints=joints > 0,
         swings=bool(swing_rows(mesh).any()),
+        twists=bool(twist_rows(mesh).any()),
         pairs=pairs > 0,
     )
 

@@ -16,11 +16,12 @@ which the Armature modifier does not know.
 Where no bone is scaled, nothing has to be computed of a joint and its limb: four points for each
 row of JOINT_ROWS, behind those of the bones, are where the child and the parent of the joint and
 the bone of the limb take the joint, and where the latter takes a point on the limb. A swing has two
-such rows, one after the other, with the child's limb as the parent and as the child takes it.
+such rows, one after the other, with the child's limb as the parent and as the child takes it; a
+limb that twists has seven, with directions across it as three bones take them.
 
 Edges between the points of each bone, and between the first two of each joint, have other lengths
-than at rest where bones are scaled and where joints come apart. A swing does not ask whether they
-do: its edges are between the two points of the limb.
+than at rest where bones are scaled and where joints come apart. Swings and twists do not ask
+whether they do: their edges are between the two points of the limb.
 """
 
 from __future__ import annotations
@@ -237,8 +238,14 @@ def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str,
 
 
 def swing_rows(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
-    """Which rows of JOINT_ROWS are of swings: the last vector is that of no limb. Shape (k,)."""
-    return ~table_rows(mesh, stored.JOINT_ROWS)[:, 12:15].any(axis=1)
+    """Which rows of JOINT_ROWS are of swings: they name no limb across which to be measured."""
+    return ~table_rows(mesh, stored.JOINT_ROWS)[:, [8, 9, 10, 12, 13, 14]].any(axis=1)
+
+
+def twist_rows(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
+    """Which rows of JOINT_ROWS are of limbs that twist: they name numbers in the place of one."""
+    rows = table_rows(mesh, stored.JOINT_ROWS)
+    return rows[:, 8:11].any(axis=1) & ~rows[:, 12:15].any(axis=1)
 
 
 def write_joints(palette: bpy.types.Object) -> None:
@@ -259,7 +266,8 @@ def write_joints(palette: bpy.types.Object) -> None:
     for group in np.unique(moving[moving >= 0]).tolist():
         palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
-    ends = np.where(swing_rows(mesh)[:, None], numbers[:, 2:], numbers[:, :2])
+    one_limb = swing_rows(mesh) | twist_rows(mesh)
+    ends = np.where(one_limb[:, None], numbers[:, 2:], numbers[:, :2])
     edges = np.concatenate((of_bones.reshape(-1, 2), ends))
     mesh.edges.add(len(edges) - len(mesh.edges))
     mesh.edges.foreach_set("vertices", np.ascontiguousarray(edges, np.int32).reshape(-1))

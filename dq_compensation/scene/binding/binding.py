@@ -23,6 +23,7 @@ from ...core.segment_influences import segment_influences
 from ...core.skeleton import LimbAxis, Skeleton
 from ...core.spherical_joint import JointSets, joint_sets
 from ...core.topology import MeshArrays, Topology, topology
+from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, transformed_points
 from ..blender.armature import is_in_edit_mode, pose_matrices, same_place
 from ..blender.bendy_segments import with_segments
@@ -93,6 +94,9 @@ class Binding:
     _compensations: dict[tuple[object, ...], tuple[NDArray[np.float64], AnyCompensation]] = field(
         default_factory=dict, repr=False, init=False
     )
+    _twists: dict[tuple[object, ...], tuple[NDArray[np.float64], TwistLimbs]] = field(
+        default_factory=dict, repr=False, init=False
+    )
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
     _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
@@ -118,6 +122,7 @@ class Binding:
         # Joints know bones by their places, and sides by names.
         if np.array_equal(found.bone_sides, self.bone_sides):
             found._compensations.update(self._compensations)
+            found._twists.update(self._twists)
         return found
 
     @property
@@ -211,9 +216,11 @@ class Binding:
 
         if self.is_soft and not settings.compensates:
             return self.as_painted.deformation(settings, object_to_armature)
-        needs, compensation = RULES[settings.acting_method].needs, None
+        needs, compensation, twists = RULES[settings.acting_method].needs, None, None
         if needs == "compensation":
             compensation = self.compensation(settings, object_to_armature)
+            if settings.twist_spread > 0.0:
+                twists = self.twist_limbs(settings, object_to_armature)
         return Deformation(
             settings.acting_method,
             self.influences,
@@ -224,6 +231,8 @@ class Binding:
             painted("blend_group"),
             self.mask,
             partial(self.segments, object_to_armature) if self.bends else None,
+            twists,
+            settings.twist_spread,
         )
 
     @cached_property
@@ -275,13 +284,8 @@ class Binding:
         known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
-        rest = transformed_points(to_armature, self.rest).astype(np.float32)
-        skeleton, parents = self.skeleton, None
+        rest, skeleton, parents = self._jointed(settings, to_armature)
         limb_axis, curve = settings.limb_axis, settings.curve
-        if settings.use_mesh_joints:
-            limbs = Limbs.of(rest, self.influences, skeleton, limb_axis)
-            parents = mesh_parents(rest, self.influences, limbs, self.bone_sides)
-            skeleton = limbs.joined(parents) if limbs.by_skin.any() else skeleton
         of = (rest, self.influences, skeleton, limb_axis)
         if curve == "MEASURED":
             ball_joints = settings.use_ball_joints
@@ -291,6 +295,42 @@ class Binding:
             found = PublishedCompensation.of(*of, curve, parents)
         self._compensations[key] = (to_armature, found)
         return found
+
+    def twist_limbs(
+        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+    ) -> TwistLimbs:
+        """The limbs of COMPENSATED whose twists are spread; found and kept as `compensation`."""
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        key = (settings.limb_axis, settings.use_mesh_joints, settings.twists_left_out)
+        known = self._twists.get(key)
+        if known is not None and same_place(known[0], to_armature, self.extent):
+            return known[1]
+        rest, skeleton, parents = self._jointed(settings, to_armature)
+        found = TwistLimbs.of(
+            rest,
+            self.influences,
+            skeleton,
+            parents,
+            sides=self.bone_sides,
+            left_out=settings.twists_left_out,
+        )
+        self._twists[key] = (to_armature, found)
+        return found
+
+    def _jointed(
+        self, settings: Settings, to_armature: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float32], Skeleton, NDArray[np.int32] | None]:
+        """The rest positions in armature space, and the skeleton and parents that the mesh shows.
+
+        Without *Mesh Joints* the skeleton is as it is, and there are no such parents.
+        """
+        rest = transformed_points(to_armature, self.rest).astype(np.float32)
+        if not settings.use_mesh_joints:
+            return rest, self.skeleton, None
+        limbs = Limbs.of(rest, self.influences, self.skeleton, settings.limb_axis)
+        parents = mesh_parents(rest, self.influences, limbs, self.bone_sides)
+        joined = limbs.by_skin.any()
+        return rest, limbs.joined(parents) if joined else self.skeleton, parents
 
     @cached_property
     def bone_sides(self) -> NDArray[np.int8]:

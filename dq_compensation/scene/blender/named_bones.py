@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from ..settings.object_settings import settings_of
+from ..settings.object_settings import Settings, settings_of
 
 
 def named_bones(obj: bpy.types.Object) -> frozenset[str]:
@@ -17,7 +17,7 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     settings = settings_of(obj)
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
-    names |= {settings.example_bone, settings.support_bone}
+    names |= {settings.example_bone, settings.support_bone, *Settings.of(obj).twists_left_out}
     return frozenset(names - {""})
 
 
@@ -30,6 +30,9 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
     for item in settings.examples:
         if item.bone in renamed:
             item.bone = renamed[item.bone]
+    left_out = Settings.of(obj).twists_left_out
+    if not renamed.keys().isdisjoint(left_out):
+        settings.twist_left_out = ", ".join(renamed.get(bone, bone) for bone in left_out)
     for name in ("example_bone", "support_bone"):
         if (bone := getattr(settings, name)) in renamed:
             setattr(settings, name, renamed[bone])

@@ -182,6 +182,21 @@ class MethodSettings(JointSettings):
         **FACTOR,
         **_ACTING,
     )
+    twist_spread: float = props.FloatProperty(
+        name="Spread Twist",
+        description="How much of a twist is spread along limbs without twist bones: that of a hand "
+        "along the forearm, for example. 0: all of it stays at the joint",
+        default=0.0,
+        **FACTOR,
+        **_ACTING,
+    )
+    twist_left_out: str = props.StringProperty(
+        name="Leave Out",
+        description="The bones of limbs along which no twist is to be spread: names with commas "
+        "between them",
+        default="",
+        **_ACTING,
+    )
     vertex_group: str = props.StringProperty(
         description="How much of the compensation each vertex gets. Empty: all of it",
         default="",
@@ -223,10 +238,15 @@ _DEFAULTS = {
     name: described.keywords["default"] for name, described in properties_of(MethodSettings).items()
 }
 METHOD_SETTINGS = tuple(_DEFAULTS)
-# What a driver takes to the modifier, and what acts by the weights of the soft copy.
-_NOT_WRITTEN = frozenset({"factor", "softness"})
-_all_but_factor = attrgetter(
-    "acting_method", "by_example", *(name for name in METHOD_SETTINGS if name not in _NOT_WRITTEN)
+FOLLOWED_SETTINGS = ("factor", "twist_spread")
+"""Those that act in each frame as they are animated or driven: nothing else depends on them, but
+for whether there is any spread at all."""
+# Softness acts by the weights of the soft copy.
+_NOT_WRITTEN = frozenset({*FOLLOWED_SETTINGS, "softness"})
+_all_but_followed = attrgetter(
+    "acting_method",
+    "by_example",
+    *(name for name in METHOD_SETTINGS if name not in _NOT_WRITTEN),
 )
 JOINT_SETTINGS = tuple(properties_of(JointSettings))
 CHARACTER_CHOICES = tuple(properties_of(CharacterChoices))
@@ -414,15 +434,26 @@ class Settings(MethodSettings):
         return self.compensates
 
     @property
-    def all_but_factor(self) -> tuple[object, ...]:
-        """Equal for settings that differ in the factor alone."""
-        return _all_but_factor(self)
+    def all_but_followed(self) -> tuple[object, ...]:
+        """Equal for settings that differ in `FOLLOWED_SETTINGS` alone, with or without spread."""
+        return *_all_but_followed(self), self.twist_spread > 0.0
+
+    @property
+    def acting_fully(self) -> Settings:
+        """The same with all of the compensation, and all of the spread if there is any."""
+        return replace(self, factor=1.0, twist_spread=float(self.twist_spread > 0.0))
+
+    @property
+    def twists_left_out(self) -> tuple[str, ...]:
+        """The names in `twist_left_out`."""
+        names = (name.strip() for name in self.twist_left_out.split(","))
+        return tuple(filter(None, names))
 
     @property
     def changed(self) -> dict[str, Any]:
         """The values that act and are not as by default, by their names.
 
-        Without the factor, and without the softness.
+        Without `FOLLOWED_SETTINGS` and the softness.
         """
         values = {name: getattr(self, name) for name in METHOD_SETTINGS if name not in _NOT_WRITTEN}
         return {

@@ -9,6 +9,7 @@ from typing import Literal
 from ...core.deform import Deformation
 from ...core.measured_joints import MeasuredJoints
 from ...core.swing_joints import SWINGS, SwingJoints
+from ...core.twist_limbs import TURNS, TwistLimbs
 
 Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]
 """The ways to skin vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
@@ -80,6 +81,9 @@ class KernelTraits:
 # What a kernel reads where joints swing vertices, see `swings.glsl`.
 SWING_SAMPLERS = ("swings", "swing_joints")
 SWING_DEFINES = {"SWINGS": str(SWINGS)}
+# What one reads where twists of limbs are spread, see `twists.glsl`.
+TWIST_SAMPLERS = ("twists", "twist_limbs")
+TWIST_DEFINES = {"TURNS": str(TURNS)}
 
 _RIGID = PosePaletteLayout(rotation=True, dual=True)
 KERNELS: dict[Kernel, KernelTraits] = {
@@ -115,6 +119,12 @@ def swings_of(deformation: Deformation) -> SwingJoints | None:
         return None
     swings = deformation.compensation.swings
     return swings if swings is not None and swings.acts else None
+
+
+def twists_of(deformation: Deformation) -> TwistLimbs | None:
+    """The limbs whose twists the kernel of a deformation spreads; None without any."""
+    limbs = deformation.twist_limbs if deformation.method == "COMPENSATED" else None
+    return limbs if limbs is not None and deformation.twist_spread and len(limbs.rows) else None
 
 
 def wanted_layout(deformation: Deformation) -> PosePaletteLayout:

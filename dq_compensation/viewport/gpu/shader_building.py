@@ -19,6 +19,7 @@ from ...core.local_poses import ALIKE
 from ...core.pose import NO_LENGTH, NOT_ORTHONORMAL
 from ...core.spherical_joint import CENTRE_DAMPING
 from ...core.swing_joints import MOST_SWUNG, SWUNG_BACK
+from ...core.twist_limbs import SWUNG_FAR
 from .gpu_objects import compile_shader, new_stage_interface
 from .influence_packing import WEIGHT_SUM
 from .kernels import JOINT_STRIDE
@@ -45,6 +46,7 @@ SHARED_CONSTANTS = {
     "CURVED": f"{CURVED}",
     "STRAIGHT": f"{STRAIGHT}",
     "SWUNG_BACK": f"{SWUNG_BACK}",
+    "SWUNG_FAR": f"{SWUNG_FAR}",
     "SHORTEST_RAY": f"{SHORTEST_RAY:f}",
     "MOST_SWUNG": f"{MOST_SWUNG}",
     "WEIGHT_SUM": f"{WEIGHT_SUM}u",

@@ -10,7 +10,15 @@ from functools import cache
 
 from gpu.types import GPUShader
 
-from .kernels import KERNELS, SWING_DEFINES, SWING_SAMPLERS, Kernel, PosePaletteLayout
+from .kernels import (
+    KERNELS,
+    SWING_DEFINES,
+    SWING_SAMPLERS,
+    TWIST_DEFINES,
+    TWIST_SAMPLERS,
+    Kernel,
+    PosePaletteLayout,
+)
 from .shader_building import COLOUR_STOPS, VIEW_TEXELS, Bindings, compute_shader, draw_shader
 
 _LIST = (("INT", "list_start"), ("INT", "list_first"))
@@ -109,7 +117,7 @@ def skinning_shader(
     """The pass that deforms the vertices of all instances of a mesh.
 
     Args:
-        of_vertices: which of `blend`, `mask`, `shape_keys` and `swings` there are.
+        of_vertices: which of `blend`, `mask`, `shape_keys`, `swings` and `twists` there are.
     """
     traits = KERNELS[kernel]
     defines = dict.fromkeys((*traits.defines, *map(str.upper, of_vertices)), "1")
@@ -124,6 +132,9 @@ def skinning_shader(
         elif name == "swings":
             samplers += SWING_SAMPLERS
             defines |= SWING_DEFINES
+        elif name == "twists":
+            samplers += TWIST_SAMPLERS
+            defines |= TWIST_DEFINES
         else:
             samplers.append(name)
     bindings = Bindings(

@@ -10,6 +10,7 @@ from ...core.compensation import Compensation, PublishedCompensation
 from ...core.deform import BLENDED_METHODS, Deformation
 from ...core.measured_joints import MeasuredJoints
 from ...core.swing_joints import MOST_SWUNG, SwingJoints
+from ...core.twist_limbs import TURNS, TwistLimbs
 from .influence_packing import WEIGHT_SUM, floats_from_bits
 from .textures import texture_from_array
 
@@ -23,6 +24,7 @@ class VertexTextures:
     Attributes:
         amounts: RG32F; see `skin_dual_quaternion.glsl`. None before a deformation compensates.
         swings, swing_joints: RGBA32F; see `swings.glsl`. None where no joint swings a vertex.
+        twists, twist_limbs: RGBA32F; see `twists.glsl`. None where no twist is spread.
         blend: R32F; None where nothing is blended.
         mask: R32F; None without one.
     """
@@ -31,6 +33,9 @@ class VertexTextures:
         self.amounts: GPUTexture | None = None
         self.swings: GPUTexture | None = None
         self.swing_joints: GPUTexture | None = None
+        self.twists: GPUTexture | None = None
+        self.twist_limbs: GPUTexture | None = None
+        self._twists_of: TwistLimbs | None = None
         self.blend: GPUTexture | None = None
         self.mask: GPUTexture | None = None
         # What the textures hold: a compensation, its painted weights, blend weights and the mask.
@@ -67,6 +72,27 @@ class VertexTextures:
         if mask is not former_mask:
             self.mask = None if mask is None else texture_from_array(mask, 1)
         self._uploaded = (compensation, painted, blend, mask)
+        if deformation.twist_limbs is not self._twists_of:
+            self._twists_of = deformation.twist_limbs
+            self._upload_twists(deformation.twist_limbs)
+
+    def _upload_twists(self, limbs: TwistLimbs | None) -> None:
+        self.twists = self.twist_limbs = None
+        if limbs is None:
+            return
+        count, width = limbs.limbs.shape
+        rows = np.zeros((count, TURNS, 4), np.float32)
+        rows[:, :width, 0] = np.where(limbs.amounts.any(axis=2), limbs.limbs, -1)
+        rows[:, width:, 0] = -1.0
+        rows[:, :width, 1:3] = limbs.amounts
+        self.twists = texture_from_array(rows.reshape(-1, 4), 4)
+        before, own, behind = limbs.rows_of_pose
+        at_rest = np.zeros((len(own), 3, 4), np.float32)
+        for part, (vectors, moving) in enumerate(
+            ((limbs.heads, own), (limbs.axes, before), (limbs.across[:, 0], behind))
+        ):
+            at_rest[:, part, :3], at_rest[:, part, 3] = vectors, moving
+        self.twist_limbs = texture_from_array(at_rest.reshape(-1, 4), 4)
 
     def _upload_swings(self, swings: SwingJoints | None, painted: _Weights) -> None:
         self.swings = self.swing_joints = None

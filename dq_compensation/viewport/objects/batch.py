@@ -65,15 +65,16 @@ class Batch:
             self._follow(group)
             self._group = group
         spaces = np.array([member.to_armature for member in self.members])
-        factors = np.array([member.settings.factor for member in self.members])
+        acting = [member.settings for member in self.members]
+        shares = np.array([(settings.factor, settings.twist_spread) for settings in acting])
         changed = False
         if keys is not None:
             values = [each.key_values for each in self.members if each.key_values is not None]
             changed = keys.give(np.array(values))
-        inputs = (poses, arrangement.number, spaces.tobytes(), factors.tobytes(), self._deformation)
+        inputs = (poses, arrangement.number, spaces.tobytes(), shares.tobytes(), self._deformation)
         if changed or inputs != self._inputs:
-            deformation = self._deformation if factors.any() else self._uncompensated
-            self.deformed.deform(deformation, poses, group, spaces, factors)
+            deformation = self._deformation if shares[:, 0].any() else self._uncompensated
+            self.deformed.deform(deformation, poses, group, spaces, shares)
             self._inputs = inputs
             self.revision += 1
 
@@ -89,7 +90,7 @@ class Batch:
         """Find how the members are deformed where they are; their surfaces, if need be new ones."""
         first = self.members[0]
         # What acts on each member differs: a factor of 0 for one does not make it another method.
-        settings = replace(first.settings, factor=1.0)
+        settings = first.settings.acting_fully
         self._to_armature = first.to_armature
         self._deformation = first.binding.deformation(settings, first.to_armature)
         self._uncompensated = replace(self._deformation, factor=0.0)

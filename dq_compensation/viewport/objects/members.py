@@ -129,7 +129,7 @@ def member_of(
             followed = followed_keys(keys, evaluated)
             named = value_mesh(playing.takes, mesh_of(evaluated).name)
     look = (
-        *settings.all_but_factor,
+        *settings.all_but_followed,
         playing is not None,
         keys is not None and evaluated.show_only_shape_key,
         followed,

@@ -13,13 +13,21 @@ from __future__ import annotations
 import gpu
 import numpy as np
 from gpu.types import GPUTexture
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...core.deform import Deformation, Method
 from ...core.skeleton import Skeleton
 from ..gpu import shaders
 from ..gpu.influence_packing import MAX_TEXELS
-from ..gpu.kernels import JOINT_STRIDE, KERNELS, SWING_SAMPLERS, kernel_of, swings_of
+from ..gpu.kernels import (
+    JOINT_STRIDE,
+    KERNELS,
+    SWING_SAMPLERS,
+    TWIST_SAMPLERS,
+    kernel_of,
+    swings_of,
+    twists_of,
+)
 from ..gpu.shader_building import TEXTURE_WIDTH
 from ..gpu.take_tables import MAX_INSTANCES, InstanceGroup
 from ..gpu.textures import (
@@ -36,7 +44,7 @@ from ..poses.posed_limbs import PosedLimbs
 from .gpu_keys import GpuKeys
 from .gpu_mesh import GpuMesh
 
-# For each instance: two matrices, and its factor.
+# For each instance: two matrices, its factor and its spread.
 _SPACE_TEXELS = 7
 # What every driver allows for a texture.
 _MAX_TEXTURE_ROWS = 16_384
@@ -97,7 +105,7 @@ class DeformedMesh:
         poses: InstancePoses,
         group: InstanceGroup,
         objects_to_armature: NDArray[np.floating] | None = None,
-        factors: NDArray[np.floating] | float | None = None,
+        shares: ArrayLike | None = None,
         *,
         first: int = 0,
         chosen: ListPart | None = None,
@@ -111,8 +119,8 @@ class DeformedMesh:
             group: one of `poses.groups`, with the skeleton of the mesh.
             objects_to_armature: shape (4, 4) for all or (I, 4, 4), A^-1 O of the world matrices; by
                 default the identity.
-            factors: how much of the compensation acts on all, or shape (I,) on each; by default
-                that of the deformation. That must not be 0 then.
+            shares: the factor of the compensation and how much twists are spread: shape (2,) for
+                all or (I, 2); by default those of the deformation. These must not be 0 then.
             first: the instance of the group that is the first here.
             chosen: the instances to deform; by default all.
 
@@ -127,8 +135,8 @@ class DeformedMesh:
             return
         of_vertices = self._of_vertices.setdefault(deformation.method, VertexTextures())
         of_vertices.update(deformation)
-        factors = deformation.factor if factors is None else factors
-        self._set_spaces(objects_to_armature, np.asarray(factors))
+        shares = (deformation.factor, deformation.twist_spread) if shares is None else shares
+        self._set_spaces(objects_to_armature, np.asarray(shares, np.float64))
         posed = PosedGroup(poses, group, first, chosen)
         try:
             if self.keys is not None:
@@ -146,10 +154,10 @@ class DeformedMesh:
         return pixels.reshape(self.count, stride, 4)[:, : self.mesh.vertex_count, :3]
 
     def _set_spaces(
-        self, matrices: NDArray[np.floating] | None, factors: NDArray[np.floating]
+        self, matrices: NDArray[np.floating] | None, shares: NDArray[np.floating]
     ) -> None:
         matrices = np.eye(4) if matrices is None else np.asarray(matrices, np.float64)
-        wanted = (matrices.tobytes(), factors.tobytes())
+        wanted = (matrices.tobytes(), shares.tobytes())
         if wanted == self._spaces_of:
             return
         try:
@@ -158,11 +166,11 @@ class DeformedMesh:
             inverse = np.full((4, 4), np.nan)
         if not np.isfinite(inverse).all():
             raise ValueError("The object or its armature is scaled to nothing")
-        shared = matrices.ndim == 2 and not factors.ndim
+        shared = matrices.ndim == 2 and shares.ndim == 1
         self._space_stride = 0 if shared else _SPACE_TEXELS
         rows = np.zeros((1 if shared else self.count, _SPACE_TEXELS, 4), np.float32)
         rows[:, 0:3], rows[:, 3:6] = matrices[..., :3, :], inverse[..., :3, :]
-        rows[:, 6, 0] = factors
+        rows[:, 6, :2] = shares
         self._object_space = texture_from_array(rows.reshape(-1, 4), 4)
         self._spaces_of = wanted
 
@@ -208,6 +216,9 @@ class DeformedMesh:
         if swings_of(deformation) is not None:
             names = (*names, "swings")
             textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
+        if twists_of(deformation) is not None:
+            names = (*names, "twists")
+            textures |= {name: getattr(of_vertices, name) for name in TWIST_SAMPLERS}
         scaled = poses.scaled or of_vertices.blend is not None
         shader = shaders.skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
         shader.bind()

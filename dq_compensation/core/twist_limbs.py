@@ -1,0 +1,364 @@
+"""Limbs whose skin twists along them, where all of the twist would be at a joint.
+
+Without twist bones all of a hand's twist is in the few rings where its weights and those of the
+forearm cross, that of an upper arm at the shoulder. Here skin of a limb turns further about it, by
+where it lies along it. With t 0 at the limb's head and 1 at its end, w the limb's own weight, b and
+e the twists at its beginning and end, the angle is
+
+    w (t e - (1 - t) b)
+
+What follows the hand has turned by e already, and what follows the limb by b: so skin has 0 of a
+twist at one end and all of it at the other, and the ends stay where they are. Swing and twist apart
+are an idea of Kavan and Sorkine (Elasticity-inspired deformers, 2012), places along bones that
+share out a twist one of Jacobson and Sorkine (Stretchable and twistable bones, 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .body_tree import body_parents
+from .influences import Influences
+from .limb_joints import SHORTEST_RAY
+from .pose import Pose
+from .skeleton import Skeleton
+from .vectors import cross, dots, extent, smooth_step, two_across, unit_or
+
+# How many limbs turn a vertex, at most.
+TURNS = 2
+# A limb is longer than the first, in radii. One longer than the second has a twist at its
+# beginning, too: on a neck, which is shorter, skin of the trunk and of the head is all along it.
+_LONG, _SLENDER = 2.0, 3.0
+# What is shorter, in sizes of the skeleton, is no limb: fingers.
+_SMALLEST = 0.05
+# Of two limbs at a joint the one behind it twists if it is at least this long beside the other: a
+# forearm twists from the elbow on, a hand twists the forearm.
+_LONG_ENOUGH = 0.7
+# The part of a limb at its end where the bone behind it begins.
+_AT_END = 0.8
+# What is nearer to a limb's axis than this, in radii, is inside it.
+_INSIDE = 0.5
+# The square of the cosine of half a swing below which twists fade, to nothing at 180 degrees, where
+# no angle is a twist: that of 120 degrees.
+SWUNG_FAR = 0.25
+
+Reason = Literal["SHORT", "BENDY", "TWIST_BONES", "NAMED"]
+
+
+@dataclass(frozen=True, eq=False)
+class TwistLimbs:
+    """The limbs that twist along themselves, and how much of it each vertex has.
+
+    It is found once per binding.
+
+    Attributes:
+        skeleton: whose bones they are.
+        bones: shape (L,), int32; of the limbs.
+        before, behind: shape (L,), int32; the bones whose twists against the limb are at its
+            beginning and at its end; the limb's own bone where there is none.
+        heads: shape (L, 3), armature space, at rest.
+        axes: shape (L, 3), unit, along the limbs.
+        limbs: shape (n, k), int32, rows of the above; 0 in unused places, which are last. k is 1 to
+            TURNS: as many as any vertex needs.
+        amounts: shape (n, k, 2), of the dtype of the positions; -w (1 - t) and w t, for the twists
+            at the beginning and at the end. Where more than `TURNS` limbs move a vertex, those with
+            the largest weights count, each times 1 - (c / w)^4, c the largest that is left out.
+        left_out: why other bones that one other bone continues are no such limbs, by their indices.
+    """
+
+    skeleton: Skeleton
+    bones: NDArray[np.int32]
+    before: NDArray[np.int32]
+    behind: NDArray[np.int32]
+    heads: NDArray[np.float64]
+    axes: NDArray[np.float64]
+    limbs: NDArray[np.int32]
+    amounts: NDArray[np.floating]
+    left_out: dict[int, Reason]
+
+    @classmethod
+    def of(
+        cls,
+        positions: NDArray[np.floating],
+        influences: Influences,
+        skeleton: Skeleton,
+        mesh_parents: NDArray[np.int32] | None = None,
+        *,
+        sides: NDArray[np.integer] | None = None,
+        left_out: Collection[str] = (),
+    ) -> TwistLimbs:
+        """Find the limbs.
+
+        Args:
+            positions: shape (n, 3), armature space, at rest and without shape keys.
+            mesh_parents: of `LimbJoints.of`.
+            sides: of `body_parents`.
+            left_out: names of bones that are to be no such limbs.
+        """
+        parents = body_parents(skeleton, influences, mesh_parents, sides)
+        moves = influences.moving_bones(skeleton.bone_count)
+        lines = _Lines.of(positions, influences, skeleton, parents)
+        is_limb = (lines.next_bones >= 0) & (lines.lengths > _SMALLEST * extent(skeleton.heads))
+        reasons: dict[int, Reason] = {}
+        for bone in np.flatnonzero(is_limb).tolist():
+            if reason := _refusal(bone, lines, skeleton, parents, moves, left_out):
+                reasons[bone] = reason
+        is_limb[[bone for bone, reason in reasons.items() if reason == "SHORT"]] = False
+        every = np.arange(skeleton.bone_count, dtype=np.int32)
+        before, behind = every.copy(), every.copy()
+        above = np.maximum(parents, 0)
+        at_end = is_limb[above] & (lines.next_bones[above] == every) & (parents >= 0)
+        begins = is_limb & (parents >= 0) & (lines.lengths > _SLENDER * lines.radii)
+        begins &= ~at_end | (lines.lengths >= _LONG_ENOUGH * lines.lengths[above])
+        before[begins] = parents[begins]
+        ends = at_end & ~begins
+        behind[parents[ends]] = every[ends]
+        is_limb[list(reasons)] = False
+        bones = np.flatnonzero(is_limb & ((before != every) | (behind != every))).astype(np.int32)
+        twists = np.stack((before[bones] != bones, behind[bones] != bones), axis=1)
+        limbs, amounts = _amounts(positions, influences, lines, bones, twists)
+        heads, axes = lines.heads[bones], lines.axes[bones]
+        beside = before[bones], behind[bones]
+        return cls(skeleton, bones, *beside, heads, axes, limbs, amounts, reasons)
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """The vertices that any limb turns."""
+        return np.flatnonzero(self.amounts.any(axis=(1, 2)))
+
+    @cached_property
+    def across(self) -> NDArray[np.floating]:
+        """Shape (L, 2, 3): two unit vectors x, y with x cross y along the limb."""
+        return np.stack(two_across(self.axes), axis=1)
+
+    def posed(
+        self, pose: Pose
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
+        """The limbs in a pose.
+
+        With R the rotation of a bone relative to the one before it, and x, y across the limb, let
+        c = (x . R x + y . R y) / 2 and s = (y . R x - x . R y) / 2. The twist about the limb, the
+        swing apart, is the angle of (c, s), from -180 to 180 degrees: with R's quaternion (w, v)
+        and the limb's axis a these are w^2 - (v . a)^2 and 2 w (v . a). Their length is the squared
+        cosine of half the swing; below `SWUNG_FAR` the twist is smoothly less, since a swing by 180
+        degrees has none. Scaled bones turn each of x and y without stretching it.
+
+        Returns:
+            heads and unit axes, both (L, 3), armature space; the twists at the beginning and the
+            end, shape (L, 2), radians.
+        """
+        matrices = pose.matrices[self.bones, :3]
+        heads = np.einsum("lij,lj->li", matrices[:, :, :3], self.heads) + matrices[:, :, 3]
+        axes = unit_or(np.einsum("lij,lj->li", matrices[:, :, :3], self.axes), 0.0, SHORTEST_RAY)
+        linear = pose.matrices[np.stack(self.rows_of_pose), :3, :3]
+        x, y = unit_or(np.einsum("blij,lkj->kbli", linear, self.across), 0.0, SHORTEST_RAY)
+        cosines = np.einsum("bli,bli->lb", x[:-1], x[1:]) + np.einsum("bli,bli->lb", y[:-1], y[1:])
+        sines = np.einsum("bli,bli->lb", y[:-1], x[1:]) - np.einsum("bli,bli->lb", x[:-1], y[1:])
+        fades = smooth_step(0.5 * np.hypot(cosines, sines), 0.0, SWUNG_FAR)
+        return heads, axes, np.arctan2(sines, cosines) * fades
+
+    @cached_property
+    def rows_of_pose(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """The rows of a pose for `before`, `bones` and `behind`: of bendy bones, of their ends."""
+        ends, starts = self.skeleton.end_rows, self.skeleton.start_rows
+        return ends[self.before], self.bones, starts[self.behind]
+
+    def displacements(
+        self, deformed: NDArray[np.floating], pose: Pose, spread: float
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
+        """The turns of `rows`, as displacements; those of several limbs are added.
+
+        Args:
+            deformed: shape (n, 3), armature space, after skinning and compensation.
+            spread: how much of the twists is spread, 0 to 1.
+
+        Returns:
+            how far the m vertices of `rows` move, shape (m, 3); the unit axes, (m, k, 3), and
+            angles, (m, k), by which they turn; all of the dtype of `deformed`.
+        """
+        heads, axes, twists = (each.astype(deformed.dtype) for each in self.posed(pose))
+        limbs = self.limbs[self.rows]
+        amounts = self.amounts[self.rows].astype(deformed.dtype, copy=False)
+        angles = deformed.dtype.type(spread) * np.einsum("mkt,mkt->mk", amounts, twists[limbs])
+        away = deformed[self.rows][:, None] - heads[limbs]
+        return _turns(away, axes[limbs], angles).sum(axis=1), axes[limbs], angles
+
+
+def spread_twists(
+    twist_limbs: TwistLimbs,
+    deformed: NDArray[np.floating],
+    normals: NDArray[np.floating] | None,
+    pose: Pose,
+    spread: float,
+) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+    """Positions and unit normals, both (n, 3), with their turns; see `TwistLimbs.displacements`."""
+    rows = twist_limbs.rows
+    offsets, axes, angles = twist_limbs.displacements(deformed, pose, spread)
+    deformed[rows] += offsets
+    if normals is not None:
+        before = normals[rows]
+        turned = before + _turns(before[:, None], axes, angles).sum(axis=1)
+        normals[rows] = unit_or(turned, before)
+    return deformed, normals
+
+
+def _turns(
+    vectors: NDArray[np.floating], axes: NDArray[np.floating], angles: NDArray[np.floating]
+) -> NDArray[np.floating]:
+    """What vectors (m, k, 3) gain by turning about unit axes (m, k, 3) by angles (m, k)."""
+    across = cross(axes, vectors)
+    return np.sin(angles)[..., None] * across + (1.0 - np.cos(angles))[..., None] * cross(
+        axes, across
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The lines from the heads of bones to their ends.
+
+    Attributes:
+        heads: shape (B, 3).
+        next_bones: shape (B,), the bone that goes on at the end; -1 where none or several do.
+        axes: shape (B, 3), unit, to that bone's head.
+        lengths: shape (B,).
+        radii: shape (B,), the mean distance of the skin beside the lines from them, by weights.
+        centres: shape (B, 3), of the skin, by weights.
+    """
+
+    heads: NDArray[np.float64]
+    next_bones: NDArray[np.intp]
+    axes: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    radii: NDArray[np.float64]
+    centres: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        positions: NDArray[np.floating],
+        influences: Influences,
+        skeleton: Skeleton,
+        parents: NDArray[np.int32],
+    ) -> _Lines:
+        """Of bones that hang on these parents (B,), -1 for none."""
+        count, heads = skeleton.bone_count, skeleton.heads
+        hanging = np.flatnonzero((parents >= 0) & influences.moving_bones(count))
+        above = parents[hanging]
+        ways = heads[hanging] - heads[above]
+        goes_on = np.bincount(above, minlength=count)[hanging] > 0
+        # Of several bones at an end, those count on which others hang: the others are helpers.
+        rising = np.lexsort((np.linalg.norm(ways, axis=1), goes_on))
+        last, ends = np.full(count, -1), np.zeros((count, 3))
+        last[above[rising]], ends[above[rising]] = hanging[rising], ways[rising]
+        lengths, axes = np.linalg.norm(ends, axis=1), unit_or(ends, 0.0)
+        at_end = dots(ways, axes[above]) > _AT_END * lengths[above]
+        going, ending = (np.bincount(above[those], minlength=count) for those in (goes_on, at_end))
+        next_bones = np.where(np.where(going > 0, going, ending) == 1, last, -1)
+
+        beside, reached, skin = np.zeros((3, count))
+        centres = np.zeros((3, count))
+        for rows, bones, weights in influences.slots():
+            along, apart = _along_and_apart(positions[rows] - heads[bones], axes[bones])
+            amounts = weights * ((along > 0.0) & (along < lengths[bones]))
+            beside += np.bincount(bones, amounts, count)
+            reached += np.bincount(bones, amounts * apart, count)
+            skin += np.bincount(bones, weights, count)
+            for axis in range(3):
+                centres[axis] += np.bincount(bones, weights * positions[rows, axis], count)
+        radii, centres = reached / np.maximum(beside, 1e-30), centres / np.maximum(skin, 1e-30)
+        return cls(heads, next_bones, axes, lengths, radii, centres.T)
+
+
+def _along_and_apart(
+    away: NDArray[np.floating], axes: NDArray[np.floating]
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """How far vectors (m, 3) reach along unit axes (m, 3), and how far away from them."""
+    along = dots(away, axes)
+    return along, np.linalg.norm(away - along[:, None] * axes, axis=1)
+
+
+def _refusal(
+    bone: int,
+    lines: _Lines,
+    skeleton: Skeleton,
+    parents: NDArray[np.int32],
+    moves: NDArray[np.bool_],
+    left_out: Collection[str],
+) -> Reason | None:
+    """Why a bone with a next one is no limb that twists; None where it is one."""
+    if lines.lengths[bone] <= _LONG * lines.radii[bone]:
+        return "SHORT"
+    if skeleton.names[bone] in left_out:
+        return "NAMED"
+    if skeleton.bendy is not None and bone in skeleton.bendy.bones:
+        return "BENDY"
+    return "TWIST_BONES" if _has_twist_bones(bone, lines, parents, moves) else None
+
+
+def _has_twist_bones(
+    limb: int,
+    lines: _Lines,
+    parents: NDArray[np.int32],
+    moves: NDArray[np.bool_],
+) -> bool:
+    """Whether bones on which none hangs lie in the limb, with their skin around it.
+
+    They hang on the limb itself, or on the bone that it hangs on.
+    """
+    beside = (parents == limb) | ((parents == parents[limb]) & (parents >= 0))
+    beside &= moves
+    beside[parents[parents >= 0]] = False
+    beside[[limb, lines.next_bones[limb]]] = False
+    bones = np.flatnonzero(beside)
+    inside = np.ones(len(bones), np.bool_)
+    axis = np.tile(lines.axes[limb], (len(bones), 1))
+    for points in (lines.heads, lines.centres):
+        along, apart = _along_and_apart(points[bones] - lines.heads[limb], axis)
+        places = along / lines.lengths[limb]
+        inside &= (places > -0.05) & (places < 1.05) & (apart < _INSIDE * lines.radii[limb])
+    return bool(inside.any())
+
+
+def _amounts(
+    positions: NDArray[np.floating],
+    influences: Influences,
+    lines: _Lines,
+    bones: NDArray[np.int32],
+    twists: NDArray[np.bool_],
+) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
+    """`limbs` and `amounts` of `TwistLimbs`, of these bones (L,).
+
+    Args:
+        twists: shape (L, 2), whether limbs twist at their beginnings and ends.
+    """
+    count, row_of = len(positions), np.full(len(lines.lengths), -1)
+    row_of[bones] = np.arange(len(bones))
+    slots = np.flatnonzero((influences.weights > 0.0) & (row_of[influences.bones] >= 0))
+    vertices = slots // influences.width
+    rows = row_of[influences.bones.ravel()[slots]]
+    weights = influences.weights.ravel()[slots].astype(np.float64)
+    # Influences come strongest first, so the limbs of a vertex do.
+    counts = np.bincount(vertices, minlength=count)
+    places = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+    left_out = np.zeros(count)
+    left_out[vertices[places == TURNS]] = weights[places == TURNS]
+    taken = places < TURNS
+    vertices, rows, weights, places = vertices[taken], rows[taken], weights[taken], places[taken]
+    weights *= 1.0 - (left_out[vertices] / weights) ** 4
+    limb = bones[rows]
+    along = dots(positions[vertices] - lines.heads[limb], lines.axes[limb])
+    along = np.clip(along / lines.lengths[limb], 0.0, 1.0)
+    shares = weights[:, None] * np.stack((along - 1.0, along), axis=1) * twists[rows]
+    width = max(1, int(places.max(initial=0)) + 1)
+    limbs, amounts = np.zeros((count, width), np.int32), np.zeros((count, width, 2))
+    limbs[vertices, places], amounts[vertices, places] = rows, shares
+    used_first = np.argsort(~amounts.any(axis=2), axis=1, kind="stable")
+    limbs = np.take_along_axis(limbs, used_first, 1)
+    amounts = np.take_along_axis(amounts, used_first[:, :, None], 1)
+    return limbs, amounts.astype(positions.dtype)
