@@ -5,6 +5,7 @@
 #              plays both in a browser, which needs Node: build/demo/exports.html
 # make demo-methods   the guide's picture of each method: docs/method_*.jpg
 # make demo-softened   the picture of soft weights: docs/softened.jpg
+# make demo-twisted   the picture of spread twists: docs/spread_twist.jpg
 # make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.png
 # make test    before a commit: lint, types, all tests on Blender 5.2, on 4.5 and 4.2 those that
 #              depend on the version, the installed zip; about 7 minutes on two cores
@@ -31,7 +32,7 @@ PYTHON_5_2 := .venv-5.2/bin/python
 # npm writes this file last.
 ENGINES := tests/engines/node_modules/.package-lock.json
 
-.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-crowd test test-all test-engines soak test-gui release quality benchmark benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-twisted demo-crowd test test-all test-engines soak test-gui release quality benchmark benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -62,6 +63,10 @@ demo-methods:
 demo-softened:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/run.py demos.softened
+
+demo-twisted:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/run.py demos.twisted
 
 demo-crowd:
 	@$(SETUP) 5.2

@@ -40,7 +40,7 @@ RIG: Rig = "game_engine"
 
 # The whole is 1280 x 720, as that of `before_after`.
 HEADER, LABEL_HEIGHT, MARGIN = 50, 28, 20
-HEADINGS = (("Blender's Preserve Volume", TEXT), ("DQ Compensation, weights softened", ACCENT))
+HEADINGS = ("Blender's Preserve Volume", "DQ Compensation, weights softened")
 _UP = (0.0, 0.0, 1.0)
 
 
@@ -65,13 +65,18 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     ]
 
 
-def sheet(labels: Sequence[str], rows: Sequence[Sequence[Image.Image]]) -> Image.Image:
+def sheet(
+    labels: Sequence[str],
+    rows: Sequence[Sequence[Image.Image]],
+    headings: tuple[str, str] = HEADINGS,
+) -> Image.Image:
     """Before above, after below."""
     width = 2 * MARGIN + len(labels) * (CELL_WIDTH + GAP) - GAP
     row_height = HEADER + CELL_HEIGHT
     page = Image.new("RGB", (width, len(rows) * row_height + LABEL_HEIGHT), PAGE)
     pen = ImageDraw.Draw(page)
-    for row, (found, (heading, colour)) in enumerate(zip(rows, HEADINGS, strict=True)):
+    coloured = zip(rows, headings, (TEXT, ACCENT), strict=True)
+    for row, (found, heading, colour) in enumerate(coloured):
         top = row * row_height
         pen.text((width // 2, top + HEADER // 2), heading, colour, font(32), anchor="mm")
         for column, picture in enumerate(found):

@@ -18,6 +18,7 @@ from steps_tools import (
     sculpt,
     soften,
     softness,
+    twist,
 )
 
 StepFunction = Callable[[Step], Wait]
@@ -31,6 +32,7 @@ STEPS: tuple[StepFunction, ...] = (
     paint,
     soften,
     softness,
+    twist,
     check,
     off_its_rig,
     bake,

@@ -8,10 +8,12 @@ import bpy
 import numpy as np
 from blender_window import Wait
 from judging import Step
+from mathutils import Quaternion
 from pictures import Picture
 from steps_basics import CLOSE
 
 ELBOW = "lowerarm_l"
+HAND = "hand_l"
 # Where a checkbox in a panel's header is, as a part of the sidebar's width.
 _CHECKBOX = 0.17
 
@@ -95,6 +97,30 @@ def softness(step: Step) -> Wait:
     step.expect_same((yield from step.look("Soft again")), soft, "Without As Painted")
     yield from step.undo(lambda: step.settings.softness == 0.0, "Ctrl Z sets the slider to 0")
     step.expect_same((yield from step.look("After Ctrl Z")), as_painted, "Undone")
+
+
+def twist(step: Step) -> Wait:
+    """Drag Spread Twist with a hand twisted by 150 degrees: the forearm takes part; undo."""
+    window = step.window
+    yield from step.enable()
+    hand = step.rig.pose.bones[HAND]
+    hand.rotation_mode = "QUATERNION"
+    hand.rotation_quaternion = Quaternion((0.0, 1.0, 0.0), np.radians(150.0))
+    for bone in (HAND, ELBOW):
+        step.rig.pose.bones[bone].keyframe_insert("rotation_quaternion", frame=24)
+    with bpy.context.temp_override(window=window.window):
+        bpy.ops.ed.undo_push(message="Twist the hand")
+    at_joint = yield from step.look("The twist is at the joint")
+    yield from window.slide("dq_compensation.twist_spread", 200)
+    step.expect(step.settings.twist_spread == 1.0, f"it is {step.settings.twist_spread:.3f}")
+    spread = yield from step.look("Spread along the forearm")
+    step.expect_changed(spread, at_joint, "The forearm takes part in the twist", 0.001)
+    yield from step.to_frame(16)
+    yield from step.look("Another frame")
+    yield from step.to_frame(24)
+    step.expect_same((yield from step.look("Back again")), spread, "The same frame again")
+    yield from step.undo(lambda: step.settings.twist_spread == 0.0, "Ctrl Z sets the slider to 0")
+    step.expect_same((yield from step.look("After Ctrl Z")), at_joint, "Undone")
 
 
 def has_brush(mode: str) -> bool:
