@@ -95,7 +95,8 @@ def install(
         sampled=hidden is not None,
         base_is_on=all(shown.values()),
     )
-    kind = replace(kind, stepped=copy is not None and has_steps(copy))
+    step = step_of(copy, len(mesh_of(obj).vertices)) if copy and has_steps(copy) else 0.0
+    kind = replace(kind, stepped=step > 0.0)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
@@ -111,7 +112,7 @@ def install(
         "Invert Mask": inverted,
         INPUT: hidden,
         SOFT_COPY: copy,
-        "Step": step_of(binding.rest),
+        "Step": step,
         "Vertices": binding.vertex_count,
         "Sets": sets,
         **shown,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.vectors import extent
 from ..blender.attributes import write_attribute
-from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
+from ..blender.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
 from ..blender.own_objects import is_soft_copy
 from ..settings.object_settings import settings_of
 
@@ -85,7 +85,7 @@ def write_points(
     """
     mesh, count = mesh_of(copy), len(rest)
     steps = np.repeat(rest[varying], 3, axis=0) + np.tile(
-        np.eye(3) * step_of(rest), (len(varying), 1)
+        np.eye(3) * _step(rest), (len(varying), 1)
     )
     points = np.concatenate((rest, steps)).astype(np.float32)
     copy.vertex_groups.clear()
@@ -100,6 +100,10 @@ def write_points(
     return np.concatenate((np.arange(count), np.repeat(varying, 3)))
 
 
-def step_of(rest: NDArray[np.float32]) -> float:
-    """How far the steps along the axes go."""
-    return _STEP * extent(rest)
+def step_of(copy: bpy.types.Object, vertex_count: int) -> float:
+    """How far the steps of a soft copy go along the axes."""
+    return _step(read_positions(mesh_of(copy))[:vertex_count])
+
+
+def _step(rest: NDArray[np.float32]) -> float:
+    return _STEP * (extent(rest) or 1.0)

@@ -23,6 +23,7 @@ from ..binding.content import digest, digest_of_bones
 from ..binding.modifiers_before import followed_modifiers, reshaping_modifiers
 from ..binding.shape_key_offsets import ShapeKeys
 from ..binding.soft_copy import RECORD_PROPERTY, soft_copy, write_points
+from ..blender.animation_curves import animated_paths
 from ..blender.armature import armature_of
 from ..blender.attributes import AttributeType, read_attribute
 from ..blender.mesh import mesh_of, read_positions, read_weights
@@ -34,6 +35,8 @@ from .weights_writing import write_rows
 
 # The most bones that a vertex follows: Blender needs no limit, and more are not seen.
 _INFLUENCES = 8
+# The data paths that move an object.
+_MOVING = ("location", "rotation", "scale", "delta_")
 
 
 def softness_refusal(obj: bpy.types.Object) -> str | None:
@@ -97,17 +100,26 @@ def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str
         "softness group": groups.find(settings_of(obj).softness_group),
         "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
         "bones": digest_of_bones(rig_of(obj), named=False),
+        "place": _place(obj),
         "painted": painted,
         "varying": varying,
         "vertices": len(mesh_of(obj).vertices),
     }
 
 
+def _place(obj: bpy.types.Object) -> str | None:
+    """The digest of the place of an object by its armature; None where frames may change it."""
+    is_moved = any(path.startswith(_MOVING) for path in animated_paths(obj))
+    hangs_on_rig = obj.parent == rig_of(obj) and obj.parent_type == "OBJECT"
+    if is_moved or len(obj.constraints) or not hangs_on_rig:
+        return None
+    return digest(np.array(obj.matrix_parent_inverse), np.array(obj.matrix_basis))
+
+
 def forget_soft_weights(obj: bpy.types.Object) -> None:
     """Let the painted weights act until soft ones are computed again."""
-    copy = soft_copy(obj)
-    if copy is not None and RECORD_PROPERTY in mesh_of(copy) and mesh_of(copy).library is None:
-        del mesh_of(copy)[RECORD_PROPERTY]
+    if soft_copy(obj) is not None:
+        settings_of(obj).native.soft_copy = None
 
 
 def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Progress, None, None]:
@@ -121,16 +133,17 @@ def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Prog
         UserError: a vertex has no position that is a number.
     """
     doing = f"Softness of {obj.name}"
-    yield Progress(0.0, doing)
     uid, binding = obj.session_uid, bind(obj, follow=False, painted=True)
     influences = binding.influences
     skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
-    if skin.refusal() is None:
+    changes = skin.refusal() is None
+    # From here on an undo may read Blender's data anew.
+    yield Progress(0.0, doing)
+    if changes:
         steps = skin.softened(record["softness"], _INFLUENCES)
         soft = yield from with_progress(steps, doing)
         influences = with_soft_rows(influences, soft)
     yield Progress(1.0, doing)
-    # Blender's data may have been read anew since, by an undo.
     found = next((each for each in bpy.data.objects if each.session_uid == uid), None)
     copy = soft_copy(found) if found is not None else None
     if found is not None and copy is not None:
@@ -142,7 +155,8 @@ def _write(
     obj: bpy.types.Object, copy: bpy.types.Object, binding: Binding, influences: Influences
 ) -> None:
     """Write soft weights, and those of the Armature modifier's own group, in place."""
-    vertex_of_point = write_points(copy, binding.rest, _varying(obj, binding.shape_keys))
+    varying = _varying(obj, binding.shape_keys)
+    vertex_of_point = write_points(copy, binding.rest, varying)
     vertices, slots = np.nonzero(influences.weights > 0.0)
     bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]
     group_of_bone = np.full(binding.skeleton.bone_count, -1)
