@@ -47,7 +47,7 @@ def with_progress(
         steps.close()
 
 
-def run_through(steps: Generator[Progress, None, _Result]) -> _Result:
+def run_through(steps: Generator[object, None, _Result]) -> _Result:
     """The result of steps that are run to their end at once."""
     try:
         while True:

@@ -20,6 +20,7 @@ from ..scene.weights.softness import (
     content_digests,
     forget_soft_weights,
     soften_copy,
+    softness_of,
     softness_refusal,
     wanted_record,
 )
@@ -33,6 +34,11 @@ from .replacement import is_fixed
 SOFTNESS_IS_OLD: Followers = []
 """Soft weights are old, and nothing computes them yet."""
 
+_FIXED = (
+    "The mesh of {obj} is linked from another file, and its soft weights are made there. Set the "
+    "Softness there, or make the mesh local."
+)
+
 
 def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> None:
     """Look whether the soft weights of an object are old; compute them `at_once` or leave them.
@@ -42,9 +48,11 @@ def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> No
     """
     known = status_of(obj).softness
     known.is_old, known.problem = False, None
-    if not keeps_soft_weights(obj) or obj.library is not None or is_fixed(obj):
+    if not keeps_soft_weights(obj) or obj.library is not None or deformation_refusal(obj):
         return
-    if deformation_refusal(obj):
+    if is_fixed(obj):
+        if record_of(obj).get("softness") != softness_of(obj):
+            known.problem = _FIXED.format(obj=obj.name)
         return
     if reason := softness_refusal(obj):
         _refuse(obj, reason)

@@ -12,7 +12,6 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import signature_before
 from ..scene.binding.soft_copy import (
     acting_soft_copy,
-    has_steps,
     keeps_soft_weights,
     record_of,
     soft_copy,
@@ -95,7 +94,7 @@ def install(
         sampled=hidden is not None,
         base_is_on=all(shown.values()),
     )
-    step = step_of(copy, len(mesh_of(obj).vertices)) if copy and has_steps(copy) else 0.0
+    step = step_of(copy, len(mesh_of(obj).vertices))
     kind = replace(kind, stepped=step > 0.0)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode

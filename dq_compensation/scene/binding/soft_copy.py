@@ -58,11 +58,6 @@ def acting_soft_copy(obj: bpy.types.Object) -> bpy.types.Object | None:
     return copy if record_of(obj).get("vertices") == len(mesh_of(obj).vertices) else None
 
 
-def has_steps(copy: bpy.types.Object) -> bool:
-    """Whether a soft copy has steps, for a shape that varies."""
-    return STEPS in mesh_of(copy).attributes
-
-
 def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupWeights:
     """The weights in a soft copy, of the vertices of its object."""
     found = read_weights(mesh_of(copy))
@@ -100,8 +95,10 @@ def write_points(
     return np.concatenate((np.arange(count), np.repeat(varying, 3)))
 
 
-def step_of(copy: bpy.types.Object, vertex_count: int) -> float:
-    """How far the steps of a soft copy go along the axes."""
+def step_of(copy: bpy.types.Object | None, vertex_count: int) -> float:
+    """How far the steps of a soft copy go along the axes; 0 without any."""
+    if copy is None or STEPS not in mesh_of(copy).attributes:
+        return 0.0
     return _step(read_positions(mesh_of(copy))[:vertex_count])
 
 

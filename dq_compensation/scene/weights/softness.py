@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import bpy
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.influences import Influences
-from ...steps import Progress, with_progress
+from ...steps import Progress, run_through, with_progress
 from ...wording import listed
 from ..binding.bind import bind
 from ..binding.binding import Binding
@@ -88,6 +89,11 @@ def _varying(obj: bpy.types.Object, keys: ShapeKeys | None) -> NDArray[np.intp]:
     return np.flatnonzero(keys.own_offsets.any(axis=(0, 2)))
 
 
+def softness_of(obj: bpy.types.Object) -> float:
+    """The softness of an object, as a record has it."""
+    return round(settings_of(obj).softness, 6)
+
+
 def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str, Any]:
     """The record that the soft weights of an object have when they are right.
 
@@ -96,7 +102,7 @@ def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str
     """
     bones, groups = armature_of(rig_of(obj)).bones, obj.vertex_groups
     return {
-        "softness": round(settings_of(obj).softness, 6),
+        "softness": softness_of(obj),
         "softness group": groups.find(settings_of(obj).softness_group),
         "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
         "bones": digest_of_bones(rig_of(obj), named=False),
@@ -134,21 +140,43 @@ def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Prog
     """
     doing = f"Softness of {obj.name}"
     uid, binding = obj.session_uid, bind(obj, follow=False, painted=True)
-    influences = binding.influences
-    skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
-    changes = skin.refusal() is None
-    # From here on an undo may read Blender's data anew.
-    yield Progress(0.0, doing)
-    if changes:
-        steps = skin.softened(record["softness"], _INFLUENCES)
-        soft = yield from with_progress(steps, doing)
-        influences = with_soft_rows(influences, soft)
+    steps = _softened(obj, binding, record["softness"])
+    influences = yield from with_progress(steps, doing)
+    # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     found = next((each for each in bpy.data.objects if each.session_uid == uid), None)
     copy = soft_copy(found) if found is not None else None
     if found is not None and copy is not None:
         _write(found, copy, binding, influences)
         mesh_of(copy)[RECORD_PROPERTY] = json.dumps(record)
+
+
+def with_softness(obj: bpy.types.Object, binding: Binding) -> Binding:
+    """A binding with the soft weights that its object would have now if it were enabled.
+
+    Raises:
+        UserError: a vertex has no position that is a number.
+    """
+    settings = settings_of(obj)
+    if not settings.softness or settings.as_painted:
+        return binding
+    soft = run_through(_softened(obj, binding, settings.softness))
+    vertices, slots = np.nonzero(soft.weights > 0.0)
+    entries = soft.bones[vertices, slots], soft.weights[vertices, slots]
+    return replace(binding, influences=Influences.from_triples(vertices, *entries, len(soft.bones)))
+
+
+def _softened(
+    obj: bpy.types.Object, binding: Binding, softness: float
+) -> Generator[float, None, Influences]:
+    """The influences of a binding, softened; nothing is read after the first step."""
+    skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
+    changes = skin.refusal() is None
+    yield 0.0
+    if not changes:
+        return binding.influences
+    soft = yield from skin.softened(softness, _INFLUENCES)
+    return with_soft_rows(binding.influences, soft)
 
 
 def _write(
