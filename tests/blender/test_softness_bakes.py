@@ -95,7 +95,6 @@ def _plain(obj: bpy.types.Object) -> np.ndarray:
 def test_helper_bones_fit_it_as_if_painted_in_and_so_again() -> None:
     """Linear skinning has no weights of its own to add: the fit has the same to begin with."""
     obj, _ = soft_limb()
-    soft = evaluated_positions(obj)
     api.soften_weights(obj, amount=AMOUNT)
     api.bake_bones(obj)
     expected = evaluated_positions(obj)
@@ -105,7 +104,6 @@ def test_helper_bones_fit_it_as_if_painted_in_and_so_again() -> None:
         api.bake_bones(obj, overwrite=overwrite)
         assert not obj.dq_compensation.enabled
         assert distance(evaluated_positions(obj), expected, size_of(obj)) <= TOLERANCE
-    assert distance(expected, soft, size_of(obj)) < MOVED
     remove_bones_bake([obj])
     assert groups_of(obj) == painted
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dq_compensation
+from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.installation import remove_unused
 from dq_compensation.modifier.modifier_stack import base_of
@@ -113,10 +114,6 @@ def _a_key(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
     block.value = 1.0
 
 
-def _preserve_volume(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
-    obj.modifiers["Armature"].use_deform_preserve_volume = True
-
-
 EDITS = (
     _a_weight,
     _the_vertices,
@@ -141,6 +138,20 @@ def test_an_edit_is_followed_by_one_computation(
     assert enabling.problem_of(obj) is None
     assert base_of(ours(obj)) == "SOFT"
     painted_in(obj)
+
+
+def test_a_mesh_without_vertices_is_left_alone(limb: Scene) -> None:
+    obj, _ = limb
+    for count in (0, 3):
+        with edit_mode(obj):
+            bpy.ops.mesh.select_all(action="SELECT")
+            bpy.ops.mesh.delete(type="VERT")
+        obj.data.vertices.add(count)
+        obj.vertex_groups["Hand"].add(range(count), 1.0, "REPLACE")
+        obj.data.update()
+        check()
+        assert enabling.problem_of(obj) is None
+        assert len(evaluated_positions(obj)) == len(api.evaluate(obj)) == count
 
 
 def _rename_a_bone(obj: bpy.types.Object, rig: bpy.types.Object) -> None:

@@ -17,6 +17,7 @@ from steps_tools import (
     play_take,
     sculpt,
     soften,
+    softness,
 )
 
 StepFunction = Callable[[Step], Wait]
@@ -29,6 +30,7 @@ STEPS: tuple[StepFunction, ...] = (
     compare,
     paint,
     soften,
+    softness,
     check,
     off_its_rig,
     bake,
