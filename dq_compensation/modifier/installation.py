@@ -197,7 +197,8 @@ def remove_unused() -> None:
 
     Palettes compute bones no longer where no tree reads them.
     """
-    users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
+    meshes = [obj for obj in bpy.data.objects if obj.type == "MESH"]
+    users = [obj for obj in meshes if our_modifiers(obj)]
     modifiers = [modifier for obj in users for modifier in our_modifiers(obj)]
     palettes = {get_input(modifier, "Palette") for modifier in modifiers}
     skinning = {get_input(each, "Palette") for each in modifiers if base_of(each) == "OWN"}
@@ -205,15 +206,16 @@ def remove_unused() -> None:
         if palette is not None and palette.library is None and reads_bones(palette):
             compute_what_is_read(palette, bones=False)
     used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
-    used |= {soft_copy(obj) for obj in users if keeps_soft_weights(obj)}
+    # One that something blocks has no modifier meanwhile.
+    used |= {soft_copy(obj) for obj in meshes if keeps_soft_weights(obj)}
     used |= {get_input(modifier, SOFT_COPY) for modifier in modifiers}
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:
             remove_hidden(obj)
             note_removed()
-    meshes = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
+    read = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
     for mesh in bpy.data.meshes:
-        if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
+        if mesh.library is None and not mesh.is_editmode and mesh not in read:
             remove_attributes(mesh)
             mesh.pop(CONTENT_PROPERTY, None)
     for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:

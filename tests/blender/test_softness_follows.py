@@ -154,6 +154,20 @@ def test_a_mesh_without_vertices_is_left_alone(limb: Scene) -> None:
         assert len(evaluated_positions(obj)) == len(api.evaluate(obj)) == count
 
 
+def test_what_blocks_the_modifier_keeps_the_soft_weights(
+    limb: Scene, computed: Counter[str]
+) -> None:
+    obj, _ = limb
+    soft = evaluated_positions(obj)
+    obj.modifiers.new("Multires", "MULTIRES")
+    check()
+    assert "Multires" in str(enabling.problem_of(obj))
+    obj.modifiers.remove(obj.modifiers["Multires"])
+    check()
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
+    assert not computed
+
+
 def _rename_a_bone(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
     rig.data.bones["Lower"].name = "Forearm"
 
