@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..bake.bake_source import REFUSAL_REST
 from ..bake.shape_keys.frame_baking import offsets_memory
 from ..errors import BindingError, UserError
-from ..lifecycle.following import settled
+from ..lifecycle.following import settled_binding
 from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
 from ..option_fields import identifiers_of
@@ -161,7 +161,7 @@ def _positions(
 
 def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """The binding of an object that Blender evaluates in a pose; errors as of `evaluate`."""
-    binding = bind(settled(obj), depsgraph)
+    binding = settled_binding(obj, depsgraph)
     if armature_of(rig_of(obj)).pose_position == "REST":
         raise UserError(REFUSAL_REST.format(armature=rig_of(obj).name))
     if not obj.evaluated_get(depsgraph).is_evaluated:

@@ -14,8 +14,7 @@ from ..core.pose import Pose
 from ..core.supports import limb_pieces
 from ..core.vectors import transformed_points
 from ..errors import UserError
-from ..lifecycle.following import settled
-from ..scene.binding.bind import bind
+from ..lifecycle.following import settled_binding
 from ..scene.binding.binding import Binding
 from ..scene.blender.bone_names import flipped_name
 from ..scene.blender.rigging import rig_of
@@ -57,7 +56,7 @@ def report(
     require_number("angle", degrees, 1.0, 180.0)
     obj = mesh_object(obj)
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    binding = bind(settled(obj), depsgraph)
+    binding = settled_binding(obj, depsgraph)
     settings = Settings.of(obj.evaluated_get(depsgraph))
     wanted = _wanted(bones, binding)
     joints, left_out = _joints(obj, binding, settings, degrees, wanted, progress)

@@ -20,9 +20,8 @@ from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
 from ..errors import raise_refusal
-from ..lifecycle.following import settled
+from ..lifecycle.following import settled_binding
 from ..modifier.armature_base import mixing_refusal
-from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import modifiers_before
 from ..scene.binding.numpy_evaluator import evaluate
@@ -114,7 +113,7 @@ class Source:
         """
         obj = cast("bpy.types.Object", obj.original)
         raise_refusal(source_refusal(obj))
-        return cls(obj, bind(settled(obj), depsgraph), target, replaced)
+        return cls(obj, settled_binding(obj, depsgraph), target, replaced)
 
     @property
     def vertex_count(self) -> int:
@@ -196,7 +195,7 @@ class Source:
             to_armature: shape (4, 4), A^-1 O.
             matrices: shape (B, 4, 4), D_b of the skeleton's bones.
         """
-        return self.binding.skinning_of(shape, to_armature), matrices
+        return self.binding.as_painted.skinning_of(shape, to_armature), matrices
 
     def posed(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..core.example_poses import CLOSEST, ExampleError
 from ..core.vectors import extent
-from ..lifecycle.following import reconcile_now, settled
-from ..scene.binding.bind import bind
+from ..lifecycle.following import reconcile_now, settled_binding
 from ..scene.binding.example_capture import Capture
 from ..scene.binding.stored_examples import ExampleItem, example_items
 from ..scene.blender.units import object_millimetres
@@ -78,7 +77,7 @@ def update_from(
             f"{item.bone} is {np.degrees(away):.0f} degrees away from its pose {item.name}. Press "
             "Go to Pose first."
         )
-    binding = bind(settled(obj), depsgraph)
+    binding = settled_binding(obj, depsgraph)
     captured = CapturedPose.current(binding, by_example(obj), obj, depsgraph)
     found = give_shape(obj, index, captured, posed_copy.positions_in(source, obj))
     return _applied(obj, item, found)

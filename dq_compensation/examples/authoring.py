@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.example_poses import ExampleError
 from ..errors import raise_refusal
-from ..lifecycle.following import settled
-from ..scene.binding.bind import bind
+from ..lifecycle.following import settled_binding
 from ..scene.binding.binding import Binding
 from ..scene.binding.example_capture import Capture, capture, support_of, support_weights
 from ..scene.binding.stored_examples import ExampleItem, example_items, example_placement
@@ -64,7 +63,7 @@ def add_example(
         BindingError, PoseError: the object cannot be deformed.
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
-    binding = bind(settled(obj), depsgraph)
+    binding = settled_binding(obj, depsgraph)
     if bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose one of its bones.")
     settings = by_example(obj)
@@ -108,7 +107,7 @@ def give_shape(
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
     item = settings_of(obj).examples[index]
-    binding = bind(settled(obj))
+    binding = settled_binding(obj)
     if len(wanted) != binding.vertex_count:
         raise ExampleError(
             f"The shape has {len(wanted)} vertices, {obj.name} has {binding.vertex_count}. Undo "

@@ -22,9 +22,8 @@ from ..analysis.forward_kinematics import posed_matrices
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
 from ..core.radial_basis import rotation_distances
 from ..errors import raise_refusal
-from ..lifecycle.following import settled
+from ..lifecycle.following import settled_binding
 from ..modifier.armature_base import preserves_volume
-from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.example_capture import Capture, capture
 from ..scene.binding.stored_examples import (
@@ -99,7 +98,7 @@ def examples_from_correctives(
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
         raise ExampleError(f"{obj.name} has no shape keys with drivers.")
-    binding = bind(settled(obj))
+    binding = settled_binding(obj)
     refused: list[str] = []
     found = _poses(obj, _readable(obj, chosen, binding, refused), refused)
     found = _placed(obj, found, binding, refused)

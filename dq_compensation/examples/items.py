@@ -10,6 +10,7 @@ from ..core.example_poses import ExampleError, too_close
 from ..core.skeleton import LimbAxis
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import examples_refusal
+from ..scene.binding.soft_copy import softness_of
 from ..scene.binding.stored_examples import ExampleItem, example_bone, example_items
 from ..scene.blender.linked import linked_refusal
 from ..scene.blender.mesh import mesh_of, other_users
@@ -68,8 +69,8 @@ def _on_chosen_bone(item: DQCompensationExamplePose, _context: bpy.types.Context
 def base_now(obj: bpy.types.Object) -> str:
     """The base on which shapes of examples are made now: the method, and its softness."""
     settings = settings_of(obj)
-    softness = settings.softness if settings.example_base == "COMPENSATED" else 0.0
-    return f"{settings.example_base} {0.0 if settings.as_painted else softness:.4f}"
+    softness = softness_of(obj) if settings.example_base == "COMPENSATED" else 0.0
+    return f"{settings.example_base} {softness:.4f}"
 
 
 def write_support(obj: bpy.types.Object, bone: str, weights: NDArray[np.floating]) -> str:

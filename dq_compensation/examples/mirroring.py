@@ -12,8 +12,7 @@ from ..core.example_poses import ExampleError
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
 from ..errors import raise_refusal
-from ..lifecycle.following import settled
-from ..scene.binding.bind import bind
+from ..lifecycle.following import settled_binding
 from ..scene.binding.binding import Binding
 from ..scene.binding.stored_examples import ExampleItem, example_bone, example_items, parent_axes
 from ..scene.blender.bone_names import flipped_name
@@ -44,7 +43,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
         BindingError: the object cannot be deformed.
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
-    binding = bind(settled(obj))
+    binding = settled_binding(obj)
     item = example_items(obj)[index]
     axis = Settings.of(obj).limb_axis
     mirrored = _mirrored_item(item, binding.skeleton, binding.armature_name, axis)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ..core.example_poses import ExampleError
 from ..core.vectors import transformed_points
 from ..errors import raise_refusal
-from ..lifecycle.following import settled
-from ..scene.binding.bind import bind
+from ..lifecycle.following import settled_binding
 from ..scene.binding.example_capture import OUTSIDE, support_of, support_weights
 from ..scene.binding.stored_examples import example_items
 from ..scene.blender.attributes import AttributeType, read_attribute, read_property
@@ -83,7 +82,7 @@ def begin(
         BindingError, PoseError: the object cannot be deformed.
     """
     raise_refusal(shaping_refusal(obj), ExampleError)
-    binding = bind(settled(obj), depsgraph)
+    binding = settled_binding(obj, depsgraph)
     settings = by_example(obj)
     captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]

@@ -7,8 +7,6 @@ over: the offsets become those that show it on the present base.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import bpy
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +14,11 @@ from numpy.typing import NDArray
 from ..core.dual_quaternion import matrices_from_quaternions
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
-from ..lifecycle.following import settled
-from ..scene.binding.bind import bind
+from ..lifecycle.following import settled_binding
 from ..scene.binding.binding import Binding
 from ..scene.binding.stored_examples import ExampleItem, example_bone, example_items
 from ..scene.settings.object_settings import setting_label, settings_of
-from ..scene.weights.softness import soft_influences
-from ..steps import run_through
+from ..scene.weights.softness import with_softness
 from ..wording import listed
 from .apply_shape import follow_now
 from .authoring import by_example, give_shape
@@ -60,11 +56,11 @@ def take_over(obj: bpy.types.Object) -> list[str]:
         ExampleError, BindingError, PoseError, UserError: one cannot be taken over; those before it
             have been.
     """
-    binding = bind(settled(obj))
+    binding = settled_binding(obj)
     done = []
     for index, base in other_bases(obj).items():
         method, softness = base.split()
-        before = _with_softness(obj, binding, float(softness))
+        before = with_softness(obj, binding, float(softness))
         settings = by_example(obj).with_method("SPHERICAL_JOINT_BY_EXAMPLE", method)  # type: ignore[arg-type]
         item = example_items(obj)[index]
         captured = _pose_of(item, binding)
@@ -73,11 +69,6 @@ def take_over(obj: bpy.types.Object) -> list[str]:
         done.append(item.name)
     follow_now(obj)
     return done
-
-
-def _with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> Binding:
-    painted = binding.as_painted
-    return replace(painted, influences=run_through(soft_influences(obj, painted, softness)))
 
 
 def _pose_of(item: ExampleItem, binding: Binding) -> CapturedPose:

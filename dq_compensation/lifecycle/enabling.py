@@ -121,8 +121,9 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 def disable(obj: bpy.types.Object) -> None:
     """Give an object back to its Armature modifier, every setting as it was."""
     restore(obj)
-    put_armature_modifier_back(obj)
+    # What an enabled object keeps goes with its modifier.
     settings_of(obj).is_enabled = False
+    put_armature_modifier_back(obj)
     # A posed copy that is open stays, beside it.
     show_again(obj)
     forget_status(obj)

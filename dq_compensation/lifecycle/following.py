@@ -19,12 +19,14 @@ from ..modifier.nodes.arriving_shape import shape_keepers
 from ..modifier.nodes.own_trees import mark_edited
 from ..modifier.palette.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.setting_drivers import keep_values
+from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import modifiers_before, used_data
-from ..scene.binding.soft_copy import keeps_soft_weights
+from ..scene.binding.soft_copy import keeps_soft_weights, softness_of
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import settings_of
+from ..scene.weights.softness import softness_refusal, with_softness
 from ..session.changes import Changes, Update
 from ..session.known_objects import enabled_objects
 from ..session.memory import keep_only, memories, memory_of
@@ -208,20 +210,29 @@ def check_now() -> float | None:
     return CHECK_AGAIN_AFTER if waits else None
 
 
-def settled(obj: bpy.types.Object) -> bpy.types.Object:
-    """The object, when the soft weights that act on it are right."""
+def settled_binding(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, follow: bool = True
+) -> Binding:
+    """`bind`, when the soft weights are right; those of an object that is not enabled are made."""
     original = cast("bpy.types.Object", obj.original)
-    if keeps_soft_weights(original) and original.library is None:
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        if reconcile(original, depsgraph, at_once=True).state is State.OUT_OF_DATE:
-            flush([original])
-    return obj
+    _settle(original)
+    binding = bind(obj, depsgraph, follow=follow)
+    if settings_of(original).is_enabled or softness_refusal(original):
+        return binding
+    return with_softness(original, binding, softness_of(original))
 
 
 def settle_all() -> None:
-    """The same for all enabled objects."""
+    """Wait for the right soft weights of all enabled objects."""
     for obj in enabled_objects():
-        settled(obj)
+        _settle(obj)
+
+
+def _settle(obj: bpy.types.Object) -> None:
+    if keeps_soft_weights(obj) and obj.library is None:
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        if reconcile(obj, depsgraph, at_once=True).state is State.OUT_OF_DATE:
+            flush([obj])
 
 
 def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **options: bool) -> None:

@@ -8,7 +8,6 @@ must not wait, as renders, files and bakes, settles them first.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -21,40 +20,24 @@ from ..scene.weights.softness import (
     content_digests,
     forget_soft_weights,
     soften_copy,
+    softness_of,
     softness_refusal,
     wanted_record,
 )
 from ..session.changes import Followers
 from ..session.known_objects import enabled_objects
-from ..session.memory import memories, memory_of
-from ..session.status import check_soon
+from ..session.memory import memories
+from ..session.status import Status, check_soon, status_of
 from ..steps import Progress, run_through
 from .replacement import is_fixed
 
 SOFTNESS_IS_OLD: Followers = []
 """Soft weights are old, and nothing computes them yet."""
 
-
-@dataclass
-class Softness:
-    """What is known of the soft weights of one object.
-
-    Attributes:
-        content: the digests of what they are made from; None before the first look.
-        is_old: whether those that act are of an earlier state.
-        stopped: what they were to be made from when the user stopped them.
-        problem: why none act, a sentence for the panel.
-    """
-
-    content: tuple[str, str] | None = None
-    is_old: bool = False
-    stopped: dict[str, Any] | None = None
-    problem: str | None = None
-
-
-def softness_state(obj: bpy.types.Object) -> Softness:
-    """What is known of the soft weights of an object."""
-    return memory_of(obj, Softness)
+_FIXED = (
+    "The mesh of {obj} is linked from another file, and its soft weights are made there. Set the "
+    "Softness there, or make the mesh local."
+)
 
 
 def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> None:
@@ -63,33 +46,49 @@ def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> No
     Args:
         edited: its mesh or its weights may have changed.
     """
-    known = softness_state(obj)
+    known = status_of(obj).softness
     known.is_old, known.problem = False, None
-    if not keeps_soft_weights(obj) or obj.library is not None or is_fixed(obj):
+    if not keeps_soft_weights(obj) or obj.library is not None or deformation_refusal(obj):
         return
-    if deformation_refusal(obj):
+    if is_fixed(obj):
+        if record_of(obj).get("softness") != softness_of(obj):
+            known.problem = _FIXED.format(obj=obj.name)
         return
     if reason := softness_refusal(obj):
-        forget_soft_weights(obj)
-        known.problem = reason
+        _refuse(obj, reason)
         return
     if edited or known.content is None:
         known.content = content_digests(obj)
-    wanted = wanted_record(obj, *known.content)
+    wanted = _wanted(obj)
     if record_of(obj) == wanted:
         known.stopped = None
+        return
+    if known.failure and known.stopped == wanted:
+        _refuse(obj, known.failure)
         return
     ensure_soft_copy(obj)
     known.is_old = True
     if not at_once:
         check_soon()
-    else:
-        try:
-            run_through(soften_copy(obj, wanted))
-            known.is_old = False
-        except UserError as error:
-            forget_soft_weights(obj)
-            known.problem = str(error)
+        return
+    try:
+        run_through(soften_copy(obj, wanted))
+        known.is_old = False
+    except UserError as error:
+        _fail(obj, wanted, error)
+
+
+def _refuse(obj: bpy.types.Object, reason: str) -> None:
+    """Let the painted weights act, and say why."""
+    forget_soft_weights(obj)
+    status_of(obj).softness.problem = reason
+
+
+def _fail(obj: bpy.types.Object, wanted: dict[str, Any], error: UserError) -> None:
+    """The same after an error, until something changes."""
+    known = status_of(obj).softness
+    known.is_old, known.stopped, known.failure = False, wanted, str(error)
+    _refuse(obj, known.failure)
 
 
 def waiting_objects() -> list[bpy.types.Object]:
@@ -97,14 +96,14 @@ def waiting_objects() -> list[bpy.types.Object]:
     return [
         obj
         for obj in enabled_objects()
-        if (known := memories(Softness).get(obj.session_uid)) is not None
-        and known.is_old
-        and known.stopped != _wanted(obj)
+        if status_of(obj).softness.is_old
+        and not deformation_refusal(obj)
+        and status_of(obj).softness.stopped != _wanted(obj)
     ]
 
 
 def _wanted(obj: bpy.types.Object) -> dict[str, Any]:
-    return wanted_record(obj, *(softness_state(obj).content or ("", "")))
+    return wanted_record(obj, *(status_of(obj).softness.content or ("", "")))
 
 
 def soften_waiting() -> Generator[Progress, None, int]:
@@ -131,10 +130,9 @@ def soften_waiting() -> Generator[Progress, None, int]:
                     check_soon()
                     return done
         except UserError as error:
-            known = memories(Softness)[uid]
-            known.problem, known.stopped = str(error), wanted
+            _fail(waiting[0], wanted, error)  # it was bound in the first step
         else:
-            memories(Softness)[uid].is_old = False
+            memories(Status)[uid].softness.is_old = False
             done += 1
             check_soon(0.0)
         finally:
@@ -145,10 +143,10 @@ def soften_waiting() -> Generator[Progress, None, int]:
 def stop_waiting() -> None:
     """Keep the last soft weights until something changes again."""
     for obj in waiting_objects():
-        softness_state(obj).stopped = _wanted(obj)
+        status_of(obj).softness.stopped = _wanted(obj)
 
 
 def resume() -> None:
     """Forget that the user has stopped any."""
-    for known in memories(Softness).values():
-        known.stopped = None
+    for status in memories(Status).values():
+        status.softness.stopped = status.softness.failure = None

@@ -166,9 +166,9 @@ def reconcile(
     waits = edited and (rests or (patient and is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
     binding = None
-    if not (rests or waits):
-        follow_softness(obj, edited=deep, at_once=at_once)
     try:
+        if not (rests or waits):
+            follow_softness(obj, edited=deep, at_once=at_once)
         binding = bindings.get(obj, depsgraph, edited=True) if deep else None
         found = Comparison(State.CURRENT) if rests else look(obj, depsgraph, binding)
         status.compared |= deep

@@ -12,6 +12,7 @@ from typing import cast
 import bpy
 
 from ..core.deform import Deformation
+from ..scene.binding.soft_copy import soft_copy
 from ..scene.binding.stored_examples import Examples
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.rigging import armature_modifier, mixed_modifiers
@@ -40,7 +41,10 @@ def base_for(
     method = deformation.method
     if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
         return "OWN"
-    base: Base = "SOFT" if soft else "ARMATURE"
+    base: Base = "ARMATURE"
+    if soft:
+        # An object that is evaluated without being enabled has no soft copy.
+        base = "OWN" if soft_copy(obj) is None else "SOFT"
     if method != "COMPENSATED" or not armature.vertex_group:
         return base
     # The offset depends on the position that is not masked; but our own tree does not do all that

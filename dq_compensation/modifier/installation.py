@@ -12,7 +12,6 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import signature_before
 from ..scene.binding.soft_copy import (
     acting_soft_copy,
-    has_steps,
     keeps_soft_weights,
     record_of,
     soft_copy,
@@ -71,8 +70,7 @@ def install(
                 f"{obj.name} has fewer vertices than it takes to keep its {counts.poses} example "
                 "poses. Remove some."
             )
-    soft = deformation.influences is not binding.painted_influences
-    base = base_for(obj, armature, deformation, examples, soft=soft)
+    base = base_for(obj, armature, deformation, examples, soft=binding.is_soft)
     mask, inverted = mask_of(obj, armature, base)
     copy = ensure_soft_copy(obj) if base == "SOFT" else None
     palette, hidden, sets = _write(obj, binding, written, base)
@@ -96,7 +94,8 @@ def install(
         sampled=hidden is not None,
         base_is_on=all(shown.values()),
     )
-    kind = replace(kind, stepped=copy is not None and has_steps(copy))
+    step = step_of(copy, len(mesh_of(obj).vertices))
+    kind = replace(kind, stepped=step > 0.0)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
@@ -113,7 +112,7 @@ def install(
         "Invert Mask": inverted,
         INPUT: hidden,
         SOFT_COPY: copy,
-        "Step": step_of(binding.rest),
+        "Step": step,
         "Vertices": binding.vertex_count,
         "Sets": sets,
         **shown,
@@ -204,7 +203,8 @@ def remove_unused() -> None:
 
     Palettes compute bones no longer where no tree reads them.
     """
-    users = [obj for obj in bpy.data.objects if obj.type == "MESH" and our_modifiers(obj)]
+    meshes = [obj for obj in bpy.data.objects if obj.type == "MESH"]
+    users = [obj for obj in meshes if our_modifiers(obj)]
     modifiers = [modifier for obj in users for modifier in our_modifiers(obj)]
     palettes = {get_input(modifier, "Palette") for modifier in modifiers}
     skinning = {get_input(each, "Palette") for each in modifiers if base_of(each) == "OWN"}
@@ -212,15 +212,16 @@ def remove_unused() -> None:
         if palette is not None and palette.library is None and reads_bones(palette):
             compute_what_is_read(palette, bones=False)
     used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
-    used |= {soft_copy(obj) for obj in users if keeps_soft_weights(obj)}
+    # One that something blocks has no modifier meanwhile.
+    used |= {soft_copy(obj) for obj in meshes if keeps_soft_weights(obj)}
     used |= {get_input(modifier, SOFT_COPY) for modifier in modifiers}
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:
             remove_hidden(obj)
             note_removed()
-    meshes = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
+    read = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
     for mesh in bpy.data.meshes:
-        if mesh.library is None and not mesh.is_editmode and mesh not in meshes:
+        if mesh.library is None and not mesh.is_editmode and mesh not in read:
             remove_attributes(mesh)
             mesh.pop(CONTENT_PROPERTY, None)
     for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:

@@ -14,8 +14,7 @@ from ..core.skeleton import Skeleton
 from ..core.takes import node_names, node_parents, node_rest
 from ..core.vectors import transformed_points
 from ..errors import UserError
-from ..lifecycle.following import settled
-from ..scene.binding.bind import bind
+from ..lifecycle.following import settled_binding
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import ShapeKeys
 from ..scene.blender.armature import deforming_bones
@@ -71,7 +70,7 @@ class MotionSource:
         Raises:
             BindingError: a mesh cannot be deformed by it.
         """
-        bindings = [bind(settled(mesh), depsgraph) for mesh in meshes]
+        bindings = [settled_binding(mesh, depsgraph) for mesh in meshes]
         skeleton = bindings[0].skeleton
         nodes = _needed_nodes(armature, bindings, skeleton)
         parents, rest = _parents_among(nodes, node_parents(skeleton)), node_rest(skeleton)[nodes]

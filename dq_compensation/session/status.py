@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import bpy
 import numpy as np
@@ -22,6 +23,25 @@ _log = logging.getLogger(__name__)
 CHECK_AFTER = 0.1
 
 FAILED = "{what} failed: {error}. Press Refresh to try again; the console says more."
+
+
+@dataclass
+class Softness:
+    """What is known of the soft weights of an object.
+
+    Attributes:
+        content: the digests of what they are made from; None before the first look.
+        is_old: whether those that act are of an earlier state.
+        problem: why none act, a sentence for the panel.
+        stopped: what they were to be made from when the user stopped them, or when they failed.
+        failure: why they failed, a sentence.
+    """
+
+    content: tuple[str, str] | None = None
+    is_old: bool = False
+    problem: str | None = None
+    stopped: dict[str, Any] | None = None
+    failure: str | None = None
 
 
 @dataclass
@@ -48,6 +68,7 @@ class Status:
             armature.
         frame_place: shape (4, 4), A^-1 O in the last frame that moved the object by its armature.
         last_place: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
+        softness: of its soft weights.
     """
 
     binding: Binding | None = None
@@ -66,6 +87,7 @@ class Status:
     changes_with_frames: bool = True
     frame_place: NDArray[np.float64] | None = None
     last_place: NDArray[np.float64] | None = None
+    softness: Softness = field(default_factory=Softness)
 
 
 _check: Callable[[], float | None] | None = None

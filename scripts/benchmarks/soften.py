@@ -1,9 +1,10 @@
-"""How long Soften Weights takes: the human with 163 bones, and the same with four times the faces.
+"""How long soft weights take: the human with 163 bones, and the same with four times the faces.
 
     .venv-5.2/bin/python scripts/run.py benchmarks.soften
 
-Nothing of it runs in a frame: softened weights are weights. The targets are seconds on the machine
-that the project is built on.
+*Soften Weights* once: softened weights are weights. The targets are seconds on the machine that the
+project is built on. *Softness* is computed once, too, but costs something in each frame: posed
+frames are compared with the same weights painted in.
 """
 
 from __future__ import annotations
@@ -12,15 +13,20 @@ import statistics
 import time
 
 import bpy
+import numpy as np
 
 import dq_compensation
 from benchmarks.targets import record
+from benchmarks.turns import Cast, copied, times_in_turn
 from dq_compensation import api
 from human.model import build_human
+from human.poses import random_pose
 
 ROUNDS = 3
 # Seconds, of the mesh as it is and of the finer one.
 TARGETS = (1.5, 5.0)
+LIVE, PAINTED_IN = "softness", "painted in"
+FRAME_ROUNDS = 16
 
 
 def soften_benchmark() -> None:
@@ -43,11 +49,68 @@ def soften_benchmark() -> None:
         print(f"  {title:<26}{median:6.2f} s (target: {target}), {report.changed:,} changed")
         print(f"  {'put back':<26}{statistics.median(back):6.2f} s")
         record(title, median, target, "s")
-        bpy.context.view_layer.objects.active = body
-        bpy.ops.object.mode_set(mode="EDIT")
-        bpy.ops.mesh.select_all(action="SELECT")
-        bpy.ops.mesh.subdivide()
-        bpy.ops.object.mode_set(mode="OBJECT")
+        _subdivide(body)
+    _softness_in_frames(target=1.5)
+    _softness_in_frames(finer=True, target=1.2)
+    for key in ("face", "body"):
+        _softness_in_frames(key=key)
+
+
+def _softness_in_frames(*, finer: bool = False, key: str = "", target: float | None = None) -> None:
+    """Time posed frames with Softness and with the same weights painted in.
+
+    Args:
+        finer: four times the faces.
+        key: what a shape key moves: the face, the whole body, or nothing.
+    """
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    body, rig = build_human()
+    if finer:
+        _subdivide(body)
+    if key:
+        _add_key(body, least=0.65 if key == "face" else -2.0)
+    casts = {way: copied(way, rig, [body]) for way in (PAINTED_IN, LIVE)}
+    for way, cast in casts.items():
+        _make_soft(cast, painted_in=way == PAINTED_IN)
+    rng = np.random.default_rng(0)
+    random = [random_pose(rng) for _ in range(FRAME_ROUNDS)]
+    poses = np.array([[pose[bone.name] for bone in rig.pose.bones] for pose in random])
+    found = times_in_turn(casts, {LIVE: PAINTED_IN}, poses)
+    shape = f", a key moves the {key}" if key else ""
+    title = f"softness, {len(body.data.vertices):,} vertices{shape}"
+    milliseconds = " and ".join(f"{1e3 * found[way].seconds:.1f}" for way in (PAINTED_IN, LIVE))
+    wanted = f" (target: {target})" if target else ""
+    print(f"  {title:<48}{found[LIVE].ratio:6.2f}{wanted}, {milliseconds} ms")
+    if target:
+        record(title, found[LIVE].ratio, target)
+
+
+def _make_soft(cast: Cast, *, painted_in: bool) -> None:
+    bpy.context.window.scene = cast.scene
+    (obj,) = cast.meshes
+    api.enable(obj, use_ball_joints=True, softness=0.0 if painted_in else 0.5)
+    if painted_in:
+        api.soften_weights(obj)
+    cast.view_layer.update()
+
+
+def _add_key(body: bpy.types.Object, least: float) -> None:
+    """A shape key that widens what is higher than that, at 0.7."""
+    body.shape_key_add(name="Basis", from_mix=False)
+    block = body.shape_key_add(name="Wide", from_mix=False)
+    shape = np.empty((len(body.data.vertices), 3), np.float32)
+    body.data.vertices.foreach_get("co", shape.reshape(-1))
+    shape[shape[:, 2] > least, 0] *= 1.1
+    block.points.foreach_set("co", shape.reshape(-1))
+    block.value = 0.7
+
+
+def _subdivide(body: bpy.types.Object) -> None:
+    bpy.context.view_layer.objects.active = body
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.mesh.select_all(action="SELECT")
+    bpy.ops.mesh.subdivide()
+    bpy.ops.object.mode_set(mode="OBJECT")
 
 
 if __name__ == "__main__":

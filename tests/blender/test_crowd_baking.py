@@ -165,10 +165,15 @@ def _with_a_shape_key(obj: bpy.types.Object, armature: bpy.types.Object) -> None
     key.value = 0.8
 
 
+def _soft(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+    obj.dq_compensation.softness = 0.5
+
+
 CHARACTERS = {
     "placed": _placed,
     "of two meshes": _of_two_meshes,
     "with a shape key": _with_a_shape_key,
+    "soft": _soft,
 }
 
 

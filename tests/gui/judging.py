@@ -123,11 +123,6 @@ class Step:
             f"{what}: {part:.3%} of the view is in one outline only, limit {OUTLINE:.1%}",
         )
 
-    def weights(self) -> list[tuple[int, float]]:
-        """The weights of all vertex groups of the human."""
-        entries = (entry for vertex in self.human.data.vertices for entry in vertex.groups)
-        return [(entry.group, entry.weight) for entry in entries]
-
     def positions(self) -> NDArray[np.float32]:
         """Where Blender shows the character's vertices: shape (n, 3), object space, metres."""
         evaluated = self.human.evaluated_get(bpy.context.evaluated_depsgraph_get())

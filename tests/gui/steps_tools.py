@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Generator
 
 import bpy
@@ -74,29 +76,67 @@ def soften(step: Step) -> Wait:
 
 
 def softness(step: Step) -> Wait:
-    """Drag Softness: the picture follows when it rests; Weight Paint, As Painted, undo."""
-    window, weights = step.window, step.weights()
+    """Drag Softness: the character gets soft by itself; As Painted; Weight Paint; Esc; undo."""
+    window = step.window
     yield from step.enable()
-    as_painted = yield from step.look("As painted")
-    yield from window.slide("dq_compensation.softness", 200)
-    step.expect(step.settings.softness > 0.3, f"the slider is at {step.settings.softness:.3f}")
-
-    def is_soft() -> bool:
-        copy = step.settings.native.soft_copy
-        return copy is not None and len(copy.vertex_groups) > 0
-
-    yield from step.look("While it is computed")
-    yield from window.wait_until(is_soft, "No soft weights were computed.")
-    yield from window.wait(5)
+    painted, weights = (yield from step.look("Enabled")), weights_of(step)
+    yield from window.slide("dq_compensation.softness", 100)
+    first = step.settings.softness
+    step.expect(first > 0.1, f"the slider is at {first:.3f}")
+    yield from window.wait_until(lambda: is_made_for(step, first), "No soft weights were made.")
     soft = yield from step.look("Soft")
-    step.expect_changed(soft, as_painted, "The bent limbs are softer", 0.001)
-    step.expect(step.weights() == weights, "the painted weights are as they were")
+    step.expect_changed(soft, painted, "The bent limbs are softer", 0.001)
     yield from window.press("dq_compensation.as_painted", 0.6)
-    step.expect_same((yield from step.look("As Painted")), as_painted, "As Painted")
+    step.expect(step.settings.as_painted, "As Painted is on")
+    step.expect_same((yield from step.look("As Painted")), painted, "As Painted")
     yield from window.press("dq_compensation.as_painted", 0.6)
     step.expect_same((yield from step.look("Soft again")), soft, "Without As Painted")
+    yield from window.over_view()
+    yield from window.key("TAB", ctrl=True)
+    yield from step.look("Weight Paint shows the painted weights")
+    step.expect(step.human.mode == "WEIGHT_PAINT", "Ctrl Tab goes to Weight Paint")
+    yield from window.over_view()
+    yield from window.key("TAB", ctrl=True)
+    yield from window.slide("dq_compensation.softness", 60)
+    yield from window.wait_until(are_made, "No soft weights are being made.")
+    yield from window.over_view()
+    yield from window.key("ESC")
+    yield from window.wait(20)
+    step.expect(not are_made(), "Esc stops")
+    step.expect(is_made_for(step, first), "the last soft weights stay")
+    step.expect_same((yield from step.look("Esc: the panel says that they are old")), soft, "Esc")
+    yield from window.press("dqc.update_softness")
+    yield from window.wait_until(
+        lambda: is_made_for(step, step.settings.softness), "The button has made no soft weights."
+    )
+    softer = yield from step.look("Update Softness")
+    step.expect_changed(softer, soft, "It is softer", 0.0002)
+    step.expect(weights_of(step) == weights, "no painted weight has changed")
     yield from step.undo(lambda: step.settings.softness == 0.0, "Ctrl Z sets the slider to 0")
-    step.expect_same((yield from step.look("After Ctrl Z")), as_painted, "Undone")
+    step.expect_same((yield from step.look("After Ctrl Z")), painted, "Undone")
+
+
+def is_made_for(step: Step, softness: float) -> bool:
+    """Whether the soft weights that act are made for a softness."""
+    copy = step.settings.native.soft_copy
+    record = copy.data.get("dq_compensation_soft_weights_of") if copy is not None else None
+    return record is not None and abs(json.loads(record)["softness"] - softness) < 1e-5
+
+
+def are_made() -> bool:
+    """Whether soft weights are being made."""
+    package = bpy.types.Object.bl_rna.properties["dq_compensation"].fixed_type.identifier
+    module = getattr(bpy.types, package).__module__.split(".scene.")[0]
+    return sys.modules[f"{module}.ui.bake.bake_progress"].is_running()
+
+
+def weights_of(step: Step) -> list[tuple[int, int, float]]:
+    """All painted weights: vertex, group, weight."""
+    return [
+        (vertex.index, entry.group, entry.weight)
+        for vertex in step.human.data.vertices
+        for entry in vertex.groups
+    ]
 
 
 def twist(step: Step) -> Wait:

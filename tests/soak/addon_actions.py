@@ -154,6 +154,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "weights_from_transition": (1, operator("weights_from_transition")),
     "soften_weights": (2, operator("soften_weights", amount=(0.1, 0.8), influences=(1, 4, 8))),
     "restore_weights": (1, operator("restore_weights")),
+    "update_softness": (1, operator("update_softness")),
     "bake_pose": (2, operator("bake_pose", **_ONTO)),
     "bake_range": (1, operator("bake_range", **_RANGE, **_ONTO)),
     "bake_correctives": (
@@ -202,12 +203,14 @@ EXCUSED = {
 
 # --- settings
 
+_SOFT = ("softness", "softness_group", "as_painted")
+
 
 def settings(rng: Random, obj: bpy.types.Object) -> str:
     """Change one setting of a character."""
     of_object: Any = settings_of(obj)
     groups = ["", *(group.name for group in obj.vertex_groups)]
-    name = rng.choice([*CHARACTER_CHOICES, "overlay"])
+    name = rng.choice([*CHARACTER_CHOICES, *_SOFT, "overlay"])
     described = of_object.bl_rna.properties[name]
     values: dict[str, Any] = {"FLOAT": (0.0, 0.3, 1.0), "BOOLEAN": (True, False), "STRING": groups}
     if described.type == "ENUM":

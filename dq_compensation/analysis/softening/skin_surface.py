@@ -124,10 +124,12 @@ class SkinSurface:
 
 def _points(positions: NDArray[np.floating], influences: Influences) -> NDArray[np.intp]:
     """Shape (v,): vertices in one place with the same weights are one point."""
+    if not len(positions):
+        return np.zeros(0, np.intp)
     places = np.unique(positions, axis=0, return_inverse=True)[1].reshape(-1)
     first = np.unique(places, return_index=True)[1][places]
     weights = np.abs(influences.weights - influences.weights[first]) <= _ALIKE
     bones = (influences.bones == influences.bones[first]) | (influences.weights <= _ALIKE)
     alone = ~(weights & bones).all(axis=1)
-    places[alone] = places.max(initial=-1) + 1 + np.arange(np.count_nonzero(alone))
+    places[alone] = places.max() + 1 + np.arange(np.count_nonzero(alone))
     return np.unique(places, return_inverse=True)[1].reshape(-1)

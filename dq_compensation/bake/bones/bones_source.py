@@ -14,15 +14,16 @@ from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import transformed_points
 from ...errors import UserError
-from ...lifecycle.following import settled
-from ...scene.binding.bind import bind
+from ...lifecycle.following import settled_binding
 from ...scene.binding.binding import Binding
 from ...scene.binding.modifiers_before import modifiers_before
+from ...scene.binding.soft_copy import softness_of
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.linked import linked_refusal
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
 from ...scene.weights.kept_weights import kept_influences, kept_record, restore_refusal
+from ...scene.weights.softness import with_softness
 from ...scene.weights.weights_writing import writing_refusal
 from ...wording import listed
 from ..bake_source import REFUSAL_HIDDEN, REFUSAL_REST, Source
@@ -180,10 +181,11 @@ def _own_refusal(obj: bpy.types.Object) -> str | None:
 def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """The binding of an object without its mask, with the weights that an earlier bake has kept."""
     obj = cast("bpy.types.Object", obj.original)
-    binding = replace(bind(settled(obj), depsgraph, follow=False), mask=None)
+    binding = replace(settled_binding(obj, depsgraph, follow=False), mask=None)
     if kept_record(obj) is not None:
         influences = kept_influences(obj, binding.skeleton.names)
-        binding = replace(binding, influences=influences)
+        binding = replace(binding, influences=influences, painted_influences=influences)
+        binding = with_softness(obj, binding, softness_of(obj))
     _require_straight_bones(obj, binding)
     return binding
 

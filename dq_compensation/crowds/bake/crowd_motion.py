@@ -19,8 +19,7 @@ from ...core.crowds import Program
 from ...core.pose import Pose
 from ...core.take_fitting import fitted
 from ...core.vectors import transformed_points
-from ...lifecycle.following import settled
-from ...scene.binding.bind import bind
+from ...lifecycle.following import settled_binding
 from ...scene.binding.binding import Binding
 from ...scene.binding.numpy_evaluator import PosedDeformer
 from ...scene.blender.armature import object_to_armature, world_matrix
@@ -188,7 +187,7 @@ def _mesh_motion(
     depsgraph: bpy.types.Depsgraph,
     figure_scale: float,
 ) -> MeshMotion:
-    binding = bind(settled(obj), depsgraph)
+    binding = settled_binding(obj, depsgraph)
     takes = [fitted(take, binding.skeleton).take for take in (role.first, role.second) if take]
     program = Program(takes[0], takes[1] if len(takes) > 1 else None, role.fade_frames)
     evaluated = obj.evaluated_get(depsgraph)

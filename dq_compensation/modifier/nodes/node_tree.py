@@ -199,8 +199,10 @@ class _Assembly:
         build = self.b
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
         copy, start = Geometry(build, read.outputs["Geometry"]), build.position()
-        known = self.arriving.capture({"arriving": start})
-        self.arriving_shape = known.fields["arriving"]
+        arriving = self.arriving
+        if self.kind.stepped or self.kind.shaped:
+            known = arriving.capture({"arriving": start})
+            arriving, self.arriving_shape = known.geometry, known.fields["arriving"]
         at_rest: Vector = copy.sample(start, build.index())
         moved = at_rest
         if self.kind.stepped:
@@ -210,7 +212,7 @@ class _Assembly:
             for axis, share in enumerate(shares.components()):
                 stepped: Vector = copy.sample(start, steps.plus(axis))
                 moved = moved + (stepped - at_rest) * share
-        return known.geometry.set_position(moved)
+        return arriving.set_position(moved)
 
     def _copy_attributes(self) -> Geometry:
         """Give the arriving mesh every attribute that the tree reads, before all other nodes.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.vectors import extent
 from ..blender.attributes import write_attribute
-from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
+from ..blender.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
 from ..blender.own_objects import is_soft_copy
 from ..settings.object_settings import settings_of
 
@@ -45,6 +45,12 @@ def record_of(obj: bpy.types.Object) -> dict[str, Any]:
     return json.loads(text) if isinstance(text, str) else {}
 
 
+def softness_of(obj: bpy.types.Object) -> float:
+    """The softness that is to be seen: 0 where the deformation is shown as painted."""
+    settings = settings_of(obj)
+    return 0.0 if settings.as_painted else settings.softness
+
+
 def keeps_soft_weights(obj: bpy.types.Object) -> bool:
     """Whether an object is to have soft weights, shown or not."""
     return settings_of(obj).is_enabled and settings_of(obj).softness > 0.0
@@ -56,11 +62,6 @@ def acting_soft_copy(obj: bpy.types.Object) -> bpy.types.Object | None:
     if copy is None or settings_of(obj).as_painted or not keeps_soft_weights(obj):
         return None
     return copy if record_of(obj).get("vertices") == len(mesh_of(obj).vertices) else None
-
-
-def has_steps(copy: bpy.types.Object) -> bool:
-    """Whether a soft copy has steps, for a shape that varies."""
-    return STEPS in mesh_of(copy).attributes
 
 
 def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupWeights:
@@ -85,7 +86,7 @@ def write_points(
     """
     mesh, count = mesh_of(copy), len(rest)
     steps = np.repeat(rest[varying], 3, axis=0) + np.tile(
-        np.eye(3) * step_of(rest), (len(varying), 1)
+        np.eye(3) * _step(rest), (len(varying), 1)
     )
     points = np.concatenate((rest, steps)).astype(np.float32)
     copy.vertex_groups.clear()
@@ -100,6 +101,12 @@ def write_points(
     return np.concatenate((np.arange(count), np.repeat(varying, 3)))
 
 
-def step_of(rest: NDArray[np.float32]) -> float:
-    """How far the steps along the axes go."""
-    return _STEP * extent(rest)
+def step_of(copy: bpy.types.Object | None, vertex_count: int) -> float:
+    """How far the steps of a soft copy go along the axes; 0 without any."""
+    if copy is None or STEPS not in mesh_of(copy).attributes:
+        return 0.0
+    return _step(read_positions(mesh_of(copy))[:vertex_count])
+
+
+def _step(rest: NDArray[np.float32]) -> float:
+    return _STEP * (extent(rest) or 1.0)

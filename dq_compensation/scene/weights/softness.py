@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import bpy
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.influences import Influences
-from ...steps import Progress, with_progress
+from ...steps import Progress, run_through, with_progress
 from ...wording import listed
 from ..binding.bind import bind
 from ..binding.binding import Binding
@@ -23,6 +24,7 @@ from ..binding.content import digest, digest_of_bones
 from ..binding.modifiers_before import followed_modifiers, reshaping_modifiers
 from ..binding.shape_key_offsets import ShapeKeys
 from ..binding.soft_copy import RECORD_PROPERTY, soft_copy, write_points
+from ..blender.animation_curves import animated_paths
 from ..blender.armature import armature_of
 from ..blender.attributes import AttributeType, read_attribute
 from ..blender.mesh import mesh_of, read_positions, read_weights
@@ -34,6 +36,8 @@ from .weights_writing import write_rows
 
 # The most bones that a vertex follows: Blender needs no limit, and more are not seen.
 _INFLUENCES = 8
+# The data paths that move an object.
+_MOVING = ("location", "rotation", "scale", "delta_")
 
 
 def softness_refusal(obj: bpy.types.Object) -> str | None:
@@ -85,6 +89,11 @@ def _varying(obj: bpy.types.Object, keys: ShapeKeys | None) -> NDArray[np.intp]:
     return np.flatnonzero(keys.own_offsets.any(axis=(0, 2)))
 
 
+def softness_of(obj: bpy.types.Object) -> float:
+    """The softness of an object, as a record has it."""
+    return round(settings_of(obj).softness, 6)
+
+
 def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str, Any]:
     """The record that the soft weights of an object have when they are right.
 
@@ -93,27 +102,38 @@ def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str
     """
     bones, groups = armature_of(rig_of(obj)).bones, obj.vertex_groups
     return {
-        "softness": round(settings_of(obj).softness, 6),
+        "softness": softness_of(obj),
         "softness group": groups.find(settings_of(obj).softness_group),
         "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
         "bones": digest_of_bones(rig_of(obj), named=False),
+        "place": _place(obj),
         "painted": painted,
         "varying": varying,
         "vertices": len(mesh_of(obj).vertices),
     }
 
 
+def _place(obj: bpy.types.Object) -> str | None:
+    """The digest of the place of an object by its armature; None where frames may change it."""
+    is_moved = any(path.startswith(_MOVING) for path in animated_paths(obj))
+    hangs_on_rig = obj.parent == rig_of(obj) and obj.parent_type == "OBJECT"
+    if is_moved or len(obj.constraints) or not hangs_on_rig:
+        return None
+    return digest(np.array(obj.matrix_parent_inverse), np.array(obj.matrix_basis))
+
+
 def forget_soft_weights(obj: bpy.types.Object) -> None:
     """Let the painted weights act until soft ones are computed again."""
-    copy = soft_copy(obj)
-    if copy is not None and RECORD_PROPERTY in mesh_of(copy) and mesh_of(copy).library is None:
-        del mesh_of(copy)[RECORD_PROPERTY]
+    if soft_copy(obj) is not None:
+        settings_of(obj).native.soft_copy = None
 
 
 def soft_influences(
     obj: bpy.types.Object, binding: Binding, softness: float
 ) -> Generator[float, None, Influences]:
     """The influences of an object at a softness; the painted ones where there is nothing to soften.
+
+    Nothing is read after the first step.
 
     Args:
         binding: of its own vertices, as they are painted.
@@ -122,7 +142,9 @@ def soft_influences(
         UserError: a vertex has no position that is a number.
     """
     skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
-    if not softness or skin.refusal() is not None:
+    softens = softness > 0.0 and skin.refusal() is None
+    yield 0.0
+    if not softens:
         return binding.influences
     soft = yield from skin.softened(softness, _INFLUENCES)
     found = with_soft_rows(binding.influences, soft)
@@ -142,12 +164,11 @@ def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Prog
         UserError: a vertex has no position that is a number.
     """
     doing = f"Softness of {obj.name}"
-    yield Progress(0.0, doing)
     uid, binding = obj.session_uid, bind(obj, follow=False, painted=True)
     steps = soft_influences(obj, binding, record["softness"])
     influences = yield from with_progress(steps, doing)
+    # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
-    # Blender's data may have been read anew since, by an undo.
     found = next((each for each in bpy.data.objects if each.session_uid == uid), None)
     copy = soft_copy(found) if found is not None else None
     if found is not None and copy is not None:
@@ -155,11 +176,24 @@ def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Prog
         mesh_of(copy)[RECORD_PROPERTY] = json.dumps(record)
 
 
+def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> Binding:
+    """A binding with the weights that its object has at a softness.
+
+    Raises:
+        UserError: a vertex has no position that is a number.
+    """
+    painted = binding.as_painted
+    if not softness:
+        return painted
+    return replace(painted, influences=run_through(soft_influences(obj, painted, softness)))
+
+
 def _write(
     obj: bpy.types.Object, copy: bpy.types.Object, binding: Binding, influences: Influences
 ) -> None:
     """Write soft weights, and those of the Armature modifier's own group, in place."""
-    vertex_of_point = write_points(copy, binding.rest, _varying(obj, binding.shape_keys))
+    varying = _varying(obj, binding.shape_keys)
+    vertex_of_point = write_points(copy, binding.rest, varying)
     vertices, slots = np.nonzero(influences.weights > 0.0)
     bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]
     group_of_bone = np.full(binding.skeleton.bone_count, -1)

@@ -76,7 +76,7 @@ class RunsInSteps(Operator):
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
         if bpy.app.background or not self._interactive or context.window is None:
-            self.report({"INFO"}, " ".join(run_through(steps)))
+            self._report(run_through(steps))
             return {"FINISHED"}
         global _started
         self._steps = steps
@@ -106,9 +106,12 @@ class RunsInSteps(Operator):
         if ended is None:
             return {"RUNNING_MODAL"}
         self._end(context)
-        if ended:
-            self.report({"INFO"}, " ".join(ended))
+        self._report(ended)
         return {"FINISHED"}
+
+    def _report(self, sentences: list[str]) -> None:
+        if sentences:
+            self.report({"INFO"}, " ".join(sentences))
 
     def cancel(self, context: Context) -> None:
         """Blender ends the operator, as when its window is closed."""

@@ -11,11 +11,10 @@ from ...lifecycle.following_softness import (
     SOFTNESS_IS_OLD,
     resume,
     soften_waiting,
-    softness_state,
     stop_waiting,
 )
 from ...scene.settings.object_settings import settings_of
-from ...session.status import tag_redraw
+from ...session.status import status_of, tag_redraw
 from ..bake.bake_progress import RunsInSteps, Steps, draw_running, is_running
 from ..reporting import OperatorResult, reports_errors
 from ..sentences import draw_sentence
@@ -64,7 +63,7 @@ def _start() -> None:
 
 def draw_softness(layout: UILayout, context: Context, obj: Object) -> None:
     """Draw the slider of an enabled object, and what there is to know of its soft weights."""
-    settings, known = settings_of(obj), softness_state(obj)
+    settings, known = settings_of(obj), status_of(obj).softness
     layout.prop(settings, "softness", slider=True)
     if not settings.softness:
         return

@@ -1,0 +1,524 @@
+"""Soft weights follow what is edited, undone, copied and saved, and are computed no oftener.
+
+Distances are in parts of the object's size; 1e-4 is what all evaluators promise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+
+import dq_compensation
+from dq_compensation import api
+from dq_compensation.lifecycle import enabling
+from dq_compensation.modifier.installation import remove_unused
+from dq_compensation.modifier.modifier_stack import base_of
+from dq_compensation.session import changes
+from dq_compensation.session.status import status_of
+from tests.blender.enabled_scenes import (
+    check,
+    disable,
+    distance,
+    enable,
+    error,
+    ours,
+    rest_of,
+    select,
+    without_addon,
+)
+from tests.blender.scene_builders import edit_mode, evaluated_positions, link
+from tests.blender.softness_scenes import (
+    AMOUNT,
+    TOLERANCE,
+    Change,
+    Scene,
+    copy_of,
+    counted_computations,
+    groups_of,
+    painted_in,
+    size_of,
+    soft_copies,
+    soft_limb,
+)
+from tests.counted_work import instructions_of
+from tests.kept_files import new_file
+from tests.limb import build_limb, pose_limb
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+@pytest.fixture
+def limb() -> Scene:
+    return soft_limb()
+
+
+@pytest.fixture
+def computed(limb: Scene, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often soft weights are computed after the limb was made soft."""
+    return counted_computations(monkeypatch)
+
+
+def _a_weight(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.vertex_groups["Lower"].add(range(300, 380), 0.5, "ADD")
+
+
+def _the_vertices(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    shape = rest_of(obj)
+    shape[:, 1:] *= 1.0 + shape[:, :1]
+    obj.data.vertices.foreach_set("co", shape.ravel())
+    obj.data.update()
+
+
+def _a_bone(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    with edit_mode(rig):
+        rig.data.edit_bones["Hand"].tail.x += 0.3
+        rig.data.edit_bones["Lower"].head.y += 0.05
+
+
+def _deform(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    rig.data.bones["Hand"].use_deform = False
+
+
+def _the_place(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.scale.z = 2.0
+
+
+def _the_softness(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.dq_compensation.softness = 1.0
+
+
+def _a_vertex_added(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    with edit_mode(obj):
+        bpy.ops.mesh.select_all(action="SELECT")
+        bpy.ops.mesh.subdivide()
+
+
+def _a_vertex_removed(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    with edit_mode(obj):
+        bpy.ops.mesh.select_all(action="DESELECT")
+    obj.data.vertices.foreach_set("select", np.arange(800) < 40)
+    with edit_mode(obj):
+        bpy.ops.mesh.delete(type="VERT")
+
+
+def _a_key(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.shape_key_add(name="Basis")
+    shape = rest_of(obj)
+    shape[:, 2] *= 1.3
+    block = obj.shape_key_add(name="Fat", from_mix=False)
+    block.points.foreach_set("co", shape.ravel())
+    block.value = 1.0
+
+
+EDITS = (
+    _a_weight,
+    _the_vertices,
+    _a_bone,
+    _deform,
+    _the_place,
+    _the_softness,
+    _a_vertex_added,
+    _a_vertex_removed,
+    _a_key,
+)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_is_followed_by_one_computation(
+    limb: Scene, computed: Counter[str], edit: Change
+) -> None:
+    obj, rig = limb
+    edit(obj, rig)
+    check()
+    assert computed == {"Limb": 1}
+    assert enabling.problem_of(obj) is None
+    assert base_of(ours(obj)) == "SOFT"
+    painted_in(obj)
+
+
+def test_a_mesh_without_vertices_is_left_alone(limb: Scene) -> None:
+    obj, _ = limb
+    for count in (0, 3):
+        with edit_mode(obj):
+            bpy.ops.mesh.select_all(action="SELECT")
+            bpy.ops.mesh.delete(type="VERT")
+        obj.data.vertices.add(count)
+        obj.vertex_groups["Hand"].add(range(count), 1.0, "REPLACE")
+        obj.data.update()
+        check()
+        assert enabling.problem_of(obj) is None
+        assert len(evaluated_positions(obj)) == len(api.evaluate(obj)) == count
+
+
+def test_what_blocks_the_modifier_keeps_the_soft_weights(
+    limb: Scene, computed: Counter[str]
+) -> None:
+    obj, _ = limb
+    soft = evaluated_positions(obj)
+    obj.modifiers.new("Multires", "MULTIRES")
+    check()
+    assert "Multires" in str(enabling.problem_of(obj))
+    obj.modifiers.remove(obj.modifiers["Multires"])
+    check()
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
+    assert not computed
+
+
+def _rename_a_bone(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    rig.data.bones["Lower"].name = "Forearm"
+
+
+def _another_group(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.vertex_groups.new(name="Selection").add(range(10), 1.0, "REPLACE")
+
+
+def _key_value(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.data.update_tag()
+
+
+def _pose(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    pose_limb(rig, 0.4)
+
+
+def _move_both(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    rig.location, rig.scale = (3.0, 2.0, 1.0), (2.0, 2.0, 2.0)
+
+
+def _rename_the_object(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.name = "Arm"
+
+
+def _as_painted_and_back(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.dq_compensation.as_painted = True
+    check()
+    obj.dq_compensation.as_painted = False
+
+
+def _other_method_and_back(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.dq_compensation.method = "LINEAR"
+    check()
+    assert obj.modifiers["Armature"].show_viewport
+    obj.dq_compensation.method = "COMPENSATED"
+
+
+def _gpu_and_back(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.dq_compensation.display = "GPU"
+    check()
+    obj.dq_compensation.display = "MODIFIER"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _rename_a_bone,
+        _another_group,
+        _key_value,
+        _pose,
+        _move_both,
+        _rename_the_object,
+        _as_painted_and_back,
+        _other_method_and_back,
+        _gpu_and_back,
+    ],
+)
+def test_what_changes_no_weight_needs_no_computation(
+    limb: Scene, computed: Counter[str], change: Change
+) -> None:
+    obj, rig = limb
+    change(obj, rig)
+    check()
+    assert not computed
+    assert base_of(ours(obj)) == "SOFT"
+    rig.pose.bones["Hand"].rotation_euler.z = 0.8
+    painted_in(obj)
+
+
+def test_frames_and_playback_compute_nothing_and_take_no_more_python(
+    limb: Scene, computed: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj, rig = limb
+    for frame, bend in ((1, 0.0), (10, 1.5)):
+        pose_limb(rig, bend)
+        for bone in rig.pose.bones:
+            bone.keyframe_insert("rotation_euler", frame=frame)
+    frames = iter(range(1, 1000))
+
+    def step() -> None:
+        bpy.context.scene.frame_set(next(frames) % 10)
+
+    def pose() -> None:
+        rig.pose.bones["Lower"].rotation_euler.z = 0.01 * next(frames)
+        bpy.context.view_layer.update()
+
+    def work() -> dict[str, int]:
+        step()
+        found = {"frame": instructions_of(step), "pose": instructions_of(pose)}
+        with monkeypatch.context() as patched:
+            patched.setattr(changes, "is_playing", lambda: True)
+            return found | {"playing": instructions_of(step)}
+
+    soft = work()
+    assert not computed
+    obj.dq_compensation.softness = 0.0
+    check()
+    as_painted = work()
+    # One more object is named in an evaluation: the soft copy, after the palette.
+    for name, count in soft.items():
+        assert count <= 1.25 * as_painted[name], name
+
+
+def test_a_stroke_and_its_undo_are_followed(limb: Scene) -> None:
+    obj, rig = limb
+    soft = evaluated_positions(obj)
+    bpy.ops.ed.undo_push(message="soft")
+    _a_weight(obj, rig)
+    check()
+    stroked = evaluated_positions(obj)
+    assert distance(stroked, soft, size_of(obj)) > 5.0 * TOLERANCE
+    bpy.ops.ed.undo_push(message="stroke")
+    for expected, step in ((soft, bpy.ops.ed.undo), (stroked, bpy.ops.ed.redo)):
+        step()
+        check()
+        obj = bpy.data.objects["Limb"]
+        assert distance(evaluated_positions(obj), expected, size_of(obj)) <= TOLERANCE
+        assert error(obj) <= TOLERANCE
+
+
+def test_undo_and_redo_go_through_every_step() -> None:
+    new_file()
+    obj, rig = build_limb()
+    pose_limb(rig)
+    shown, values = [], []
+
+    def step(name: str) -> None:
+        check()
+        obj = bpy.data.objects["Limb"]
+        shown.append(evaluated_positions(obj))
+        values.append(obj.dq_compensation.softness)
+        bpy.ops.ed.undo_push(message=name)
+
+    step("before")
+    enable(obj)
+    step("enabled")
+    for softness in (0.5, 1.0, 0.0, 0.7):
+        bpy.data.objects["Limb"].dq_compensation.softness = softness
+        step(str(softness))
+    _a_weight(bpy.data.objects["Limb"], rig)
+    step("stroke")
+    _the_vertices(bpy.data.objects["Limb"], rig)
+    step("vertices")
+    _a_bone(bpy.data.objects["Limb"], bpy.data.objects["Limb Rig"])
+    step("bone")
+    bpy.data.objects["Limb"].dq_compensation.as_painted = True
+    step("as painted")
+    disable(bpy.data.objects["Limb"])
+    step("disabled")
+    last = len(shown) - 1
+    there, back = range(last - 1, -1, -1), range(1, last + 1)
+    for places, go in ((there, bpy.ops.ed.undo), (back, bpy.ops.ed.redo), (there, bpy.ops.ed.undo)):
+        for place in places:
+            go()
+            check()
+            obj = bpy.data.objects["Limb"]
+            assert obj.dq_compensation.softness == pytest.approx(values[place])
+            found = evaluated_positions(obj)
+            assert distance(found, shown[place], size_of(obj)) <= TOLERANCE, place
+            if obj.dq_compensation.enabled:
+                assert error(obj) <= TOLERANCE
+    assert soft_copies() == []
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_duplicate_is_soft_by_itself(limb: Scene, linked: bool) -> None:
+    obj, _ = limb
+    soft, groups = evaluated_positions(obj), groups_of(obj)
+    select(obj)
+    bpy.ops.object.duplicate(linked=linked)
+    other = bpy.context.object
+    check()
+    assert other is not None
+    assert copy_of(other) != copy_of(obj)
+    assert len(soft_copies()) == 4  # two objects, two meshes
+    for each in (obj, other):
+        assert distance(evaluated_positions(each), soft, size_of(obj)) <= TOLERANCE
+        assert error(each) <= TOLERANCE
+    other.dq_compensation.softness = 1.0
+    check()
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
+    assert distance(evaluated_positions(other), soft, size_of(obj)) > 1e-3
+    assert error(other) <= TOLERANCE
+    other.dq_compensation.softness = 0.0
+    check()
+    assert len(soft_copies()) == 2
+    assert error(other) <= TOLERANCE
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
+    assert groups_of(obj) == groups
+
+
+def test_a_copy_needs_no_computation_and_follows_another_armature(
+    limb: Scene, computed: Counter[str]
+) -> None:
+    obj, rig = limb
+    other = link(obj.copy())
+    other.data = obj.data.copy()
+    other_rig = link(rig.copy())
+    other_rig.data = rig.data.copy()
+    other.modifiers["Armature"].object = other.parent = other_rig
+    check()
+    assert not computed
+    pose_limb(other_rig, 0.5)
+    check()
+    for each in (obj, other):
+        assert error(each) <= TOLERANCE
+        painted_in(each)
+
+
+def test_a_deleted_object_leaves_nothing(limb: Scene, tmp_path: Path) -> None:
+    obj, _ = limb
+    bpy.data.objects.remove(obj)
+    remove_unused()
+    assert soft_copies() == []
+
+
+def test_a_deleted_object_leaves_nothing_in_the_file(limb: Scene, tmp_path: Path) -> None:
+    obj, _ = limb
+    select(obj)
+    bpy.ops.object.delete()
+    check()
+    path = str(tmp_path / "deleted.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert soft_copies() == []
+
+
+def test_a_saved_file_is_soft_and_computes_nothing(
+    limb: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj, _ = limb
+    soft = evaluated_positions(obj)
+    path = str(tmp_path / "soft.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    computed = counted_computations(monkeypatch)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= 1e-6
+    assert error(obj) <= TOLERANCE
+    assert not computed
+    painted_in(obj)
+
+
+def test_a_file_shows_the_soft_character_without_the_addon(limb: Scene, tmp_path: Path) -> None:
+    obj, _ = limb
+    soft = evaluated_positions(obj)
+    path = tmp_path / "soft.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    found = np.array(without_addon(path, "shown('Limb')"))
+    assert distance(found, soft, size_of(obj)) <= 1e-6
+
+
+def test_weights_edited_without_the_addon_are_followed(limb: Scene, tmp_path: Path) -> None:
+    _, rig = limb
+    path = str(tmp_path / "soft.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    dq_compensation.unregister()
+    try:
+        bpy.ops.wm.open_mainfile(filepath=path)
+        _a_weight(bpy.data.objects["Limb"], rig)
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+    finally:
+        dq_compensation.register()
+    bpy.ops.wm.open_mainfile(filepath=path)
+    check()
+    painted_in(bpy.data.objects["Limb"])
+
+
+def test_weights_edited_while_disabled_are_followed(limb: Scene) -> None:
+    obj, rig = limb
+    disable(obj)
+    _a_weight(obj, rig)
+    bpy.context.view_layer.update()
+    enable(obj)
+    painted_in(obj)
+
+
+def _saved_collection(limb: Scene, path: Path) -> str:
+    collection = bpy.data.collections.new("Character")
+    for each in limb:
+        bpy.context.scene.collection.objects.unlink(each)
+        collection.objects.link(each)
+    bpy.context.scene.collection.children.link(collection)
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return str(path)
+
+
+def test_appended_it_is_soft(limb: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    soft = evaluated_positions(limb[0])
+    path = _saved_collection(limb, tmp_path / "character.blend")
+    computed = counted_computations(monkeypatch)
+    new_file()
+    with bpy.data.libraries.load(path, link=False) as (_there, here):
+        here.collections = ["Character"]
+    bpy.context.scene.collection.children.link(here.collections[0])
+    check()
+    obj, rig = bpy.data.objects["Limb"], bpy.data.objects["Limb Rig"]
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
+    assert not computed
+    assert not copy_of(obj).users_collection
+    pose_limb(rig, 0.6)
+    painted_in(obj)
+    disable(obj)
+    assert soft_copies() == []
+
+
+def _linked_limb(limb: Scene, tmp_path: Path) -> bpy.types.Collection:
+    path = _saved_collection(limb, tmp_path / "character.blend")
+    new_file()
+    with bpy.data.libraries.load(path, link=True) as (_there, here):
+        here.collections = ["Character"]
+    bpy.context.scene.collection.children.link(here.collections[0])
+    check()
+    return here.collections[0]
+
+
+def test_linked_it_is_soft(limb: Scene, tmp_path: Path) -> None:
+    soft = evaluated_positions(limb[0])
+    linked = _linked_limb(limb, tmp_path)
+    obj = linked.objects["Limb"]
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
+    assert error(obj) <= TOLERANCE
+
+
+@pytest.mark.parametrize("fully", [True, False])
+def test_an_override_is_soft_and_posed(limb: Scene, tmp_path: Path, fully: bool) -> None:
+    soft = evaluated_positions(limb[0])
+    linked = _linked_limb(limb, tmp_path)
+    override = linked.override_hierarchy_create(
+        bpy.context.scene, bpy.context.view_layer, do_fully_editable=fully
+    )
+    obj = next(each for each in override.all_objects if each.type == "MESH")
+    rig = next(each for each in override.all_objects if each.type == "ARMATURE")
+    check()
+    assert enabling.problem_of(obj) is None
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
+    pose_limb(rig, 0.5)
+    check()
+    assert error(obj) <= TOLERANCE
+    # Its mesh, and the soft weights, are those of the library.
+    shown = evaluated_positions(obj)
+    obj.dq_compensation.softness = 1.0
+    check()
+    assert distance(evaluated_positions(obj), shown, size_of(obj)) <= TOLERANCE
+    assert error(obj) <= TOLERANCE
+    assert "linked from another file" in str(status_of(obj).softness.problem)
+    obj.dq_compensation.softness = AMOUNT
+    check()
+    assert status_of(obj).softness.problem is None
+    # Without softness it would need another modifier.
+    obj.dq_compensation.as_painted = True
+    check()
+    assert "linked from another file" in str(enabling.problem_of(obj))

@@ -1,0 +1,442 @@
+"""Where there is a window, soft weights are computed in steps while the user goes on working.
+
+The last ones act meanwhile. What must not wait settles them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.lifecycle import enabling, following
+from dq_compensation.lifecycle.following_softness import (
+    resume,
+    soften_waiting,
+    stop_waiting,
+    waiting_objects,
+)
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.session.status import status_of
+from dq_compensation.steps import Progress, run_through
+from tests.blender.enabled_scenes import check, disable, distance, enable, error, select
+from tests.blender.scene_builders import edit_mode, evaluated_positions
+from tests.blender.softness_scenes import (
+    AMOUNT,
+    MOVED,
+    TOLERANCE,
+    Scene,
+    counted_computations,
+    size_of,
+    soft_copies,
+    soft_limb,
+)
+from tests.kept_files import new_file
+from tests.limb import build_limb, pose_limb
+
+pytestmark = pytest.mark.usefixtures("addon", "window")
+
+Positions = NDArray[np.floating]
+
+
+@pytest.fixture
+def window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a session with a window: nothing is computed before a check has seen it."""
+    monkeypatch.setitem(following.reconcile.__kwdefaults__, "at_once", False)
+
+
+def computed_in_a_window() -> int:
+    """What the operator does when it runs to its end."""
+    check()
+    done = run_through(soften_waiting())
+    check()
+    return done
+
+
+@pytest.fixture
+def limb() -> Scene:
+    obj, rig = soft_limb()
+    assert computed_in_a_window() == 1
+    return obj, rig
+
+
+@pytest.fixture
+def soft(limb: Scene) -> Positions:
+    return evaluated_positions(limb[0])
+
+
+@pytest.fixture
+def softer(limb: Scene, soft: Positions) -> bpy.types.Object:
+    """The limb, whose slider was moved: the soft weights of before act."""
+    obj, _ = limb
+    obj.dq_compensation.softness = 1.0
+    check()
+    assert waiting_objects() == [obj]
+    assert status_of(obj).softness.is_old
+    assert_shows(obj, soft)
+    return obj
+
+
+def assert_shows(obj: bpy.types.Object, expected: Positions) -> None:
+    """It shows these positions, and NumPy computes them; nothing is settled."""
+    shown = evaluated_positions(obj)
+    assert distance(shown, expected, size_of(obj)) <= TOLERANCE
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    evaluated, rig = (each.evaluated_get(depsgraph) for each in (obj, obj.parent))
+    by_numpy = evaluate(bind(obj), Settings.of(evaluated), evaluated, rig)
+    assert distance(shown, by_numpy, size_of(obj)) <= TOLERANCE
+
+
+def shows_softer(obj: bpy.types.Object, soft: Positions) -> bool:
+    return distance(evaluated_positions(obj), soft, size_of(obj)) > 1e-3
+
+
+def test_the_first_ones_are_waited_for_with_the_painted() -> None:
+    obj, _ = soft_limb()
+    painted = evaluated_positions(obj)
+    check()
+    assert waiting_objects() == [obj]
+    assert_shows(obj, painted)
+    assert computed_in_a_window() == 1
+    assert distance(evaluated_positions(obj), painted, size_of(obj)) > MOVED
+    painted_in_a_window(obj)
+
+
+def painted_in_a_window(obj: bpy.types.Object) -> None:
+    shown = evaluated_positions(obj)
+    api.soften_weights(obj, amount=obj.dq_compensation.softness)
+    check()
+    assert_shows(obj, shown)
+    assert not waiting_objects()
+
+
+def test_the_last_result_stays_until_it_is_computed(
+    softer: bpy.types.Object, soft: Positions
+) -> None:
+    assert computed_in_a_window() == 1
+    assert not status_of(softer).softness.is_old
+    assert shows_softer(softer, soft)
+    painted_in_a_window(softer)
+
+
+def test_a_slider_that_is_dragged_computes_nothing(
+    limb: Scene, soft: Positions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj, _ = limb
+    computed = counted_computations(monkeypatch)
+    for softness in np.linspace(0.5, 1.0, 6):
+        obj.dq_compensation.softness = softness
+        bpy.context.view_layer.update()
+    assert not computed
+    assert_shows(obj, soft)
+    assert computed_in_a_window() == 1
+    assert computed == {"Limb": 1}
+
+
+def test_a_check_starts_it(softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(
+        "dq_compensation.lifecycle.following.SOFTNESS_IS_OLD", [lambda: started.append("now")]
+    )
+    following.check_now()
+    assert started == ["now"]
+    stop_waiting()
+    following.check_now()
+    assert started == ["now"]
+
+
+def _softness(obj: bpy.types.Object) -> None:
+    obj.dq_compensation.softness = 0.8
+
+
+def _zero(obj: bpy.types.Object) -> None:
+    obj.dq_compensation.softness = 0.0
+
+
+def _stroke(obj: bpy.types.Object) -> None:
+    obj.vertex_groups["Lower"].add(range(300, 380), 0.5, "ADD")
+    obj.data.update_tag()
+
+
+def _vertices(obj: bpy.types.Object) -> None:
+    with edit_mode(obj):
+        bpy.ops.mesh.select_all(action="SELECT")
+        bpy.ops.mesh.subdivide()
+
+
+def _deleted(obj: bpy.types.Object) -> None:
+    bpy.data.objects.remove(obj)
+
+
+def _armature_deleted(obj: bpy.types.Object) -> None:
+    bpy.data.objects.remove(obj.parent)
+
+
+def _modifier_removed(obj: bpy.types.Object) -> None:
+    obj.modifiers.remove(obj.modifiers["Armature"])
+
+
+def _disabled(obj: bpy.types.Object) -> None:
+    disable(obj)
+
+
+def _bone(obj: bpy.types.Object) -> None:
+    with edit_mode(obj.parent):
+        obj.parent.data.edit_bones["Lower"].head.y += 0.05
+
+
+def _bone_deleted(obj: bpy.types.Object) -> None:
+    with edit_mode(obj.parent):
+        bones = obj.parent.data.edit_bones
+        bones.remove(bones["Hand"])
+
+
+def _key(obj: bpy.types.Object) -> None:
+    obj.shape_key_add(name="Basis")
+    obj.shape_key_add(name="Key").points[5].co.z += 0.1
+
+
+def _reshaped(obj: bpy.types.Object) -> None:
+    obj.modifiers.new("Displace", "DISPLACE").strength = 0.01
+    obj.modifiers.move(obj.modifiers.find("Displace"), 0)
+
+
+def _refused(obj: bpy.types.Object) -> None:
+    obj.modifiers["Armature"].use_bone_envelopes = True
+
+
+CHANGES = (
+    _softness,
+    _zero,
+    _stroke,
+    _vertices,
+    _deleted,
+    _armature_deleted,
+    _modifier_removed,
+    _disabled,
+    _bone,
+    _bone_deleted,
+    _key,
+    _reshaped,
+    _refused,
+)
+
+
+@pytest.mark.parametrize("looked_at", [True, False])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("after", [1, 3])
+def test_it_stops_safely_when_something_changes(
+    softer: bpy.types.Object,
+    change: Callable[[bpy.types.Object], None],
+    after: int,
+    looked_at: bool,
+) -> None:
+    """Also before a check has seen the change."""
+    steps = soften_waiting()
+    for _ in range(after):
+        next(steps)
+    change(softer)
+    if looked_at:
+        check()
+    # Before it is looked at, a stroke is not known.
+    assert steps_left(steps) < 2 or not looked_at
+    computed_in_a_window()
+    obj = bpy.data.objects.get("Limb")
+    if obj is None or not obj.dq_compensation.enabled or enabling.problem_of(obj):
+        return
+    assert not waiting_objects()
+    assert error(obj) <= TOLERANCE
+    if obj.dq_compensation.softness and status_of(obj).softness.problem is None:
+        painted_in_a_window(obj)
+    else:
+        assert soft_copies() == []
+
+
+def steps_left(steps: Generator[Progress, None, int]) -> int:
+    return sum(1 for _ in steps)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_an_undo_in_the_middle_is_safe(after: int) -> None:
+    """Also between the creation of the soft copy and its first computation."""
+    new_file()
+    obj, rig = build_limb()
+    pose_limb(rig)
+    enable(obj)
+    check()
+    painted = evaluated_positions(obj)
+    bpy.ops.ed.undo_push(message="painted")
+    obj.dq_compensation.softness = AMOUNT
+    check()
+    bpy.ops.ed.undo_push(message="soft")
+    steps = soften_waiting()
+    for _ in range(after):
+        next(steps)
+    bpy.ops.ed.undo()
+    steps_left(steps)
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert_shows(obj, painted)
+    assert not waiting_objects()
+    bpy.ops.ed.redo()
+    check()
+    steps = soften_waiting()
+    for _ in range(after):
+        next(steps)
+    bpy.ops.ed.undo()
+    bpy.ops.ed.redo()
+    steps_left(steps)
+    computed_in_a_window()
+    obj = bpy.data.objects["Limb"]
+    assert distance(evaluated_positions(obj), painted, size_of(obj)) > MOVED
+    assert error(obj) <= TOLERANCE
+    bpy.ops.ed.undo()
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert_shows(obj, painted)
+    disable(obj)
+    assert soft_copies() == []
+
+
+def test_stopped_the_last_result_stays_until_something_changes(
+    softer: bpy.types.Object, soft: Positions
+) -> None:
+    steps = soften_waiting()
+    next(steps)
+    stop_waiting()
+    steps.close()
+    assert computed_in_a_window() == 0
+    assert_shows(softer, soft)
+    assert status_of(softer).softness.is_old
+    pose_limb(softer.parent, 0.4)
+    check()
+    assert computed_in_a_window() == 0
+    resume()
+    assert computed_in_a_window() == 1
+    assert not status_of(softer).softness.is_old
+    assert error(softer) <= TOLERANCE
+
+
+def test_stopped_an_edit_begins_anew(softer: bpy.types.Object) -> None:
+    stop_waiting()
+    _stroke(softer)
+    assert computed_in_a_window() == 1
+    painted_in_a_window(softer)
+
+
+def test_refresh_begins_anew(softer: bpy.types.Object) -> None:
+    stop_waiting()
+    select(softer)
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    assert computed_in_a_window() == 1
+
+
+def test_the_operator_computes_what_was_stopped(softer: bpy.types.Object, soft: Positions) -> None:
+    stop_waiting()
+    assert bpy.ops.dqc.update_softness() == {"FINISHED"}
+    check()
+    assert shows_softer(softer, soft)
+    assert not status_of(softer).softness.is_old
+
+
+def test_what_fails_says_so_and_is_not_tried_again(
+    softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = counted_computations(monkeypatch)
+    softer.data.vertices[7].co.x = float("nan")
+    softer.data.update_tag()
+    for _ in range(3):
+        computed_in_a_window()
+    assert computed == {"Limb": 1}
+    assert "not a number" in str(status_of(softer).softness.problem)
+    assert soft_copies() == []
+    softer.data.vertices[7].co.x = 0.0
+    softer.data.update_tag()
+    assert computed_in_a_window() == 1
+    painted_in_a_window(softer)
+
+
+def test_several_objects_are_computed_one_after_the_other(limb: Scene) -> None:
+    others = []
+    for number in range(2):
+        other, rig = build_limb(f"Limb {number}")
+        pose_limb(rig)
+        enable(other)
+        other.dq_compensation.softness = AMOUNT
+        others.append(other)
+    assert computed_in_a_window() == 2
+    for other in others:
+        painted_in_a_window(other)
+
+
+def _by_numpy(obj: bpy.types.Object) -> Positions:
+    return api.evaluate(obj)
+
+
+def _by_nodes(obj: bpy.types.Object) -> Positions:
+    return api.evaluate(obj, evaluator="MODIFIER")
+
+
+def _by_a_key(obj: bpy.types.Object) -> Positions:
+    api.bake_pose(obj)
+    obj.data.shape_keys.key_blocks["Pose"].value = 1.0
+    disable(obj)
+    return evaluated_positions(obj)
+
+
+def _by_frames(obj: bpy.types.Object) -> Positions:
+    api.bake_frames(obj, first=1, last=1, step=1)
+    bpy.context.scene.frame_set(1)
+    return evaluated_positions(obj)
+
+
+def _by_a_save(obj: bpy.types.Object) -> Positions:
+    bpy.ops.wm.save_as_mainfile(filepath=str(Path(bpy.app.tempdir, "softness.blend")))
+    return evaluated_positions(obj)
+
+
+def _by_a_render(obj: bpy.types.Object) -> Positions:
+    render = bpy.context.scene.render
+    render.engine, render.resolution_x, render.resolution_y = "CYCLES", 4, 4
+    bpy.context.scene.cycles.samples = 1
+    camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    bpy.context.scene.collection.objects.link(camera)
+    bpy.context.scene.camera = camera
+    bpy.ops.render.render()
+    return evaluated_positions(obj)
+
+
+def _by_a_cache(obj: bpy.types.Object) -> Positions:
+    path = Path(bpy.app.tempdir, "softness.pc2")
+    api.bake_cache(obj, str(path), first=1, last=1)
+    floats = np.frombuffer(path.read_bytes()[32:], np.float32)
+    return floats.reshape(-1, 3)
+
+
+WAYS = (_by_numpy, _by_nodes, _by_a_key, _by_frames, _by_a_save, _by_a_render, _by_a_cache)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_must_not_wait_settles_first(
+    softer: bpy.types.Object, way: Callable[[bpy.types.Object], Positions]
+) -> None:
+    size = size_of(softer)
+    found = way(softer)
+    settled = softer.dq_compensation.enabled
+    assert not settled or not status_of(softer).softness.is_old
+    enable(softer)
+    if softer.data.shape_keys is not None:
+        for block in softer.data.shape_keys.key_blocks:
+            block.mute = True
+    computed_in_a_window()
+    softer.dq_compensation.softness = 0.0
+    api.soften_weights(softer, amount=1.0)
+    check()
+    assert distance(found, evaluated_positions(softer), size) <= TOLERANCE
