@@ -73,6 +73,9 @@ def add_input_options(parser: ArgumentParser, objects: str) -> None:
         metavar="NAME",
         help=f"{objects}, by names or patterns; without it all {objects}",
     )
+    parser.add_argument(
+        "--scene", metavar="NAME", help="the scene to work in; without it the one that was saved"
+    )
 
 
 def add_blend_output_options(parser: ArgumentParser) -> None:
