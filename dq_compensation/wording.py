@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import floor, isfinite, log10
 
 
 def counted(count: int, noun: str) -> str:
@@ -22,6 +22,15 @@ def sized(count: float) -> str:
     return f"{count / 1e3:.0f} KB"
 
 
+def rounded(value: float, digits: int = 3) -> str:
+    """A number to so many digits, never with an exponent: ``0.0123``, ``1.5``, ``4,120``."""
+    if abs(value) >= 10.0 ** (digits - 1):
+        return f"{value:,.0f}"
+    places = digits - 1 - floor(log10(abs(value))) if value and isfinite(value) else 0
+    text = f"{value:.{min(places, 12)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def listed(names: Sequence[str], most: int = 3) -> str:
     """The first names, and how many more there are: ``a, b, c and 4 more``."""
     shown = ", ".join(names[:most])
@@ -30,4 +39,4 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 def bounded(least: float, most: float) -> str:
     """The bounds of a number: ``from 0 to 1``, ``of at least 1``."""
-    return f"from {least:g} to {most:g}" if isfinite(most) else f"of at least {least:g}"
+    return f"from {least:.7g} to {most:.7g}" if isfinite(most) else f"of at least {least:.7g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -26,11 +27,14 @@ def original(obj: bpy.types.Object) -> bpy.types.Object:
     """The original of an object, which may be an evaluated one.
 
     Raises:
-        UserError: it is no object, but None or a name.
+        UserError: it is no object, but None or a name, or it was removed.
     """
     if not isinstance(obj, bpy.types.Object):
         raise UserError(f"{obj!r} is not an object. Give one, like bpy.data.objects['Body'].")
-    return obj.original or obj
+    try:
+        return obj.original or obj
+    except ReferenceError as error:
+        raise UserError("This object was removed from the file. Look it up again.") from error
 
 
 def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
@@ -63,7 +67,9 @@ def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
 
 def several(values: Any) -> tuple[Any, ...]:
     """Values such as the names of bones, given as one text or as several values."""
-    return (values,) if isinstance(values, str) else tuple(values)
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return (values,)
+    return tuple(values)
 
 
 def file_path(path: AnyPath) -> Path:
@@ -85,7 +91,7 @@ def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
         UserError: it is another one.
     """
     if value not in choices:
-        raise UserError(f"{value!r} is no {name}. Choose one of {', '.join(choices)}.")
+        raise UserError(f"{name} cannot be {value!r}. Choose one of {', '.join(choices)}.")
 
 
 def require_number(name: str, value: float, least: float, most: float = float("inf")) -> None:
@@ -94,9 +100,10 @@ def require_number(name: str, value: float, least: float, most: float = float("i
     Raises:
         UserError: it is not, or it is not finite.
     """
-    if not (isfinite(value) and least <= value <= most):
+    is_number = isinstance(value, numbers.Real) and isfinite(value)
+    if not (is_number and least <= value <= most):
         bounds = bounded(least, most)
-        raise UserError(f"The {name} {value} cannot be used. Give a number {bounds}.")
+        raise UserError(f"The {name} {value!r} cannot be used. Give a number {bounds}.")
 
 
 @contextmanager

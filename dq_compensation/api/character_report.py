@@ -8,6 +8,9 @@ from typing import Any
 
 from .frame_times import FrameTimes
 
+# As wide as the longest name of a method, and a space.
+_COLUMN = 27
+
 
 @dataclass(frozen=True)
 class Bend:
@@ -81,7 +84,7 @@ class CharacterReport:
         return facts
 
     def table(self) -> str:
-        """All of it as text, in lines of at most 100 characters."""
+        """All of it as text, in lines of about 100 characters; names are never cut."""
         lines = [
             f"{self.object_name}, {self.vertices:,} vertices, on {self.armature_name}, "
             f"{self.bones} bones, {self.method}",
@@ -97,16 +100,17 @@ class CharacterReport:
         notes = textwrap.wrap(left_out, 100) if pieces else []
         if not self.joints:
             return ["No joint is compensated.", *notes]
+        width = max(24, *(len(joint.bone) + 1 for joint in self.joints))
         heads = ("linear", "Preserve Volume", self.method)
         lines = [
             f"Joints bent by {self.degrees:g} degrees: bulge and pinch in mm (% of the radius)",
-            f"{'':24}{'radius':>7}" + "".join(f"{head[:20]:>22}" for head in heads),
+            f"{'':{width}}{'radius':>7}" + "".join(f"{head:>{_COLUMN}}" for head in heads),
         ]
         for joint in self.joints:
             bends = (joint.linear, joint.preserve_volume, joint.own)
             lines.append(
-                f"{joint.bone[:23]:24}{joint.radius:7.1f}"
-                + "".join(f"{_shown(joint, bend):>22}" for bend in bends)
+                f"{joint.bone:{width}}{joint.radius:7.1f}"
+                + "".join(f"{_shown(joint, bend):>{_COLUMN}}" for bend in bends)
             )
         return lines + notes
 

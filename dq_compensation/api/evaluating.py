@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import replace
 from math import floor
 from typing import Literal
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..bake.bake_source import REFUSAL_REST
 from ..bake.shape_keys.frame_baking import offsets_memory
-from ..errors import BindingError, UserError
+from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import settled_binding
 from ..modifier.armature_base import mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
@@ -25,7 +25,7 @@ from ..scene.binding.modifiers_before import modifiers_before
 from ..scene.binding.numpy_evaluator import evaluate as evaluate_binding
 from ..scene.blender.armature import armature_of
 from ..scene.blender.rigging import rig_of
-from ..scene.scene_frames import frame_kept
+from ..scene.scene_frames import frame_kept, frame_refusal
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
 from ..viewport.objects.batch import deformed_object
 from .arguments_of_scripts import mesh_object, require_choice, require_number
@@ -95,13 +95,17 @@ def evaluate_frames(
         shape (F, n, 3), float32, object space.
 
     Raises:
-        UserError: no frame is given, its vertices change in number, or memory does not suffice.
+        UserError: no frame is given, or what is none, the vertices change in number, or memory
+            does not suffice.
         BindingError, PoseError, RuntimeError, UserError: as for `evaluate`.
     """
     _require_choices(method, factor, evaluator)
     obj = mesh_object(obj)
-    wanted = [float(frame) for frame in frames]
-    if not wanted:
+    if isinstance(frames, str) or not isinstance(frames, Iterable):
+        raise UserError(f"The frames cannot be {frames!r}. Give numbers, such as range(1, 6).")
+    # A long range is no list before memory for its positions is there.
+    wanted = frames if isinstance(frames, Sized) else list(frames)
+    if not len(wanted):
         raise UserError("Give at least one frame.")
     scene = bpy.context.scene
     depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -110,6 +114,7 @@ def evaluate_frames(
     found = offsets_memory(binding.vertex_count, len(wanted))
     with frame_kept(scene):
         for row, frame in enumerate(wanted):
+            raise_refusal(frame_refusal(frame))
             scene.frame_set(floor(frame), subframe=frame - floor(frame))
             depsgraph = bpy.context.evaluated_depsgraph_get()
             binding = bind(obj, depsgraph) if followed else binding

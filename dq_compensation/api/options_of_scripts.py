@@ -9,6 +9,7 @@ from functools import wraps
 from inspect import cleandoc, signature
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from ..errors import UserError
 from ..option_fields import Option, options_of
 from .arguments_of_scripts import require_choice, require_number, several
 
@@ -40,7 +41,7 @@ def takes_options(
             try:
                 found = called.bind(*args, **kwargs).arguments
             except TypeError as error:
-                raise TypeError(f"{function.__name__}() {error}") from None
+                raise UserError(f"{function.__name__}(): {error}.") from None
             subject = found.pop(first.name)
             return function(subject, require_options(cast("Any", task)(**found)))
 

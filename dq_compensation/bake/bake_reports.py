@@ -9,7 +9,7 @@ import bpy
 from ..scene.blender.mesh import mesh_of
 from ..scene.weights.kept_weights import kept_record
 from ..session.memory import memories, memory_of
-from ..wording import counted
+from ..wording import counted, rounded
 from .verification import Deviation
 
 
@@ -98,7 +98,7 @@ def _largest_error(deviation: Deviation) -> str:
     if not deviation.poses:
         return "the result was not checked"
     poses = "" if deviation.poses == 1 else f" ({deviation.poses} frames checked)"
-    return f"largest error {deviation.largest:.3g} mm{poses}"
+    return f"largest error {rounded(deviation.largest)} mm{poses}"
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class BonesReport:
         if not self.bones:
             return (
                 f"{names} needs no helper bones: the plain Armature modifier is off by "
-                f"{self.before.largest:.3g} mm at most."
+                f"{rounded(self.before.largest)} mm at most."
             )
         joints = sum(joint.helpers > 0 for joint in self.joints)
         onto = "" if self.onto_names == self.object_names else f" onto {', '.join(self.onto_names)}"

@@ -17,6 +17,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import armature_modifier
 from ..scene.blender.temporary_copy import temporary_copy
 from ..scene.blender.units import world_millimetres
+from ..wording import rounded
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Deviation:
     def instead_of(self, before: Deviation) -> str:
         """For sentences: ``1.2 mm instead of 3.4 (rms 0.5 instead of 1.1)``."""
         return (
-            f"{self.largest:.3g} mm instead of {before.largest:.3g} (rms {self.rms:.2g} instead of "
-            f"{before.rms:.2g})"
+            f"{rounded(self.largest)} mm instead of {rounded(before.largest)} (rms "
+            f"{rounded(self.rms, 2)} instead of {rounded(before.rms, 2)})"
         )
 
     def and_also(self, other: Deviation) -> Deviation:

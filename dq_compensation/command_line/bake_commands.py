@@ -23,6 +23,7 @@ from .options import (
     add_frames_option,
     add_setting_options,
     chosen,
+    frame_number,
     frames_of_scene,
     setting_values,
 )
@@ -52,7 +53,9 @@ def _command(
 
 
 def _add_pose_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--frame", type=int, help="of the pose; without it the current one")
+    parser.add_argument(
+        "--frame", type=frame_number, help="of the pose; without it the current one"
+    )
     add_bake_options(parser, PoseOptions)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 
 from ..bake.files.whole_files import beside, cannot_write
-from ..errors import FileError
+from ..errors import FileError, UserError
 from ..wording import listed
 from .blend_structure import PLAIN, ZSTANDARD, is_whole
 
@@ -50,6 +50,24 @@ def open_file(path: Path) -> list[str]:
     if is_newer():
         warnings.append(_newer(path))
     return warnings
+
+
+@contextmanager
+def in_scene(path: Path, name: str | None) -> Generator[None]:
+    """Let a scene of the open file be the current one in the block; None: it stays.
+
+    Raises:
+        UserError: there is no such scene.
+    """
+    if name is None:
+        yield
+        return
+    scene = bpy.data.scenes.get(name)
+    if scene is None:
+        names = listed([each.name for each in bpy.data.scenes])
+        raise UserError(f"{path} has no scene {name}. Its scenes: {names}.")
+    with bpy.context.temp_override(scene=scene, view_layer=scene.view_layers[0]):
+        yield
 
 
 def require_writable_version(path: Path) -> None:

@@ -14,7 +14,7 @@ import bpy
 
 from ..bake.files.cache_baking import SUFFIXES, object_files
 from ..errors import FileError, UserError
-from .blend_files import open_file, require_writable_version, saved_to
+from .blend_files import in_scene, open_file, require_writable_version, saved_to
 from .choosing import SKINNED, Kind, chosen_objects
 from .console import Console, complain, complain_of_bug
 from .exit_codes import ExitCode, StoppedError, UsageError, code_of
@@ -145,7 +145,8 @@ def each_file(
             facts["warnings"] = open_file(source)
             for warning in facts["warnings"]:
                 complain(warning)
-            found = work(source)
+            with in_scene(source, run.arguments.scene):
+                found = work(source)
             facts["skipped"], facts["objects"] = found is None, found or []
         except StoppedError:
             raise

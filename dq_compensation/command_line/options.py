@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import bpy
 
 from ..option_fields import Option, options_of
+from ..scene.scene_frames import MOST_FRAME
 from ..scene.settings.declaration import properties_of, props
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
 from ..wording import bounded
@@ -71,6 +72,9 @@ def add_input_options(parser: ArgumentParser, objects: str) -> None:
         default=[],
         metavar="NAME",
         help=f"{objects}, by names or patterns; without it all {objects}",
+    )
+    parser.add_argument(
+        "--scene", metavar="NAME", help="the scene to work in; without it the one that was saved"
     )
 
 
@@ -207,9 +211,16 @@ def frames(text: str) -> tuple[int, int, int]:
     if found is None:
         raise argparse.ArgumentTypeError(f"'{text}' is not like 12, 1-250 or 1-250x5")
     first, last, step = found.groups()
+    for frame in filter(None, (first, last)):
+        frame_number(frame)
     if last is not None and int(last) < int(first):
         raise argparse.ArgumentTypeError(f"'{text}' ends before it begins")
     return int(first), int(last or first), int(step or 1)
+
+
+def frame_number(text: str) -> int:
+    """A frame that Blender has."""
+    return int(number_between(-MOST_FRAME, MOST_FRAME, int)(text))
 
 
 def json_file(text: str) -> str:

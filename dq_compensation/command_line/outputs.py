@@ -46,7 +46,7 @@ def blend_targets(
         output: a file, or a folder where each file gets the name of its input.
 
     Raises:
-        UsageError: the options do not fit together.
+        UsageError: the options do not fit together, or the output is neither.
         FileError: a file cannot be written.
     """
     if (output is None) != in_place:
@@ -55,8 +55,12 @@ def blend_targets(
         found = {source: source for source in sources}
     elif is_folder(output):
         found = {source: Path(output) / source.name for source in sources}
-    else:
+    elif Path(output).suffix.lower() == ".blend":
         found = dict.fromkeys(sources, Path(output))
+    else:
+        raise UsageError(
+            f"--output {output} is no folder that exists, and does not end with .blend."
+        )
     _require_targets(found, in_place=in_place)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from .options import number_between
 
 def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--bone",
+        "--bones",
         dest="bones",
         nargs="+",
         action="extend",
@@ -22,6 +23,10 @@ def _add_options(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="bones behind the joints to measure; without it all joints that bend, so those of "
         "twist bones are left out",
+    )
+    # Its name in version 0.1.
+    parser.add_argument(
+        "--bone", dest="bones", nargs="+", action="extend", default=[], help=argparse.SUPPRESS
     )
     parser.add_argument(
         "--bend",
@@ -56,7 +61,7 @@ COMMANDS = (
         "measure how well the joints of characters bend, and how fast they are",
         (
             "report --file hero.blend",
-            "report --file hero.blend --bone lowerarm_l lowerleg_l --bend 120",
+            "report --file hero.blend --bones lowerarm_l lowerleg_l --bend 120",
             "report --file 'assets/*.blend' --no-speed --json quality.json",
         ),
         _run,

@@ -6,6 +6,8 @@ it.
 
 from __future__ import annotations
 
+from typing import cast
+
 import bpy
 from mathutils import Matrix
 
@@ -32,15 +34,17 @@ def ensure_soft_copy(obj: bpy.types.Object) -> bpy.types.Object:
 
     That of another object gives its weights.
     """
-    copy = soft_copy(obj)
-    if copy is None or copy.library is not None or copy.parent not in {obj, None}:
+    known = soft_copy(obj)
+    if known is not None and known.library is None and known.parent in {obj, None}:
+        copy = known
+    else:
         name = f"DQ Compensation soft weights: {obj.name}"
-        if copy is None:
+        if known is None:
             copy = bpy.data.objects.new(name, bpy.data.meshes.new(name))
         else:
-            mesh, copy = mesh_of(copy).copy(), copy.copy()
-            mesh.name = copy.name = name
-            copy.data = mesh
+            copy = cast("bpy.types.Object", known.copy())
+            copy.data = mesh_of(known).copy()
+            copy.name = copy.data.name = name
         copy[SOFT_COPY_PROPERTY] = True
         remember_new(copy)
         settings_of(obj).native.soft_copy = copy

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import bpy
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, raise_refusal
+from ..wording import bounded
+
+MOST_FRAME = 1_048_574
+"""The last frame that Blender has; the first one is as far below zero."""
+
+
+def frame_refusal(frame: float) -> str | None:
+    """Why a scene has no such frame; None where it has."""
+    if isinstance(frame, numbers.Real) and -MOST_FRAME <= frame <= MOST_FRAME:
+        return None
+    return f"{frame!r} is not a frame. Give a number {bounded(-MOST_FRAME, MOST_FRAME)}."
 
 
 def frames_of_range(first: int, last: int, step: int) -> tuple[int, ...]:
-    """The frames of a range; the last one is always among them. UserError where it is empty."""
+    """The frames of a range; the last one is always among them.
+
+    Raises:
+        UserError: it is empty, or its numbers are not whole, or beyond Blender's frames.
+    """
+    for frame in (first, last):
+        raise_refusal(frame_refusal(frame))
+        if not isinstance(frame, numbers.Integral):
+            raise UserError(f"{frame!r} is not a whole frame. Ranges have whole frames.")
     if last < first:
         raise UserError(f"The range ends with frame {last}, before it begins with frame {first}.")
     frames = list(range(first, last + 1, max(step, 1)))

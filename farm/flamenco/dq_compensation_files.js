@@ -18,7 +18,7 @@ const JOB_TYPE = {
                 "bake correctives", "bake bones", "bake cache", "bake crowd", "report"],
       description: "What to do with each file" },
     { key: "objects", type: "string", default: "",
-      description: "Names or patterns of mesh objects, or of crowds, with commas between them. Without any, all of them" },
+      description: "Names or patterns of mesh objects, or of crowds, with commas between them; a name with a comma in double quotes. Without any, all of them" },
     { key: "method", type: "string", default: "",
       choices: ["", "LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT",
                 "SPHERICAL_JOINT_BY_EXAMPLE"],
@@ -28,7 +28,7 @@ const JOB_TYPE = {
     { key: "output_path", type: "string", visible: "web", eval: "bpy.path.abspath(settings.output)",
       description: "The folder for the results" },
     { key: "options", type: "string", default: "",
-      description: "More options of the command, with spaces between them" },
+      description: "More options of the command, with spaces between them; a value with spaces in double quotes" },
   ],
 };
 
@@ -50,7 +50,7 @@ function compileJob(job) {
 
 function argumentsFor(file, settings) {
   const args = ["--command", "dq_compensation", ...words(settings.command, " "), "--file", file];
-  const objects = words(settings.objects, ",");
+  const objects = parts(settings.objects, ",");
   if (objects.length > 0) {
     args.push("--object", ...objects);
   }
@@ -60,7 +60,7 @@ function argumentsFor(file, settings) {
   if (settings.output_path) {
     args.push("--output", folder(settings.output_path), "--skip-done");
   }
-  return args.concat(words(settings.options, " "));
+  return args.concat(parts(settings.options, " "));
 }
 
 function requireDifferentNames(files) {
@@ -77,6 +77,25 @@ function requireDifferentNames(files) {
 // A path that ends with a slash is a folder for the command, also before it exists.
 function folder(name) {
   return /[\/\\]$/.test(name) ? name : name + "/";
+}
+
+// As words, but a separator between double quotes stays, and the quotes go.
+function parts(text, separator) {
+  const found = [""];
+  let quoted = false;
+  for (const sign of text || "") {
+    if (sign === '"') {
+      quoted = !quoted;
+    } else if (sign === separator && !quoted) {
+      found.push("");
+    } else {
+      found[found.length - 1] += sign;
+    }
+  }
+  if (quoted) {
+    throw `A quote is not closed: ${text}`;
+  }
+  return found.map((word) => word.trim()).filter((word) => word);
 }
 
 function words(text, separator) {

@@ -75,7 +75,7 @@ def test_settings_are_read_and_changed_together(limb: bpy.types.Object) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"method": "WAX"}, "'WAX' is no method. Choose one of COMPENSATED"),
+        ({"method": "WAX"}, "method cannot be 'WAX'. Choose one of COMPENSATED"),
         ({"factor": 1.5}, "factor 1.5 cannot be used. Give a number from 0 to 1"),
         ({"factor": float("nan")}, "factor nan cannot be used"),
         ({"vertex_group": "Nobody"}, "Limb has no vertex group Nobody"),
@@ -245,6 +245,12 @@ def test_no_undo_step_is_added(limb: bpy.types.Object) -> None:
     assert bpy.data.objects["Limb"]["step"] == 1
 
 
+def removed_object() -> bpy.types.Object:
+    obj = bpy.data.objects.new("Removed", None)
+    bpy.data.objects.remove(obj)
+    return obj
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -253,17 +259,28 @@ def test_no_undo_step_is_added(limb: bpy.types.Object) -> None:
         (lambda _: api.bake_bones([]), "No object is given"),
         (lambda obj: api.settings(obj.parent), "Limb Rig is not a mesh"),
         (lambda obj: api.check(obj.parent), "Limb Rig is not a mesh"),
-        (lambda obj: api.evaluate(obj, method="WAX"), "'WAX' is no method"),
+        (lambda obj: api.evaluate(obj, method="WAX"), "method cannot be 'WAX'"),
         (lambda obj: api.evaluate(obj, factor=-1.0), "factor -1.0 cannot be used"),
+        (lambda obj: api.evaluate(obj, factor="0.5"), "factor '0.5' cannot be used"),
+        (lambda obj: api.change_settings(obj, factor="0.5"), "factor '0.5' cannot be used"),
         (lambda obj: api.evaluate_frames(obj, []), "at least one frame"),
+        (lambda obj: api.evaluate_frames(obj, 5), "frames cannot be 5"),
+        (lambda obj: api.evaluate_frames(obj, "1-5"), "frames cannot be '1-5'"),
+        (lambda obj: api.evaluate_frames(obj, [1, float("nan")]), "nan is not a frame"),
+        (lambda obj: api.evaluate_frames(obj, [1_048_575]), "1048575 is not a frame"),
+        (lambda obj: api.evaluate_frames(obj, range(10**12)), "more memory than there is"),
+        (lambda obj: api.bake_frames(obj, 1.5, 3), "1.5 is not a whole frame"),
+        (lambda obj: api.bake_frames(obj, 1, 10**13), "is not a frame"),
+        (lambda obj: api.soften_weights(obj, 0.5), "too many positional arguments"),
+        (lambda _: api.settings(removed_object()), "was removed from the file"),
         (lambda obj: api.bake_frames(obj, 5, 1), "ends with frame 1, before it begins"),
         (lambda obj: api.bake_frames(obj, 1, 5, step=0), "step 0 cannot be used"),
-        (lambda obj: api.bake_frames(obj, 1, 5, target="WAX"), "'WAX' is no target"),
+        (lambda obj: api.bake_frames(obj, 1, 5, target="WAX"), "target cannot be 'WAX'"),
         (lambda obj: api.bake_frames(obj, 1, 5, pattern="x"), 'key names "x" cannot be used'),
-        (lambda obj: api.bake_pose(obj, onto="MOON"), "'MOON' is no onto"),
+        (lambda obj: api.bake_pose(obj, onto="MOON"), "onto cannot be 'MOON'"),
         (lambda obj: api.bake_correctives(obj, "Nobody"), "no deforming bone Nobody"),
         (lambda obj: api.bake_correctives(obj, angles=[500.0]), 'angles "500" cannot be read'),
-        (lambda obj: api.bake_correctives(obj, directions="UP"), "'UP' is no directions"),
+        (lambda obj: api.bake_correctives(obj, directions="UP"), "directions cannot be 'UP'"),
         (lambda obj: api.bake_bones(obj, helpers=9), "helpers 9 cannot be used"),
         (lambda obj: api.bake_cache(obj, "/nowhere/a.pc2", 1, 5), "There is no folder /nowhere"),
         (lambda obj: api.bake_cache(obj, "a.fbx", 1, 5), "format of a.fbx is not known"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.wording import rounded
 from tests.blender.bake_scenes import native
 from tests.blender.command_runs import CommandLine, save_limb
 from tests.kept_files import new_file_with_human
@@ -80,6 +81,11 @@ def test_nothing_is_left_behind(limb: bpy.types.Object, enabled: bool) -> None:
     assert min(found.times.linear, found.times.preserve_volume, found.times.own) > 0.0
     assert not found.times.skins
     assert api.settings(limb).enabled == enabled
+
+
+def test_numbers_have_no_exponent() -> None:
+    shown = {4123.0: "4,123", 99.94: "99.9", 1.5: "1.5", 0.012345: "0.0123", 1e-7: "0.0000001"}
+    assert {value: rounded(value) for value in (*shown, 0.0)} == {**shown, 0.0: "0"}
 
 
 def test_bones_are_chosen_by_name(limb: bpy.types.Object) -> None:

@@ -125,6 +125,19 @@ def test_a_folder_gets_a_file_for_each_object(command: CommandLine, tmp_path: Pa
         (["evaluate", "--file", "{limb}", "--output", "x.npy", "--factor", "2"], 2, "from 0 to 1"),
         (["evaluate", "--file", "{limb}", "--output", "x.txt"], 2, "does not end with .npy"),
         (["evaluate", "--file", "{limb}", "--output", "{limb}.npy/no/"], 3, "There is no folder"),
+        (
+            ["evaluate", "--file", "x", "--output", "x.npy", "--frames", "1-9999999"],
+            2,
+            "to 1048574",
+        ),
+        (["bake", "pose", "--file", "x", "--frame", "999999999999"], 2, "whole number from"),
+        (["bake", "bones", "--file", "x", "--helpers", "5"], 2, "from 0 to 4"),
+        (
+            ["enable", "--file", "{limb}", "--output", "{folder}/x.txt"],
+            2,
+            "does not end with .blend",
+        ),
+        (["enable", "--file", "{limb}", "--output", "{folder}/new"], 2, "not end with .blend"),
         (["check", "--file", "{folder}/none.blend"], 3, "There is no file {folder}/none.blend"),
         (["check", "--file", "{folder}/*.nothing"], 3, "No file fits the pattern"),
         (["check", "--file", "{folder}"], 3, "is not a file"),
@@ -198,3 +211,22 @@ def test_an_armature_in_rest_position_is_refused_whatever_is_written(
     assert outcome.code == 4
     assert "Limb Rig is in Rest Position, which has no poses." in outcome.error
     assert not (tmp_path / name).exists()
+
+
+def test_objects_of_another_scene_are_worked_on(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    bpy.context.window.scene = bpy.data.scenes.new("Empty")
+    path, output = tmp_path / "two.blend", tmp_path / "limb.npy"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
+    wanted = ("evaluate", "--frames", f"1-{LAST}", "--object", "Limb", "--output", output)
+    assert command(*wanted, "--file", path).code == 4
+    assert command(*wanted, "--file", path, "--scene", "Scene").code == 0
+    found = np.load(output)
+    command(*wanted, "--file", limb_file)
+    np.testing.assert_array_equal(found, np.load(output))
+    assert np.ptp(found, axis=0).max() > 0.1
+    saved = tmp_path / "enabled.blend"
+    assert command("enable", "--file", path, "--scene", "Scene", "--output", saved).code == 0
+    outcome = command("check", "--file", path, "--scene", "Nothing")
+    assert (outcome.code, "Its scenes: Empty, Scene." in outcome.error) == (4, True)

@@ -137,13 +137,13 @@ def test_outputs_that_cannot_be_are_told(
     command: CommandLine, limb_file: Path, options: list[str], code: int, said: str
 ) -> None:
     before, folder = limb_file.read_bytes(), limb_file.parent
-    os.mkfifo(folder / "pipe")
-    names = {"limb": limb_file, "folder": folder, "pipe": folder / "pipe"}
+    os.mkfifo(folder / "pipe.blend")
+    names = {"limb": limb_file, "folder": folder, "pipe": folder / "pipe.blend"}
     outcome = command("enable", "--file", limb_file, *(each.format(**names) for each in options))
     assert outcome.code == code
     assert said.format(**names) in outcome.error
     assert limb_file.read_bytes() == before
-    assert sorted(path.name for path in folder.iterdir()) == ["limb.blend", "pipe"]
+    assert sorted(path.name for path in folder.iterdir()) == ["limb.blend", "pipe.blend"]
 
 
 def test_a_character_that_fails_leaves_its_file_as_it_was(

@@ -136,8 +136,8 @@ def test_a_script_is_told_of_values_that_cannot_be(bake: Bake) -> None:
 
 @every_bake
 def test_a_script_is_told_of_names_that_are_none(bake: Bake) -> None:
-    message = rf"^{bake.script.__name__}\(\) got an unexpected keyword argument 'wax'"
-    with pytest.raises(TypeError, match=message):
+    message = rf"^{bake.script.__name__}\(\): got an unexpected keyword argument 'wax'"
+    with pytest.raises(api.UserError, match=message):
         bake.script(*required(bake), wax=1)
 
 

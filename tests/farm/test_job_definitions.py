@@ -137,3 +137,16 @@ def test_two_files_with_one_output_are_refused(tmp_path: Path) -> None:
 def test_flamenco_without_files_says_where_it_looked() -> None:
     with pytest.raises(JSEvalException, match=r"No file of /shots fits \*\.blend"):
         flamenco_tasks(files="", folder="/shots")
+
+
+def test_flamenco_keeps_what_is_between_quotes() -> None:
+    (task,) = flamenco_tasks(
+        files="/a.blend",
+        objects='"Arm, left", Bob\'s',
+        options='--bones "Lower Arm"  --helpers 1',
+    )
+    (args,) = given_to_blender([task])
+    words = ["--object", "Arm, left", "Bob's", "--bones", "Lower Arm", "--helpers", "1"]
+    assert args[-len(words) :] == words
+    with pytest.raises(JSEvalException, match="is not closed"):
+        flamenco_tasks(files="/a.blend", options='--bones "Lower')
