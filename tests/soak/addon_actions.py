@@ -19,7 +19,7 @@ from dq_compensation.scene.settings.object_settings import (
 )
 from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.setup_check import findings
-from dq_compensation.ui import compare_operators, settings_operators
+from dq_compensation.ui import compare_operators
 from tests.blender.enabled_scenes import select
 from tests.soak.choosing import (
     Action,
@@ -108,8 +108,9 @@ def _preset(rng: Random) -> str | None:
             bpy.ops.dqc.preset_add(name="Soak")
         written = Path(folder, "presets", "dq_compensation", "Soak.py")
         select(target)
-        menu = settings_operators.DQC_MT_presets.__name__
-        bpy.ops.script.execute_preset(filepath=str(written), menu_idname=menu)
+        if not bpy.ops.dqc.preset_apply.poll():
+            return None
+        bpy.ops.dqc.preset_apply(filepath=str(written))
     return f"preset of {source.name} to {target.name}"
 
 
@@ -142,6 +143,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "compare": (1, _compare),
     "settings_copy": (2, operator("settings_copy", also=any_mesh)),
     "preset_add": (1, _preset),
+    "preset_apply": (1, _preset),
     "check": (4, operator("check")),
     "fix": (2, _of_a_problem("fix")),
     "fix_all": (3, operator("fix_all")),
@@ -184,6 +186,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "example_mirror": (1, operator("example_mirror", by=("POSITION", "TOPOLOGY"))),
     "example_update": (1, operator("example_update", of=any_mesh, also=any_mesh)),
     "example_remove": (1, operator("example_remove")),
+    "examples_take_over": (1, operator("examples_take_over")),
     "support_show": (1, operator("support_show", bone=_BONES)),
     "support_paint": (1, operator("support_paint", bone=_BONES)),
     "examples_to_correctives": (1, operator("examples_to_correctives", **_ONTO)),
