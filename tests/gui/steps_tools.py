@@ -97,9 +97,10 @@ def softness(step: Step) -> Wait:
     with bpy.context.temp_override(window=window.window):
         bpy.ops.object.mode_set(mode="OBJECT")
     yield from window.wait(20)
-    yield from window.slide("dq_compensation.softness", 60)
-    yield from window.wait_until(are_made, "No soft weights are being made.")
+    # A drag would wait until they are made.
     yield from window.over_view()
+    step.settings.softness = 0.9
+    yield from window.wait_until(are_made, "No soft weights are being made.")
     yield from window.key("ESC")
     yield from window.wait(20)
     step.expect(not are_made(), "Esc stops")
@@ -125,9 +126,8 @@ def is_made_for(step: Step, softness: float) -> bool:
 
 def are_made() -> bool:
     """Whether soft weights are being made."""
-    package = bpy.types.Object.bl_rna.properties["dq_compensation"].fixed_type.identifier
-    module = getattr(bpy.types, package).__module__.split(".scene.")[0]
-    return sys.modules[f"{module}.ui.bake.bake_progress"].is_running()
+    modules = (each for name, each in sys.modules.items() if name.endswith(".bake_progress"))
+    return next(modules).is_running()
 
 
 def weights_of(step: Step) -> list[tuple[int, int, float]]:
