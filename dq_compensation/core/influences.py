@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .vectors import places_in_rows
+
 # Blender leaves a vertex alone when its deforming weights sum to this or less.
 MIN_WEIGHT_SUM = 1e-4
 
@@ -74,7 +76,7 @@ class Influences:
 
         counts = np.bincount(vertices, minlength=vertex_count)
         width = max(1, int(counts.max(initial=0)))
-        places = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+        places = places_in_rows(vertices, counts)
         bone_rows = np.full((vertex_count, width), _UNUSED)
         weight_rows = np.zeros((vertex_count, width))
         bone_rows[vertices, places] = bones

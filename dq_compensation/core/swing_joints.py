@@ -38,7 +38,7 @@ from .influences import Influences
 from .limb_joints import SHORTEST_RAY, LimbJoints, hinge_confidence
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton, depths
-from .vectors import cross, dots, extent, smooth_step, unit_or
+from .vectors import cross, dots, extent, places_in_rows, smooth_step, unit_or
 
 # How many joints swing a vertex, at most.
 SWINGS = 3
@@ -259,7 +259,7 @@ def _strongest(
     vertices, joints = vertices[order], joints[order]
     amounts, gains = amounts[order], gains[order]
     counts = np.bincount(vertices, minlength=count)
-    place = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+    place = places_in_rows(vertices, counts)
     left_out = np.zeros(count)
     next_one = place == SWINGS
     left_out[vertices[next_one]] = gains[next_one]

@@ -28,7 +28,7 @@ from .influences import Influences
 from .limb_joints import SHORTEST_RAY
 from .pose import Pose
 from .skeleton import Skeleton
-from .vectors import cross, dots, extent, smooth_step, two_across, unit_or
+from .vectors import cross, dots, extent, places_in_rows, smooth_step, two_across, unit_or
 
 # How many limbs turn a vertex, at most.
 TURNS = 2
@@ -345,7 +345,7 @@ def _amounts(
     weights = influences.weights.ravel()[slots].astype(np.float64)
     # Influences come strongest first, so the limbs of a vertex do.
     counts = np.bincount(vertices, minlength=count)
-    places = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+    places = places_in_rows(vertices, counts)
     left_out = np.zeros(count)
     left_out[vertices[places == TURNS]] = weights[places == TURNS]
     taken = places < TURNS

@@ -62,3 +62,13 @@ def smooth_step(values: NDArray[np.floating], start: float, end: float) -> NDArr
     """0 up to `start`, 1 from `end`, smooth between: 3 t^2 - 2 t^3."""
     t = np.clip((values - start) / (end - start), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
+
+
+def places_in_rows(rows: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The place of each element in its row, 0 for the first one, where they come row by row.
+
+    Args:
+        rows: shape (m,), rising.
+        counts: shape (r,), how many elements each row has.
+    """
+    return np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]

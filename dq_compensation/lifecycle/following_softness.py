@@ -19,8 +19,8 @@ from ..scene.blender.rigging import deformation_refusal
 from ..scene.weights.softness import (
     content_digests,
     forget_soft_weights,
+    recorded_softness,
     soften_copy,
-    softness_of,
     softness_refusal,
     wanted_record,
 )
@@ -51,7 +51,7 @@ def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> No
     if not keeps_soft_weights(obj) or obj.library is not None or deformation_refusal(obj):
         return
     if is_fixed(obj):
-        if record_of(obj).get("softness") != softness_of(obj):
+        if record_of(obj).get("softness") != recorded_softness(obj):
             known.problem = _FIXED.format(obj=obj.name)
         return
     if reason := softness_refusal(obj):

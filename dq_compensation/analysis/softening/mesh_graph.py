@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.vectors import places_in_rows
+
 _MOST_ROUNDS = 400
 
 
@@ -35,7 +37,7 @@ class MeshGraph:
         order = np.argsort(of, kind="stable")
         of, others = of[order], others[order]
         counts = np.bincount(of, minlength=vertex_count)
-        ranks = np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
+        ranks = places_in_rows(of, counts)
         shape = (int(counts.max(initial=0)), vertex_count)
         neighbours, found = np.full(shape, vertex_count, np.intp), np.zeros(shape)
         neighbours[ranks, of] = others

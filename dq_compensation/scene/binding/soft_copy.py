@@ -85,10 +85,8 @@ def write_points(
         the vertex of each point.
     """
     mesh, count = mesh_of(copy), len(rest)
-    steps = np.repeat(rest[varying], 3, axis=0) + np.tile(
-        np.eye(3) * _step(rest), (len(varying), 1)
-    )
-    points = np.concatenate((rest, steps)).astype(np.float32)
+    steps = rest[varying][:, None] + np.eye(3) * _step(rest)
+    points = np.concatenate((rest, steps.reshape(-1, 3))).astype(np.float32)
     copy.vertex_groups.clear()
     mesh.clear_geometry()
     mesh.vertices.add(len(points))

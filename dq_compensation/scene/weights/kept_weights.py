@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.influences import Influences
+from ...core.vectors import places_in_rows
 from ...errors import raise_refusal
 from ...wording import listed
 from ..blender.attributes import AttributeType, read_attribute, write_attribute
@@ -75,7 +76,7 @@ def keep_weights(
     chosen = of_group != _UNUSED
     vertices = entries.vertices[chosen]
     counts = np.bincount(vertices, minlength=entries.vertex_count)
-    ranks = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+    ranks = places_in_rows(vertices, counts)
     for rank in range(int(counts.max(initial=0))):
         values = np.zeros((entries.vertex_count, 2), np.float32)
         values[:, 0] = _UNUSED

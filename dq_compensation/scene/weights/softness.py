@@ -89,7 +89,7 @@ def _varying(obj: bpy.types.Object, keys: ShapeKeys | None) -> NDArray[np.intp]:
     return np.flatnonzero(keys.own_offsets.any(axis=(0, 2)))
 
 
-def softness_of(obj: bpy.types.Object) -> float:
+def recorded_softness(obj: bpy.types.Object) -> float:
     """The softness of an object, as a record has it."""
     return round(settings_of(obj).softness, 6)
 
@@ -102,7 +102,7 @@ def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str
     """
     bones, groups = armature_of(rig_of(obj)).bones, obj.vertex_groups
     return {
-        "softness": softness_of(obj),
+        "softness": recorded_softness(obj),
         "softness group": groups.find(settings_of(obj).softness_group),
         "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
         "bones": digest_of_bones(rig_of(obj), named=False),

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.influences import Influences
+from ...core.vectors import places_in_rows
 
 MAX_BONES = 1 << 14
 # The quantised weights of a vertex sum to this exactly, which is how the shaders find their end.
@@ -43,7 +44,7 @@ def pack_influences(influences: Influences) -> tuple[NDArray[np.float32], NDArra
         shares = np.take_along_axis(shares, order, axis=1)
     vertices, slots = np.nonzero(shares)
     # Shares that rounding took away leave no gaps.
-    places = np.arange(len(vertices)) - (np.cumsum(counts) - counts)[vertices]
+    places = places_in_rows(vertices, counts)
     texels = np.zeros(total * _SLOTS_PER_TEXEL, np.float32)
     texels[starts[vertices] * _SLOTS_PER_TEXEL + places] = floats_from_bits(
         bones[vertices, slots], shares[vertices, slots]
