@@ -19,21 +19,30 @@ its rest, Pose Space). Then, in this order:
   without Make Uniform, Power `-growth`. Both with Offset, not Additive, the owner in World Space,
   the target in Custom Space of the parent bone.
 
+- With narrowing: Transformation, from the rotation (Swing and Y Twist) of the turn gauge in Local
+  Space, from 0 to `MOST_BEND`, to the owner's scale along X and Z, in Pose Space, multiplied.
+
 The gauge is one more bone for each pair that needs it, with the child's rest axes and without a
 parent. Its only constraint is an Armature constraint, Preserve Volume off, parent and child with
 the weights 1 - GAUGE_SHARE and GAUGE_SHARE: it shrinks across the axis about which the two are
-turned against each other.
+turned against each other. The turn gauge is another one, whose parent is the pair's, and which goes
+where the child goes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dual_quaternion import matrices_from_quaternions, translation_from_dual_quaternion
+from .dual_quaternion import (
+    matrices_from_quaternions,
+    quaternions_from_matrices,
+    translation_from_dual_quaternion,
+)
 from .dual_quaternion_skinning import blended_dual_quaternions, bone_scales
 from .influences import Influences
 from .linear import blended_matrices
@@ -43,8 +52,13 @@ from .skeleton import Skeleton
 # The child's share of the gauge. With less than a half it never shrinks to nothing: to half of its
 # thickness at 180 degrees.
 GAUGE_SHARE = 0.25
+# A bend beyond this, in radians, narrows a helper no further.
+MOST_BEND = 2.0
 # Bones that are scaled to less than this volume have none.
 _NO_VOLUME = 1e-12
+
+Side = Literal["", "X", "-X", "Z", "-Z"]
+"""About which of the child's rest axes, and which way, a bend narrows a helper."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,9 @@ class Helper:
         anchor: a bone of the pair: the head is a point of its axis, goes where that bone takes it,
             and the helper turns about it. -1: it goes where the blend takes it.
         along: where on the axis of the anchor, 0 its head, 1 its tail.
+        narrowing: how much narrower it becomes across the Y axis of the bone with the larger share:
+            by 1 - narrowing b, for a bend of b radians to its side, none for one to the other.
+        side: of the bends that narrow it; empty without narrowing.
     """
 
     parent: int
@@ -71,11 +88,18 @@ class Helper:
     shrink: float = 0.0
     anchor: int = -1
     along: float = 0.0
+    narrowing: float = 0.0
+    side: Side = ""
 
     @property
     def has_gauge(self) -> bool:
         """Whether its scale comes from the gauge of its pair."""
         return self.growth != 0.0 or self.shrink != 0.0
+
+    @property
+    def frame(self) -> int:
+        """The bone whose rest axes it has: the child, or that along which it becomes narrower."""
+        return self.parent if self.side and self.share < 0.5 else self.child
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +172,38 @@ def helper_transforms(
     volumes = np.maximum(np.abs(np.linalg.det(gauges)), _NO_VOLUME)
     sizes = lengths ** -growth[:, None] * volumes[:, None] ** (shrink[:, None] / 3.0)
     linear[scaled] = linear[scaled] @ (axes * sizes[:, None, :]) @ axes.transpose(0, 2, 1)
+    sided = [row for row, helper in enumerate(helpers) if helper.side]
+    if sided:
+        linear[sided] = linear[sided] @ _narrowed([helpers[row] for row in sided], pose, skeleton)
     transforms = np.tile(np.eye(4), (len(heads), 1, 1))
     transforms[:, :3, :3] = linear
     transforms[:, :3, 3] = posed_heads - np.einsum("hij,hj->hi", linear, heads)
     return transforms
+
+
+def _narrowed(
+    helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton
+) -> NDArray[np.float64]:
+    """The scale of helpers that one side narrows, shape (s, 3, 3).
+
+    With the rotation q = q_s q_t of the child relative to the parent, in the child's rest axes, and
+    q_t about Y, the bend about X or Z is 2 asin(q_s . x) or 2 asin(q_s . z).
+    """
+    children = [helper.child for helper in helpers]
+    parents = np.array([helper.parent for helper in helpers])
+    axes = skeleton.rest[children, :3, :3]
+    relative = np.linalg.solve(_linear(pose, parents), _linear(pose, np.array(children)))
+    turned = quaternions_from_matrices(axes.transpose(0, 2, 1) @ relative @ axes)
+    w, x, y, z = turned.T
+    size = np.maximum(np.hypot(w, y), _NO_VOLUME)
+    about = np.array([("X", "Z").index(helper.side[-1]) for helper in helpers])
+    halves = np.where(about == 0, x * w + z * y, z * w - x * y) / size
+    signs = np.array([-1.0 if helper.side[0] == "-" else 1.0 for helper in helpers])
+    bends = np.clip(2.0 * np.arcsin(np.clip(signs * halves, -1.0, 1.0)), 0.0, MOST_BEND)
+    narrower = 1.0 - np.array([helper.narrowing for helper in helpers]) * bends
+    frames = skeleton.rest[[helper.frame for helper in helpers], :3, :3]
+    sizes = np.stack((narrower, np.ones(len(helpers)), narrower), axis=1)
+    return (frames * sizes[:, None, :]) @ frames.transpose(0, 2, 1)
 
 
 def _gauges(

@@ -64,6 +64,7 @@ class TwistLimbs:
             beginning and at its end; the limb's own bone where there is none.
         heads: shape (L, 3), armature space, at rest.
         axes: shape (L, 3), unit, along the limbs.
+        lengths: shape (L,), from the heads to the ends.
         limbs: shape (n, k), int32, rows of the above; 0 in unused places, which are last. k is 1 to
             TURNS: as many as any vertex needs.
         amounts: shape (n, k, 2), of the dtype of the positions; -w (1 - t) and w t, for the twists
@@ -78,6 +79,7 @@ class TwistLimbs:
     behind: NDArray[np.int32]
     heads: NDArray[np.float64]
     axes: NDArray[np.float64]
+    lengths: NDArray[np.float64]
     limbs: NDArray[np.int32]
     amounts: NDArray[np.floating]
     left_out: dict[int, Reason]
@@ -123,9 +125,9 @@ class TwistLimbs:
         bones = np.flatnonzero(is_limb & ((before != every) | (behind != every))).astype(np.int32)
         twists = np.stack((before[bones] != bones, behind[bones] != bones), axis=1)
         limbs, amounts = _amounts(positions, influences, lines, bones, twists)
-        heads, axes = lines.heads[bones], lines.axes[bones]
+        line = lines.heads[bones], lines.axes[bones], lines.lengths[bones]
         beside = before[bones], behind[bones]
-        return cls(skeleton, bones, *beside, heads, axes, limbs, amounts, reasons)
+        return cls(skeleton, bones, *beside, *line, limbs, amounts, reasons)
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:

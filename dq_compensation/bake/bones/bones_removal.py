@@ -12,7 +12,7 @@ from ...modifier.armature_base import choose_preserve_volume
 from ...scene.blender.animation_curves import all_actions, bone_channel
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import armature_modifier, find_rig, rig_of
-from ...scene.copies.helper_rig import gauge_of, helper_names, remove_helpers
+from ...scene.copies.helper_rig import gauges_of, helper_names, remove_helpers
 from ...scene.shape_keys.key_animation import remove_curves
 from ...scene.shape_keys.key_writing import remove_keys
 from ...scene.weights.kept_weights import kept_record, restore_refusal, restore_weights
@@ -66,7 +66,7 @@ def helpers_without(
         for group in obj.vertex_groups
     }
     names = helper_names(armature)
-    gauges = {gauge_of(armature, name) for name in names if name in groups}
+    gauges = {each for name in names if name in groups for each in gauges_of(armature, name)}
     return [name for name in names if name not in groups | gauges]
 
 

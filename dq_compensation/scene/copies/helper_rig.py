@@ -7,13 +7,15 @@ it: any parent will do, and what is keyed is for other programs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import bpy
+from mathutils import Vector
 
-from ...core.helper_bones import GAUGE_SHARE
+from ...core.helper_bones import GAUGE_SHARE, MOST_BEND, Side
 from ..blender.armature import HELPER_PROPERTY, armature_of, is_helper_bone
 from ..blender.edited_bones import edited_bones
 
@@ -26,9 +28,24 @@ _BESIDE = 1e-3
 _AXES = "xyz"
 
 
+class Turn(NamedTuple):
+    """How a helper bone turns about its Y axis with the twist of one bone against another.
+
+    Attributes:
+        gauge: the name of the bone that measures the twist.
+        above, below: the two bones.
+        factor: of the angle.
+    """
+
+    gauge: str
+    above: str
+    below: str
+    factor: float
+
+
 @dataclass(frozen=True)
 class HelperBone:
-    """A helper bone at the joint of two bones, which it follows.
+    """A helper bone at the joint of two bones, which it follows; or in a limb, which it twists.
 
     Attributes:
         parent, child: the bones above and below the joint.
@@ -36,7 +53,11 @@ class HelperBone:
         growth, shrink, along: see `core.helper_bones.Helper`.
         anchor: the name of the bone that takes the head along; empty without one.
         gauge: the name of the bone that measures how far the two bones are turned; empty without
-            growth and shrink. Helpers of one joint share it.
+            growth, shrink and narrowing. Helpers of one joint share one for growth and shrink, and
+            one for narrowing.
+        narrowing, side: see `core.helper_bones.Helper`.
+        axis: unit, armature space, at rest: along which its Y axis is; None: as in its `frame`.
+        turns: the twists with which it turns about its Y axis.
     """
 
     name: str
@@ -48,6 +69,28 @@ class HelperBone:
     anchor: str = ""
     along: float = 0.0
     gauge: str = ""
+    narrowing: float = 0.0
+    side: Side = ""
+    axis: tuple[float, float, float] | None = None
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def frame(self) -> str:
+        """The bone whose rest axes it has; see `core.helper_bones.Helper.frame`."""
+        return self.parent if self.side and self.share < 0.5 else self.child
+
+    @property
+    def measures(self) -> list[HelperBone]:
+        """The gauges that it needs: they do not deform."""
+        follows = [] if not self.gauge else [self._measuring()]
+        return follows + [
+            HelperBone(turn.gauge, turn.above, turn.below, 1.0, axis=self.axis)
+            for turn in self.turns
+        ]
+
+    def _measuring(self) -> HelperBone:
+        share = 1.0 if self.side else GAUGE_SHARE
+        return HelperBone(self.gauge, self.parent, self.child, share)
 
 
 def helper_names(armature: bpy.types.Object) -> list[str]:
@@ -65,21 +108,20 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
     Raises:
         UserError: it cannot go into Edit Mode; nothing has changed then.
     """
-    known = {"", *armature_of(armature).bones.keys()}
-    gauges = {
-        helper.gauge: replace(helper, name=helper.gauge, share=GAUGE_SHARE, anchor="", gauge="")
-        for helper in helpers
-        if helper.gauge not in known
-    }
+    known = armature_of(armature).bones
+    needed = {gauge.name: gauge for helper in helpers for gauge in helper.measures}
+    gauges = {name: gauge for name, gauge in needed.items() if name not in known}
     with edited_bones(armature) as bones:
         for helper in (*gauges.values(), *helpers):
-            child = bones[helper.child]
+            frame = bones[helper.frame]
             bone = bones.new(helper.name)
-            bone.tail = (0.0, _LENGTH * child.length, 0.0)
-            bone.matrix = child.matrix
+            bone.tail = (0.0, _LENGTH * bones[helper.child].length, 0.0)
+            bone.matrix = frame.matrix
+            if helper.axis is not None:
+                bone.tail = bone.head + bone.length * Vector(helper.axis)
             axis = bones[helper.anchor or helper.child]
             share = helper.along if helper.anchor else _BESIDE  # `core.helper_bones.helper_heads`
-            bone.translate(axis.head + share * (axis.tail - axis.head) - child.head)
+            bone.translate(axis.head + share * (axis.tail - axis.head) - frame.head)
             bone.parent = bones[helper.parent]
             bone.use_connect = False
     collection = _collection(armature)
@@ -94,8 +136,12 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
         pose_bone.rotation_mode = "QUATERNION"
         _keep_at_rest(pose_bone)
         _follow(pose_bone, armature, helper)
-        if helper.gauge:
+        if helper.side:
+            _narrow(pose_bone, armature, helper)
+        elif helper.gauge:
             _scale(pose_bone, armature, helper)
+        for turn in helper.turns:
+            _turn(pose_bone, armature, turn)
 
 
 def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
@@ -114,12 +160,10 @@ def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
         collections.remove(collection)
 
 
-def gauge_of(armature: bpy.types.Object, helper: str) -> str:
-    """The name of the gauge of a helper bone; empty without one."""
-    found: list[Any] = [
-        each for each in armature.pose.bones[helper].constraints if each.type == "COPY_SCALE"
-    ]
-    return found[0].subtarget if found else ""
+def gauges_of(armature: bpy.types.Object, helper: str) -> set[str]:
+    """The names of the gauges of a helper bone."""
+    found: list[Any] = list(armature.pose.bones[helper].constraints)
+    return {each.subtarget for each in found if each.type in ("COPY_SCALE", "TRANSFORM")}
 
 
 def _collection(armature: bpy.types.Object) -> bpy.types.BoneCollection:
@@ -181,3 +225,56 @@ def _scale(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperB
             scale.use_offset, scale.use_add = True, False
             scale.owner_space, scale.target_space = "WORLD", "CUSTOM"
             scale.space_object, scale.space_subtarget = armature, helper.parent
+
+
+def _narrow(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: HelperBone) -> None:
+    """Let a bone become narrower with the bend that its gauge measures, to one side."""
+    axis, sign = helper.side[-1].lower(), -1.0 if helper.side[0] == "-" else 1.0
+    found = _measured(bone, armature, helper.gauge, "Narrow", axis, (0.0, sign * MOST_BEND))
+    found.map_to, found.mix_mode_scale = "SCALE", "MULTIPLY"
+    least, most = (1.0, 1.0 - helper.narrowing * MOST_BEND)
+    if sign < 0.0:
+        least, most = most, least
+    for to in "xz":
+        setattr(found, f"map_to_{to}_from", axis.upper())
+        setattr(found, f"to_min_{to}_scale", least)
+        setattr(found, f"to_max_{to}_scale", most)
+
+
+def _turn(bone: bpy.types.PoseBone, armature: bpy.types.Object, turn: Turn) -> None:
+    """Let a bone turn about its Y axis with the twist that a gauge measures."""
+    name = f"Twist of {turn.below}"
+    found = _measured(bone, armature, turn.gauge, name, "y", (-math.pi, math.pi))
+    found.map_to, found.mix_mode_rot = "ROTATION", "AFTER"
+    found.map_to_y_from = "Y"
+    found.to_min_y_rot, found.to_max_y_rot = -turn.factor * math.pi, turn.factor * math.pi
+
+
+def _measured(
+    bone: bpy.types.PoseBone,
+    armature: bpy.types.Object,
+    gauge: str,
+    name: str,
+    axis: str,
+    angles: tuple[float, float],
+) -> Any:
+    """A constraint that maps how far a gauge is turned against its parent, about one of its axes.
+
+    Args:
+        axis: "x" to "z".
+        angles: radians, from which it maps.
+    """
+    found = _constrain(
+        bone,
+        "TRANSFORM",
+        name,
+        target=armature,
+        subtarget=gauge,
+        owner_space="POSE",
+        target_space="LOCAL",
+        map_from="ROTATION",
+        from_rotation_mode="SWING_TWIST_Y",
+    )
+    setattr(found, f"from_min_{axis}_rot", min(angles))
+    setattr(found, f"from_max_{axis}_rot", max(angles))
+    return found
