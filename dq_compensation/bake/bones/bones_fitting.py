@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -65,6 +65,8 @@ class Fitted:
 def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]:
     """The pairs of bones that may get helpers, shape (J, 2): of a joint the bone above comes first.
 
+    Where bones have no parents it is the bone above on the mesh.
+
     Raises:
         UserError: there are none.
     """
@@ -78,9 +80,12 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
         chosen = deforming_names(source.objects[0], options.bones)
         chosen = with_mirrored(chosen, skeleton) if options.mirror else chosen
     found = []
-    for above, bone in pairs.tolist():
+    joined, place = source.joined
+    kinship = joined.kinship(*place[pairs].T)
+    below = kinship < 0
+    pairs[below] = pairs[below, ::-1]
+    for (above, bone), related in zip(pairs.tolist(), (kinship != 0).tolist(), strict=True):
         one, other = skeleton.names[above], skeleton.names[bone]
-        related = skeleton.kinship(np.array([above]), np.array([bone]))[0] != 0
         if not related and (one, other) != in_mirrored_order(one, other):
             above, bone = bone, above  # noqa: PLW2901
         if other in chosen and (related or one in chosen):
@@ -187,8 +192,11 @@ def _read_poses(
     fitted, checked, keyed = (matrices[np.searchsorted(every, some)] for some in frames)
     if options.poses != "RANGE":
         return (fitted, checked), keyed
-    ranges = ranges_of_motion(source.influences, source.rest, source.skeleton, pairs)
-    return motion_range(source.skeleton, ranges, options.bend, options.twist), keyed
+    joined, place = source.joined
+    influences = replace(source.influences, bones=place[source.influences.bones])
+    ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
+    poses = motion_range(joined, ranges, options.bend, options.twist)
+    return (poses[0][:, place], poses[1][:, place]), keyed
 
 
 def _require_turned(
