@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.influences import Influences
+from ..core.skeleton import Ancestry, Skeleton
 from ..core.vectors import two_across, unit_or
-from .skeleton_gaps import Gap, find_gaps, leads_to
+from .skeleton_gaps import Gap, find_gaps, has_ancestor, leads_to
 from .skin_limbs import Limbs
 
 # Skin goes around a limb: the widest sector about the joint, in radians, without any skin that the
@@ -57,3 +58,37 @@ def joints_of(gaps: list[Gap], positions: NDArray[np.floating], limbs: Limbs) ->
             if openings.max() <= _WIDEST_OPENING:
                 found.append(gap)
     return found
+
+
+def joined_skeleton(
+    positions: NDArray[np.floating],
+    influences: Influences,
+    skeleton: Skeleton,
+    sides: NDArray[np.integer],
+) -> tuple[Skeleton, NDArray[np.int32]]:
+    """The skeleton with the hierarchy that the mesh shows, if bones have no other one.
+
+    It is the skeleton itself where all bones that continue others on the mesh have a bone above
+    them that moves vertices. Where the skin tells the limbs of bones, their Y axes point along
+    these, and the other two are any.
+
+    Args:
+        positions, sides: of `find_gaps`.
+
+    Returns:
+        the skeleton, depth first; and where each bone of the given one is in it, shape (B,).
+    """
+    count = skeleton.bone_count
+    limbs = Limbs.of(positions, influences, skeleton)
+    found = mesh_parents(positions, influences, limbs, sides)
+    if not ((found >= 0) & ~has_ancestor(skeleton, influences.moving_bones(count))).any():
+        return skeleton, np.arange(count, dtype=np.int32)
+    parents, rest = skeleton.joined_parents(found), skeleton.rest.copy()
+    along = limbs.joined(parents).rest[limbs.by_skin, :3, 1]
+    across, other = two_across(along)
+    rest[limbs.by_skin, :3, :3] = np.stack((other, along, across), axis=2)
+    place = Ancestry.of(parents).enter.astype(np.int32)
+    order = np.argsort(place)
+    above = np.where(parents >= 0, place[parents], -1)[order].astype(np.int32)
+    names = tuple(skeleton.names[bone] for bone in order.tolist())
+    return Skeleton(names, above, rest[order], limbs.skeleton.tails[order]), place

@@ -70,7 +70,7 @@ def find_gaps(
     children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
     if not len(pairs):
         return []
-    has_parent = _has_ancestor(skeleton, influences.moving_bones(skeleton.bone_count))
+    has_parent = has_ancestor(skeleton, influences.moving_bones(skeleton.bone_count))
     lengths = np.linalg.norm(tails - heads, axis=1)
     starts = np.append(0, ends[:-1])
     sums = np.add.reduceat(positions[vertices].astype(np.float64), starts, axis=0)
@@ -131,7 +131,7 @@ def _shared_vertices(
     return np.stack((unrelated // count, unrelated % count), axis=1), rows[chosen], ends
 
 
-def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Shape (B,): whether a bone above this one moves vertices."""
     found = np.zeros(skeleton.bone_count, np.bool_)
     above = skeleton.parents

@@ -152,41 +152,89 @@ def _comparison(where: str, before: Deviation, after: Deviation) -> str:
 
 
 @dataclass(frozen=True)
-class JointReport:
-    """One joint: the distance from the live deformation at the vertices that its bones share.
+class Remaining:
+    """The part of the error of plain linear skinning that remains: 0 nothing, 1 all of it.
+
+    Attributes:
+        rms, largest: of the root mean square, and of the largest error.
+    """
+
+    rms: float
+    largest: float
+
+    @classmethod
+    def of(cls, before: Deviation, after: Deviation) -> Remaining:
+        """The part of an error that remains; of none at all 0, or 1 where there is one now."""
+
+        def part(now: float, once: float) -> float:
+            return now / once if once > 0.0 else float(now > 0.0)
+
+        return cls(part(after.rms, before.rms), part(after.largest, before.largest))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelperErrors:
+    """The distance from the live deformation in poses that were not fitted.
+
+    Attributes:
+        before, after: plain linear skinning without and with the helper bones.
+        remaining: the part of `before` that `after` is.
+    """
+
+    before: Deviation
+    after: Deviation
+    remaining: Remaining = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "remaining", Remaining.of(self.before, self.after))
+
+    @property
+    def _compared(self) -> str:
+        """For sentences: ``1 mm instead of 2 (rms 0.3 instead of 1); 50 % (rms 30 %) remain``."""
+        largest, rms = (
+            rounded(100.0 * each, 2) for each in (self.remaining.largest, self.remaining.rms)
+        )
+        return f"{self.after.instead_of(self.before)}; {largest} % (rms {rms} %) remain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointReport(HelperErrors):
+    """One joint: the errors at the vertices that its bones share.
 
     Attributes:
         bone: below the joint.
         helpers: how many helper bones it got.
-        before, after: plain linear skinning without and with them.
     """
 
     bone: str
     helpers: int
-    before: Deviation
-    after: Deviation
 
     def sentence(self) -> str:
-        """For the Info editor."""
+        """For the Info editor and the command line."""
         return (
-            f"{self.bone}, {counted(self.helpers, 'helper bone')}: largest error "
-            f"{self.after.instead_of(self.before)}."
+            f"{self.bone}, {counted(self.helpers, 'helper bone')}: largest error {self._compared}."
         )
 
 
-@dataclass(frozen=True)
-class BonesReport:
+@dataclass(frozen=True, kw_only=True)
+class BonesReport(HelperErrors):
     """The result of baking helper bones for the characters on one armature.
+
+    Without any helper bone nothing was changed; the plain Armature modifier remains then.
 
     Attributes:
         object_names: the meshes that were baked.
         onto_names: the meshes that have the weights: themselves, or their copies.
         vertices: how many of them follow helpers now.
         gauges: how many more bones there are that do not deform.
+        deforming: how many deforming bones the armature has with the helpers.
+        advice: a sentence about what to change, where more than half of the error remains, or why
+            there are no helpers; else empty.
         keyed: how many keyframes the helpers got.
         used: sentences about what else uses the weights that have changed; empty without any.
         correctives: a sentence about the correctives that were added; empty without any.
-        before, after: at all vertices, in poses that were not fitted.
+        dry_run: whether nothing was written.
+        bones: how many helper bones there are.
     """
 
     object_names: tuple[str, ...]
@@ -194,15 +242,17 @@ class BonesReport:
     armature_name: str
     joints: tuple[JointReport, ...]
     vertices: int
-    before: Deviation
-    after: Deviation
-    gauges: int = 0
+    gauges: int
+    deforming: int
+    advice: str
     keyed: int = 0
     used: str = ""
     correctives: str = ""
+    dry_run: bool = False
     bones: int = field(init=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "bones", sum(joint.helpers for joint in self.joints))
 
     def sentence(self) -> str:
@@ -211,16 +261,20 @@ class BonesReport:
         if not self.bones:
             return (
                 f"{names} needs no helper bones: the plain Armature modifier is off by "
-                f"{rounded(self.before.largest)} mm at most."
+                f"{rounded(self.before.largest)} mm at most. {self.advice} Nothing was changed."
             )
         joints = sum(joint.helpers > 0 for joint in self.joints)
         onto = "" if self.onto_names == self.object_names else f" onto {', '.join(self.onto_names)}"
+        begin = f"Nothing was changed. A bake of {names} gives"
+        if not self.dry_run:
+            begin = f"Baked {names}{onto} to"
         text = (
-            f"Baked {names}{onto} to {counted(self.bones, 'helper bone')} of "
+            f"{begin} {counted(self.bones, 'helper bone')} of "
             f"{counted(joints, 'joint')}; {counted(self.vertices, 'vertex')} "
-            f"{'follows' if self.vertices == 1 else 'follow'} them. In "
+            f"{'follows' if self.vertices == 1 else 'follow'} them. There are "
+            f"{counted(self.deforming, 'deforming bone')} in all. In "
             f"{counted(self.after.poses, 'pose')} that were not fitted the largest error is "
-            f"{self.after.instead_of(self.before)}."
+            f"{self._compared}."
         )
         worst = max(self.joints, key=lambda joint: joint.after.largest)
         if worst.after.largest == self.after.largest:
@@ -234,7 +288,7 @@ class BonesReport:
             text += f" The helpers have {counted(self.keyed, 'keyframe')}."
         if onto:
             text += f" {names} is hidden; Alt H in Object Mode shows it."
-        return " ".join(filter(None, (text, self.used, self.correctives)))
+        return " ".join(filter(None, (text, self.advice, self.used, self.correctives)))
 
 
 def last_report(obj: bpy.types.Object) -> str | None:

@@ -16,7 +16,15 @@ from ..bake.files.cache_baking import SUFFIXES
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from ..crowds.bake.crowd_baking import CrowdBakeOptions
 from .choosing import CROWDS
-from .command import Command, ObjectFacts, Run, each_exported_file, each_saved_file, said_facts
+from .command import (
+    Command,
+    ObjectFacts,
+    Run,
+    each_exported_file,
+    each_file,
+    each_saved_file,
+    said_facts,
+)
 from .options import (
     add_bake_options,
     add_export_options,
@@ -36,7 +44,7 @@ Bake = Callable[[Run, Objects], Sequence[Any]]
 def _command(
     kind: str, summary: str, example: str, bake: Bake, add_options: Callable[[ArgumentParser], None]
 ) -> Command:
-    """A command that bakes in each file and saves it."""
+    """A command that bakes in each file and saves it, unless it is a dry run."""
 
     def add_all_options(parser: ArgumentParser) -> None:
         add_setting_options(parser)
@@ -48,7 +56,12 @@ def _command(
                 api.change_settings(obj, **values)
         return said_facts(run, bake(run, objects))
 
-    run_it = partial(each_saved_file, work=change)
+    def run_it(run: Run) -> None:
+        if getattr(run.arguments, "dry_run", False):
+            each_file(run, lambda source: change(run, run.objects(source)))
+        else:
+            each_saved_file(run, change)
+
     return Command(f"bake {kind}", summary, (example,), run_it, add_all_options, saves=True)
 
 
@@ -92,7 +105,11 @@ def _bake_each(run: Run, objects: Objects, bake: Callable[..., Any], task: type)
 
 def _bake_bones(run: Run, objects: Objects) -> Sequence[Any]:
     options = chosen(run.arguments, BonesOptions)
-    return api.bake_bones(objects, **options, progress=run.progress)
+    reports = api.bake_bones(objects, **options, progress=run.progress)
+    for report in reports:
+        for joint in report.joints:
+            run.console.say(joint.sentence())
+    return reports
 
 
 def _bake_crowds(run: Run, crowds: Objects) -> list[ObjectFacts]:

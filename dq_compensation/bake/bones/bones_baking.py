@@ -6,13 +6,14 @@ A generator, as in `baking`: closed before it has begun to write, it leaves ever
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 import bpy
 
 from ...errors import raise_refusal
 from ...scene.blender.rigging import rig_of
 from ...steps import Progress
-from ..bake_reports import BonesReport
+from ..bake_reports import BonesReport, remember
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
 from .bones_keys import keyed_action
 from .bones_options import BonesOptions
@@ -30,7 +31,8 @@ def bake_bones(
     """Give characters helper bones and weights with which linear skinning deforms them like ours.
 
     Characters on one armature share the helpers. Each is disabled, and its plain Armature modifier
-    deforms it; or a copy of it and of the armature is.
+    deforms it; or a copy of it and of the armature is. A character that needs no helpers, or a dry
+    run, leaves everything as it was.
 
     Args:
         objects: mesh objects, enabled or not.
@@ -57,6 +59,8 @@ def bake_bones(
         part = _BONES if options.with_correctives else 1.0
         span = (part * number / len(sources), part / len(sources))
         fitted.append((yield from fit_bones(source, found, options, span)))
+    if options.dry_run:
+        return [_remembered(each) for each in fitted]
     reports = [write_bones(each, options) for each in fitted]
     if not options.with_correctives:
         return reports
@@ -66,3 +70,11 @@ def bake_bones(
         start = _BONES + number * length
         finished.append((yield from bake_rest(report, options, start, length)))
     return finished
+
+
+def _remembered(found: Fitted) -> BonesReport:
+    """The report of a dry run, which the panel shows."""
+    report = replace(found.report, dry_run=True)
+    for obj in found.source.objects:
+        remember(obj, report.sentence())
+    return report

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -12,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.helper_bones.helper_fitting import FitOptions, fit_helpers, shared_pairs
-from ...core.helper_bones import HelperSkinning, helper_transforms, skinned
-from ...core.linear import linear_blend
+from ...core.helper_bones import HelperSkinning
 from ...core.pose import Pose
+from ...core.vectors import extent
 from ...errors import UserError
 from ...scene.blender.armature import armature_of
 from ...scene.blender.units import object_millimetres
 from ...steps import Progress, with_progress
 from ...wording import listed
-from ..bake_reports import BonesReport, JointReport
+from ..bake_reports import BonesReport
 from ..correctives.corrective_poses import deforming_names, with_mirrored
-from ..verification import Deviation
+from .bones_checking import check_bones
 from .bones_options import BonesOptions
 from .bones_poses import (
     FittingPoses,
@@ -41,6 +40,8 @@ REFUSAL_NO_JOINT = (
     "is nothing to bake."
 )
 
+# Bones that move less against each other stand still; float32 is not more exact.
+_STILL = 1e-5
 # The parts of the time that the poses, our deformation, the fit and the check take.
 _READING, _DEFORMING, _FITTING = 0.1, 0.3, 0.5
 
@@ -64,6 +65,8 @@ class Fitted:
 def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]:
     """The pairs of bones that may get helpers, shape (J, 2): of a joint the bone above comes first.
 
+    Where bones have no parents it is the bone above on the mesh.
+
     Raises:
         UserError: there are none.
     """
@@ -77,9 +80,12 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
         chosen = deforming_names(source.objects[0], options.bones)
         chosen = with_mirrored(chosen, skeleton) if options.mirror else chosen
     found = []
-    for above, bone in pairs.tolist():
+    joined, place = source.joined
+    kinship = joined.kinship(*place[pairs].T)
+    below = kinship < 0
+    pairs[below] = pairs[below, ::-1]
+    for (above, bone), related in zip(pairs.tolist(), (kinship != 0).tolist(), strict=True):
         one, other = skeleton.names[above], skeleton.names[bone]
-        related = skeleton.kinship(np.array([above]), np.array([bone]))[0] != 0
         if not related and (one, other) != in_mirrored_order(one, other):
             above, bone = bone, above  # noqa: PLW2901
         if other in chosen and (related or one in chosen):
@@ -93,19 +99,24 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
 
 
 def require_within_limit(source: RigSource, helpers: int, options: BonesOptions) -> None:
-    """Raise `UserError` where an armature would have too many deforming bones.
-
-    Helpers of an earlier bake count where other meshes follow them.
-    """
-    unused = helpers_without(source.armature, source.objects)
-    bones = armature_of(source.armature).bones
-    count = sum(bone.use_deform and bone.name not in unused for bone in bones) + helpers
+    """Raise `UserError` where an armature would have too many deforming bones."""
+    count = _deforming_bones(source) + helpers
     if options.bone_limit and count > options.bone_limit:
         raise UserError(
             f"{source.armature.name} would have {count} deforming bones, {helpers} of them "
             f"helpers: more than the limit of {options.bone_limit}. Choose fewer bones, fewer "
             "helpers for each joint, or a larger tolerance."
         )
+
+
+def _deforming_bones(source: RigSource) -> int:
+    """How many there are before the bake.
+
+    Helpers of an earlier bake count where other meshes follow them.
+    """
+    unused = helpers_without(source.armature, source.objects)
+    bones = armature_of(source.armature).bones
+    return sum(bone.use_deform and bone.name not in unused for bone in bones)
 
 
 def fit_bones(
@@ -132,6 +143,7 @@ def fit_bones(
     poses, of_frames = yield from part(
         _read_poses(source, pairs, options, frames), "Reading Poses of", _READING
     )
+    _require_turned(source, pairs, poses[0])
     live = yield from part(_live(source, poses[0]), "Deforming", _DEFORMING)
     unit = object_millimetres(source.armature, bpy.context.scene)
     fit = fit_helpers(
@@ -146,7 +158,17 @@ def fit_bones(
     skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)
     require_within_limit(source, len(skinning.helpers), options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
-    report = yield from part(_check(source, pairs, skinning, poses[1]), "Checking", checking)
+    deforming = _deforming_bones(source) + len(skinning.helpers)
+    check = check_bones(
+        source,
+        pairs,
+        skinning,
+        poses[1],
+        fitted=(poses[0], live),
+        options=options,
+        deforming=deforming,
+    )
+    report = yield from part(check, "Checking", checking)
     return Fitted(source, skinning, report, frames, of_frames)
 
 
@@ -170,8 +192,25 @@ def _read_poses(
     fitted, checked, keyed = (matrices[np.searchsorted(every, some)] for some in frames)
     if options.poses != "RANGE":
         return (fitted, checked), keyed
-    ranges = ranges_of_motion(source.influences, source.rest, source.skeleton, pairs)
-    return motion_range(source.skeleton, ranges, options.bend, options.twist), keyed
+    joined, place = source.joined
+    influences = replace(source.influences, bones=place[source.influences.bones])
+    ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
+    poses = motion_range(joined, ranges, options.bend, options.twist)
+    return (poses[0][:, place], poses[1][:, place]), keyed
+
+
+def _require_turned(
+    source: RigSource, pairs: NDArray[np.int32], poses: NDArray[np.float64]
+) -> None:
+    """Raise `UserError` where the two bones of each pair move alike in all poses (P, B, 4, 4)."""
+    apart = np.abs(poses[:, pairs[:, 0]] - poses[:, pairs[:, 1]]).max(axis=(0, 1))
+    # The axes of bones, and how far their heads are moved.
+    if max(apart[:3, :3].max(), apart[:3, 3].max() / extent(source.rest)) < _STILL:
+        names = ", ".join(obj.name for obj in source.objects)
+        raise UserError(
+            f"The poses turn no joint at which vertices of {names} follow two bones, so there is "
+            "nothing to fit. Choose other Poses."
+        )
 
 
 def _live(
@@ -183,57 +222,3 @@ def _live(
         live[done] = source.live(pose)
         yield (done + 1) / len(poses)
     return live
-
-
-def _check(
-    source: RigSource,
-    pairs: NDArray[np.int32],
-    skinning: HelperSkinning,
-    poses: NDArray[np.float64],
-) -> Generator[float, None, BonesReport]:
-    """Compare linear skinning without and with the helpers with our deformation in poses."""
-    before: list[NDArray[np.floating]] = []
-    after: list[NDArray[np.floating]] = []
-    for done, matrices in enumerate(poses):
-        pose, live = Pose.from_matrices(matrices, source.skeleton), source.live(matrices)
-        plain, _ = linear_blend(source.rest, None, source.influences, pose)
-        ours = skinned(
-            skinning,
-            source.rest,
-            matrices,
-            helper_transforms(skinning.helpers, pose, source.skeleton),
-        )
-        before.append(np.linalg.norm(plain - live, axis=1))
-        after.append(np.linalg.norm(ours - live, axis=1))
-        yield (done + 1) / len(poses)
-    unit = object_millimetres(source.armature, bpy.context.scene)
-
-    def together(distances: list[NDArray[np.floating]], at: Any = slice(None)) -> Deviation:
-        of_poses = (Deviation.of(each[at], unit) for each in distances)
-        return reduce(Deviation.and_also, of_poses, Deviation())
-
-    bones = source.skeleton.bone_count
-    follows = (skinning.indices >= bones) & (skinning.weights > 0.0)
-    reports = []
-    for child in np.unique(pairs[:, 1]).tolist():
-        above = pairs[pairs[:, 1] == child, 0]
-        at = _follow(source, [child]) & _follow(source, above)
-        count = sum(each.child == child for each in skinning.helpers)
-        name = source.skeleton.names[child]
-        reports.append(JointReport(name, count, together(before, at), together(after, at)))
-    names = tuple(obj.name for obj in source.objects)
-    return BonesReport(
-        names,
-        names,
-        source.armature.name,
-        tuple(reports),
-        int(np.count_nonzero(follows.any(axis=1))),
-        together(before),
-        together(after),
-    )
-
-
-def _follow(source: RigSource, bones: Sequence[int] | NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Shape (N,): whether vertices follow one of these bones, before the bake."""
-    ours = source.influences
-    return (np.isin(ours.bones, bones) & (ours.weights > 0.0)).any(axis=1)

@@ -96,3 +96,8 @@ class BonesOptions(JointOptions):
         True,
         label="All Frames",
     )
+    dry_run: bool = option(
+        "Fit and report only: nothing is changed",
+        False,
+        options={"SKIP_SAVE"},
+    )

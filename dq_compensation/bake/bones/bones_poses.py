@@ -101,9 +101,19 @@ def ranges_of_motion(
         pairs: shape (J, 2), bones that share vertices.
 
     Returns:
-        by the index of each bone of the pairs that has a bone above it, 0 to 1.
+        by the index of each bone of the pairs that has a bone above it, 0 to 1. A root has a range
+        if it shares vertices with a bone that is neither above nor below it, but for the root with
+        the most bones.
     """
-    lengths = skeleton.limbs_at_joints(np.maximum(skeleton.parents, 0))[2]
+    is_root = skeleton.parents < 0
+    parents = np.where(is_root, np.arange(skeleton.bone_count), skeleton.parents)
+    lengths = np.where(
+        is_root, skeleton.limb_lengths(parents), skeleton.limbs_at_joints(parents)[2]
+    )
+    beside = np.unique(pairs[skeleton.kinship(*pairs.T) == 0])
+    beside = beside[is_root[beside]]
+    sizes = skeleton.ancestry.leave - skeleton.ancestry.enter
+    largest = int(np.argmax(np.where(is_root, sizes, 0)))
     follows = np.zeros((skeleton.bone_count, influences.vertex_count), np.bool_)
     for rows, bones, _ in influences.slots():
         follows[bones, np.arange(influences.vertex_count)[rows]] = True
@@ -113,7 +123,7 @@ def ranges_of_motion(
         shared = follows[bone] & follows[others[others != bone]].any(axis=0)
         apart = np.linalg.norm(rest[shared] - skeleton.heads[bone], axis=1)
         thickness = np.median(apart) if len(apart) else np.inf
-        if skeleton.parents[bone] >= 0:
+        if not is_root[bone] or (bone in beside and bone != largest):
             found[bone] = float(min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2)
     return found
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar, cast
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.mesh_joints import joined_skeleton
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import transformed_points
@@ -96,6 +98,12 @@ class RigSource:
     def skeleton(self) -> Skeleton:
         """The skeleton of the armature; helper bones of an earlier bake are among its bones."""
         return self.sources[0].binding.skeleton
+
+    @cached_property
+    def joined(self) -> tuple[Skeleton, NDArray[np.int32]]:
+        """The skeleton in which joints turn, and each bone's place in it: `joined_skeleton`."""
+        sides = self.sources[0].binding.bone_sides
+        return joined_skeleton(self.rest, self.influences, self.skeleton, sides)
 
     def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         """Our deformation in a pose, shape (N, 3), armature space.

@@ -61,7 +61,6 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
             show_copy(source.armature, armature)
     report = replace(
         report,
-        gauges=len({each.gauge for each in helpers} - {""}),
         used=" ".join(used),
         keyed=keyed,
         onto_names=tuple(obj.name for obj in objects),

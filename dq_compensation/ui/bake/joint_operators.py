@@ -16,6 +16,7 @@ from ...bake.key_options import CorrectiveOptions
 from ...errors import UserError
 from ..option_properties import offers, options_from, property_names
 from ..reporting import OperatorResult, reports_errors
+from ..sentences import draw_in_dialog
 from .bake_operators import (
     KEY_OPTIONS,
     Bakes,
@@ -101,11 +102,16 @@ deforms the character like DQ Compensation. Esc stops"""
         chosen = options_from(self, BonesOptions)
         left_out = () if chosen.poses == "RANGE" else ("bend", "twist")
         names = [name for name in property_names(BonesOptions) if name not in left_out]
-        column = draw_properties(self, ("bones", *names[:-1]))
+        *shown, every_frame, dry_run = names
+        column = draw_properties(self, ("bones", *shown))
         row = column.row()
         row.active = chosen.keys
-        row.prop(self, names[-1])
+        row.prop(self, every_frame)
+        column.prop(self, dry_run)
         self.draw_bone_count(context, column)
+        if chosen.dry_run:
+            draw_in_dialog(column, "The panel shows what the bake would give.", "INFO")
+            return
         draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 
     @reports_errors

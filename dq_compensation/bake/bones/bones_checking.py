@@ -1,0 +1,180 @@
+"""Measures what helper bones gain in poses that were not fitted, and says what limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from functools import reduce
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.helper_bones.helper_kinds import MOST_HELPERS
+from ...core.helper_bones import HelperSkinning, helper_transforms, skinned
+from ...core.linear import linear_blend
+from ...core.pose import Pose
+from ...scene.blender.units import object_millimetres
+from ...wording import rounded
+from ..bake_reports import BonesReport, JointReport, Remaining
+from ..verification import Deviation
+from .bones_options import BonesOptions
+from .bones_source import RigSource
+
+# A bake that leaves more of the root mean square says what to change.
+_MUCH = 0.5
+# With fewer influences vertices between two bones have no room for helpers; engines allow more.
+_FEW_INFLUENCES, _MANY_INFLUENCES = 3, 8
+
+_OTHER_POSES = {
+    "RANGE": "Poses of the Action",
+    "KEYED": "Whole Action",
+    "FRAMES": "Range of Motion",
+}
+
+Distances = tuple[NDArray[np.floating], NDArray[np.floating]]
+"""Shape (N,) each, armature space: without and with the helpers."""
+
+
+def check_bones(
+    source: RigSource,
+    pairs: NDArray[np.integer],
+    skinning: HelperSkinning,
+    poses: NDArray[np.float64],
+    *,
+    fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
+    options: BonesOptions,
+    deforming: int,
+) -> Generator[float, None, BonesReport]:
+    """Compare linear skinning without and with helpers with the live deformation.
+
+    Args:
+        pairs: shape (J, 2), those that could get helpers.
+        poses: shape (P, B, 4, 4), those to compare in.
+        fitted: the poses that were fitted, (F, B, 4, 4), and the live deformation in them.
+        deforming: how many deforming bones the armature has with the helpers.
+
+    Yields:
+        how much is done, 0 to 1.
+    """
+    found: list[Distances] = []
+    for done, matrices in enumerate(poses):
+        found.append(_distances(source, skinning, matrices, source.live(matrices)))
+        yield (done + 1) / len(poses)
+    before, after = zip(*found, strict=True)
+    unit = object_millimetres(source.armature, bpy.context.scene)
+
+    def together(distances: Sequence[NDArray[np.floating]], at: Any = slice(None)) -> Deviation:
+        of_poses = (Deviation.of(each[at], unit) for each in distances)
+        return reduce(Deviation.and_also, of_poses, Deviation())
+
+    joints = []
+    for child in np.unique(pairs[:, 1]).tolist():
+        at = _shared(source, pairs[pairs[:, 1] == child])
+        joints.append(
+            JointReport(
+                bone=source.skeleton.names[child],
+                helpers=sum(each.child == child for each in skinning.helpers),
+                before=together(before, at),
+                after=together(after, at),
+            )
+        )
+    names = tuple(obj.name for obj in source.objects)
+    follows = (skinning.indices >= source.skeleton.bone_count) & (skinning.weights > 0.0)
+    whole = together(before), together(after)
+    advice = ""
+    if not skinning.helpers:
+        tolerance = rounded(options.tolerance)
+        advice = f"Nearly everywhere that is less than the Tolerance of {tolerance} mm."
+    elif Remaining.of(*whole).rms > _MUCH:
+        squares = np.square(after).sum(axis=0)
+        limit = _limit(source, pairs, skinning, squares, fitted, options)
+        advice = f"More than half of the error remains. {limit}".rstrip()
+    return BonesReport(
+        object_names=names,
+        onto_names=names,
+        armature_name=source.armature.name,
+        joints=tuple(joints),
+        vertices=int(np.count_nonzero(follows.any(axis=1))),
+        before=whole[0],
+        after=whole[1],
+        gauges=len({(each.parent, each.child) for each in skinning.helpers if each.has_gauge}),
+        deforming=deforming,
+        advice=advice,
+    )
+
+
+def _distances(
+    source: RigSource,
+    skinning: HelperSkinning,
+    matrices: NDArray[np.float64],
+    live: NDArray[np.floating],
+) -> Distances:
+    """The distances from the live deformation (N, 3) in a pose (B, 4, 4).
+
+    Without any helper nothing is written: the two are the same.
+    """
+    pose = Pose.from_matrices(matrices, source.skeleton)
+    plain, _ = linear_blend(source.rest, None, source.influences, pose)
+    before = np.linalg.norm(plain - live, axis=1)
+    if not skinning.helpers:
+        return before, before
+    helpers = helper_transforms(skinning.helpers, pose, source.skeleton)
+    ours = skinned(skinning, source.rest, matrices, helpers)
+    return before, np.linalg.norm(ours - live, axis=1)
+
+
+def _limit(
+    source: RigSource,
+    pairs: NDArray[np.integer],
+    skinning: HelperSkinning,
+    squares: NDArray[np.floating],
+    fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
+    options: BonesOptions,
+) -> str:
+    """What most likely limits a bake that leaves much, and what to change; see `check_bones`.
+
+    Args:
+        squares: shape (N,), the squares of the errors that remain.
+    """
+    chosen = _shared(source, pairs)
+    helped = _shared(source, {(each.parent, each.child) for each in skinning.helpers})
+
+    def most_is(at: NDArray[np.bool_]) -> bool:
+        return bool(squares[at].sum() > 0.5 * squares.sum())
+
+    if options.bones and most_is(~chosen):
+        return "Most of it is at joints that were not chosen: choose All Joints."
+    if 0 < options.influences < _FEW_INFLUENCES:
+        return "Vertices have no room for helpers with so few Influences: allow 4."
+    if most_is(chosen & ~helped):
+        return (
+            "Most of it is at joints without helpers: make the Tolerance smaller than "
+            f"{rounded(options.tolerance)} mm."
+        )
+    of_fitted = [_distances(source, skinning, *each) for each in zip(*fitted, strict=True)]
+    without, with_helpers = (np.square(each).sum() for each in zip(*of_fitted, strict=True))
+    if with_helpers <= _MUCH**2 * without:
+        return (
+            f"The fitted poses say too little about others: choose {_OTHER_POSES[options.poses]}."
+        )
+    if 0 < options.helpers < MOST_HELPERS:
+        return "Allow more Helpers for each joint."
+    ways = []
+    if 0 < options.influences < _MANY_INFLUENCES:
+        ways.append(f"allow {_MANY_INFLUENCES} Influences")
+    if not options.with_correctives:
+        ways.append("turn on With Correctives")
+    return f"To come nearer, {' or '.join(ways)}." if ways else ""
+
+
+def _shared(
+    source: RigSource, pairs: NDArray[np.integer] | set[tuple[int, int]]
+) -> NDArray[np.bool_]:
+    """Shape (N,): whether vertices follow both bones of one of these pairs, before the bake."""
+    ours, found = source.influences, np.zeros(len(source.rest), np.bool_)
+    moves = ours.weights > 0.0
+    for pair in pairs:
+        one, other = (((ours.bones == bone) & moves).any(axis=1) for bone in pair)
+        found |= one & other
+    return found

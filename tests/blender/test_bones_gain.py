@@ -1,0 +1,155 @@
+"""What helper bones gain: said joint by joint, also before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bpy
+import pytest
+
+from dq_compensation import api
+from dq_compensation.bake.bake_reports import last_report
+from dq_compensation.errors import UserError
+from dq_compensation.scene.copies.helper_rig import helper_names
+from tests.blender.command_runs import CommandLine, save_limb
+from tests.blender.enabled_scenes import enable, select
+from tests.blender.test_bones_bake import bake, everything, rig
+from tests.limb import BONE_LENGTH, build_limb, pose_limb
+
+
+@pytest.fixture
+def limb(addon: None) -> bpy.types.Object:
+    """The limb, enabled."""
+    obj, _ = build_limb()
+    enable(obj)
+    return obj
+
+
+def test_each_joint_says_what_remains(limb: bpy.types.Object) -> None:
+    (report,) = api.bake_bones(limb, helpers=2)
+    for each in (report, *report.joints):
+        assert each.remaining.rms == each.after.rms / each.before.rms < 0.5
+        assert each.remaining.largest == each.after.largest / each.before.largest
+    joint = report.joints[0]
+    largest, rms = (100.0 * part for part in (joint.remaining.largest, joint.remaining.rms))
+    assert joint.sentence().endswith(f"; {largest:.2g} % (rms {rms:.2g} %) remain.")
+    assert f"There are {3 + report.bones} deforming bones in all." in report.sentence()
+    assert report.deforming == sum(bone.use_deform for bone in rig(limb).data.bones)
+    assert report.advice == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"influences": 1}, "no room for helpers with so few Influences: allow 4"),
+        ({"bones": ["Hand"], "bend": 20.0}, "joints that were not chosen: choose All Joints"),
+        ({"tolerance": 14.0}, "without helpers: make the Tolerance smaller than 14 mm"),
+    ],
+    ids=["influences", "bones", "tolerance"],
+)
+def test_a_small_gain_says_what_limits_it(
+    limb: bpy.types.Object, options: dict[str, object], advice: str
+) -> None:
+    """The limb is thinner at one joint than at the other, so that its error is smaller there."""
+    for vertex in limb.data.vertices:
+        if vertex.co.x > 1.5 * BONE_LENGTH:
+            vertex.co.yz *= 0.7
+    limb.data.update()
+    (report,) = api.bake_bones(limb, dry_run=True, **options)
+    assert report.remaining.rms > 0.5
+    assert " More than half of the error remains. " in report.sentence()
+    assert advice in report.advice
+
+
+@pytest.mark.parametrize("baked", [False, True])
+@pytest.mark.parametrize("onto", ["THIS", "COPY"])
+def test_a_bake_of_nothing_leaves_everything(
+    limb: bpy.types.Object, onto: str, baked: bool
+) -> None:
+    """A former bake stays as well, with its report."""
+    if baked:
+        bake(limb)
+    enabled, before, told = limb.dq_compensation.enabled, everything(limb), last_report(limb)
+    select(limb)
+    (report,) = api.bake_bones(limb, tolerance=500.0, onto=onto, with_correctives=True, keys=False)
+    assert report.bones == report.vertices == 0
+    assert report.remaining.rms == report.remaining.largest == 1.0
+    assert "less than the Tolerance of 500 mm. Nothing was changed." in report.sentence()
+    bake(limb, tolerance=500.0, onto=onto, helpers=0)
+    assert limb.dq_compensation.enabled == enabled != baked
+    assert not limb.hide_get()
+    assert everything(limb) == before
+    assert last_report(limb) == told
+
+
+def test_poses_that_turn_no_joint_are_refused(limb: bpy.types.Object) -> None:
+    """All bones move, by their root, which is far from where it was."""
+    armature = rig(limb)
+    for frame, way in ((1, 0.0), (4, 30.0)):
+        armature.pose.bones["Upper"].location = (way, way, 0.0)
+        armature.pose.bones["Upper"].keyframe_insert("location", frame=frame)
+    before = everything(limb)
+    with pytest.raises(UserError, match=r"turn no joint at which vertices of Limb follow two"):
+        api.bake_bones(limb, poses="FRAMES")
+    assert limb.dq_compensation.enabled
+    assert everything(limb) == before
+
+
+def test_a_dry_run_tells_what_the_bake_gives(limb: bpy.types.Object) -> None:
+    before = everything(limb)
+    assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=2, dry_run=True) == {"FINISHED"}
+    shown = last_report(limb)
+    assert shown is not None
+    assert shown.startswith("Nothing was changed. A bake of Limb gives 4 helper bones of 2 joints")
+    (dry,) = api.bake_bones(limb, helpers=2, dry_run=True)
+    assert everything(limb) == before
+    assert limb.dq_compensation.enabled
+    assert dry.dry_run
+    assert dry.sentence() == shown
+    (report,) = api.bake_bones(limb, helpers=2)
+    assert not report.dry_run
+    assert (report.joints, report.before, report.after) == (dry.joints, dry.before, dry.after)
+    assert (report.gauges, report.deforming) == (dry.gauges, dry.deforming)
+    armature = rig(limb)
+    deforms = [armature.data.bones[name].use_deform for name in helper_names(armature)]
+    assert (sum(deforms), len(deforms)) == (report.bones, report.bones + report.gauges)
+
+
+def test_a_dry_run_of_the_command_line_writes_nothing(command: CommandLine, tmp_path: Path) -> None:
+    limb_file = save_limb(tmp_path / "limb.blend")
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    wanted = ("bake", "bones", "--file", limb_file, "--helpers", 1, "--dry-run")
+    outcome = command(*wanted)
+    assert (outcome.code, outcome.errors) == (0, [])
+    *joints, last = outcome.output.splitlines()
+    assert [joint.partition(",")[0] for joint in joints] == ["Lower", "Hand"]
+    assert last.startswith("Nothing was changed. A bake of Limb gives 2 helper bones of 2 joints;")
+    document = command(*wanted, "--output", tmp_path / "new.blend", "--json").document
+    (facts,) = document["files"]
+    assert facts["output"] == []
+    remaining = facts["objects"][0]["report"]["joints"][0]["remaining"]
+    assert 0.0 < remaining["rms"] < 1.0
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
+
+
+def test_a_bake_of_nothing_is_no_failure_of_the_command_line(
+    command: CommandLine, tmp_path: Path
+) -> None:
+    """The file is saved: a step of a pipeline that needs it goes on."""
+    limb_file, target = save_limb(tmp_path / "limb.blend"), tmp_path / "same.blend"
+    outcome = command(
+        *("bake", "bones", "--file", limb_file, "--tolerance", 500, "--output", target)
+    )
+    assert (outcome.code, outcome.errors) == (0, [])
+    assert "Limb needs no helper bones" in outcome.output
+    bpy.ops.wm.open_mainfile(filepath=str(target))
+    assert helper_names(bpy.data.objects["Limb Rig"]) == []
+
+
+def test_a_pose_of_a_baked_limb_is_not_lost_by_a_dry_run(limb: bpy.types.Object) -> None:
+    bake(limb)
+    pose_limb(rig(limb))
+    before = everything(limb), [list(bone.rotation_euler) for bone in rig(limb).pose.bones]
+    api.bake_bones(limb, helpers=1, dry_run=True)
+    after = everything(limb), [list(bone.rotation_euler) for bone in rig(limb).pose.bones]
+    assert after == before
