@@ -107,13 +107,16 @@ def sparse_convex_weights(gram: NDArray[np.floating], most: int) -> NDArray[np.f
         if not len(rows):
             break
         used = weights[rows] > 0.0
-        used[np.arange(len(rows)), _least_missed(gram[rows], weights[rows])] = False
+        used[np.arange(len(rows)), losses(gram[rows], weights[rows]).argmin(axis=1)] = False
         weights[rows] = convex_weights(gram[rows], used)
     return weights
 
 
-def _least_missed(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Shape (n,): the candidate in use whose loss raises the error least, w^2 / (G^-1)_kk."""
+def losses(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shape (n, k): by how much the loss of a candidate raises the error at least; inf if unused.
+
+    With the other weights free, positive or not, it is w^2 / (G^-1)_kk.
+    """
     used = weights > 0.0
     both = used[:, :, None] & used[:, None, :]
     mean = np.einsum("nkk->n", gram) / gram.shape[1]
@@ -121,4 +124,4 @@ def _least_missed(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> N
     diagonal = np.einsum("nkk->nk", systems)
     diagonal += np.where(used, 1e-9 * np.maximum(mean, 1e-30)[:, None], 1.0)
     inverse = np.einsum("nkk->nk", np.linalg.inv(systems))
-    return np.where(used, weights**2 / np.maximum(inverse, 1e-300), np.inf).argmin(axis=1)
+    return np.where(used, weights**2 / np.maximum(inverse, 1e-300), np.inf)

@@ -59,6 +59,7 @@ _NO_VOLUME = 1e-12
 
 Side = Literal["", "X", "-X", "Z", "-Z"]
 """About which of the child's rest axes, and which way, a bend narrows a helper."""
+SIDES: tuple[Side, ...] = ("X", "-X", "Z", "-Z")
 
 
 @dataclass(frozen=True)

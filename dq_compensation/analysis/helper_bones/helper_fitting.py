@@ -115,7 +115,14 @@ def fit_helpers(
         zip(pairs.tolist(), counts.tolist(), strict=True)
     ):
         if count:
-            helpers += helpers_of_pair(fitting, parent, child, options.helpers or count)
+            helpers += helpers_of_pair(
+                fitting,
+                parent,
+                child,
+                options.helpers or count,
+                tolerance=options.tolerance,
+                exactly=options.helpers > 0,
+            )
         yield _CHOOSING * place / len(pairs)
     done = yield from _fit_weights(fitting, helpers)
     return _without_unused(helpers, *done, skeleton.bone_count)

@@ -9,15 +9,16 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.helper_bones import Helper, helper_transforms
+from ...core.helper_bones import SIDES, Helper, helper_transforms
 from ...core.pose import Pose
 from ...core.skeleton import Skeleton
-from .helper_weights import fitted_weights
+from ..convex_weights import losses, sparse_convex_weights
+from .helper_weights import gram_matrices, pulled
 
 MOST_HELPERS = 4
 
 HelperKind = Literal["RIGID", "ROUND", "LIMB"]
-"""How the helpers of a pair move.
+"""How the helpers of a pair move, apart from those of one side.
 
 RIGID: as the blend of the two bones. ROUND: they grow, so that the chords between them are outside
 of the arc as often as inside. LIMB: they also shrink, and turn about points of the two limbs, as
@@ -75,12 +76,18 @@ MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
 LEAST_WEIGHT = 0.02
 # So many vertices of a pair count for the number of its helpers.
 _NEARLY_ALL = 0.9
-# A kind is tried on vertices that follow the two bones nearly alone, on so many of them and in so
-# many poses, and taken where it leaves less than this part of what the simpler kind leaves.
+# Helpers are tried on vertices that follow the two bones nearly alone, on so many of them and in so
+# many poses.
 _ALONE = 0.9
 _LEAST_TRIED, _MOST_TRIED = 24, 120
 _MOST_POSES = 24
-_BETTER = 0.95
+# Skin that keeps its distance from the limbs does so on the outer side of a bend alone, in
+# proportion to the bend. So beside either limb there may be helpers that a bend to one side
+# narrows, by this part for each radian.
+_NARROWING, _NARROW_SHARE = 0.4, 0.1
+# They are taken where, with as few as leave not much more than all of them would, they leave less
+# than this part of what the others leave alone.
+_NOT_MUCH_MORE, _BETTER = 1.1, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,31 +160,120 @@ def _linear_errors(fitting: Fitting) -> NDArray[np.float64]:
     return np.sqrt(squares / len(fitting.poses))
 
 
-def helpers_of_pair(fitting: Fitting, parent: int, child: int, number: int) -> list[Helper]:
-    """The helpers of a pair, of the kind that fits best the vertices that follow these two bones.
+def helpers_of_pair(
+    fitting: Fitting,
+    parent: int,
+    child: int,
+    number: int,
+    *,
+    tolerance: float = 0.0,
+    exactly: bool = False,
+) -> list[Helper]:
+    """The helpers of a pair that fit best the vertices that follow these two bones.
 
     Args:
-        number: of helpers, 1 to 4.
+        number: of helpers, 1 to 4, besides those that one side narrows.
+        tolerance: metres; what need not be fitted any better.
+        exactly: whether those that one side narrows are among the number.
     """
-    best = _made("RIGID", number, fitting, parent, child, 0.0)
+    rigid = _made("RIGID", number, fitting, parent, child, 0.0)
     rows = fitting.vertices_of(parent, child)
     weights = fitting.weights[rows]
     rows = rows[weights[:, parent] + weights[:, child] > _ALONE]
     if len(rows) < _LEAST_TRIED:
-        return best
+        return rigid
     tried = rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_TRIED)).astype(np.intp)]
     # The median distance from the axis of the child.
     axis = fitting.skeleton.limb_directions()[child]
     from_joint = fitting.rest[rows] - fitting.skeleton.heads[child]
     across = from_joint - (from_joint @ axis)[:, None] * axis
     radius = float(np.median(np.linalg.norm(across, axis=1)))
-    left = _left(fitting, tried, best)
-    for kind in KINDS[1:]:
-        helpers = _made(kind, number, fitting, parent, child, radius)
-        found = _left(fitting, tried, helpers)
-        if found < _BETTER * left:
-            best, left = helpers, found
-    return best
+    sets = [rigid, *(_made(kind, number, fitting, parent, child, radius) for kind in KINDS[1:])]
+    narrowed = [
+        Helper(parent, child, share, narrowing=_NARROWING, side=side)
+        for share in (_NARROW_SHARE, 1.0 - _NARROW_SHARE)
+        for side in SIDES
+    ]
+    trial = _Trial.of(fitting, tried, [helper for some in (*sets, narrowed) for helper in some])
+    places = np.arange(number * len(sets)).reshape(len(sets), number).tolist()
+    left = [trial.left(each) for each in places]
+    best, least = places[int(np.argmin(left))], min(left)
+    if least > tolerance:
+        sided = range(number * len(sets), len(trial.helpers))
+        every = [*places[KINDS.index("ROUND")], *sided]
+        fewer, left_by_fewer = trial.pruned(every, tolerance, number if exactly else 0)
+        if left_by_fewer < _BETTER * least:
+            best = fewer
+    return [trial.helpers[place] for place in best]
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """What the best weights on two bones and some of these K helpers leave at m vertices.
+
+    Attributes:
+        gram, pulled: shape (m, 2 + K, 2 + K); see `gram_matrices` and `pulled`.
+        most: influences of a vertex; 0 for any number.
+    """
+
+    helpers: Sequence[Helper]
+    gram: NDArray[np.float64]
+    pulled: NDArray[np.float64]
+    most: int
+
+    @classmethod
+    def of(cls, fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -> _Trial:
+        """Of vertices, in some of the poses."""
+        count = len(fitting.poses)
+        chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
+        pair = [helpers[0].parent, helpers[0].child]
+        poses = [fitting.poses[place] for place in chosen.tolist()]
+        matrices = moving_matrices(pair, helpers, poses, fitting.skeleton)
+        candidates = np.tile(np.arange(matrices.shape[1]), (len(rows), 1))
+        before = np.zeros(candidates.shape)
+        before[:, :2] = fitting.weights[rows[:, None], pair]
+        before /= before.sum(axis=1, keepdims=True)
+        live = fitting.live[np.ix_(chosen, rows)]
+        gram = gram_matrices(matrices, candidates, fitting.rest[rows], live)
+        return cls(helpers, gram, gram + pulled(before, fitting.pull), fitting.most)
+
+    def left(self, places: Sequence[int]) -> float:
+        """The error that these helpers leave, metres.
+
+        The fourth root of the mean fourth power of the vertices' errors: the worst ones decide.
+        """
+        return self._solved(places)[1]
+
+    def pruned(
+        self, places: Sequence[int], tolerance: float, number: int
+    ) -> tuple[list[int], float]:
+        """As few of these helpers as leave not much more than all, and what they leave.
+
+        Args:
+            tolerance: metres, what they may leave.
+            number: of helpers that are to be left; 0: as few as the tolerance needs.
+        """
+        found = list(places)
+        worth, left = self._solved(found)
+        most = max(tolerance, _NOT_MUCH_MORE * left)
+        while len(found) > max(number, 1):
+            fewer = np.delete(found, worth.argmin()).tolist()
+            next_worth, next_left = self._solved(fewer)
+            if not number and next_left > most:
+                break
+            found, worth, left = fewer, next_worth, next_left
+        return found, left
+
+    def _solved(self, places: Sequence[int]) -> tuple[NDArray[np.float64], float]:
+        """By how much the loss of each helper would raise the error about, and the error."""
+        rows = np.array([0, 1, *(2 + place for place in places)])
+        within = np.ix_(range(len(self.gram)), rows, rows)
+        weights = sparse_convex_weights(self.pulled[within], self.most)
+        squares = np.einsum("nj,njk,nk->n", weights, self.gram[within], weights)
+        raised = losses(self.pulled[within], weights)[:, 2:]
+        raised = np.where(np.isfinite(raised), raised, 0.0)
+        worth = ((squares[:, None] + raised) ** 2).sum(axis=0)
+        return worth, float((squares**2).mean() ** 0.25)
 
 
 def moving_matrices(
@@ -192,32 +288,6 @@ def moving_matrices(
         of_helpers = helper_transforms(helpers, pose, skeleton)
         found.append(np.concatenate((pose.matrices[bones], of_helpers))[:, :3])
     return np.stack(found)
-
-
-def _left(fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -> float:
-    """The error that the best weights on two bones and their helpers leave, metres.
-
-    The fourth root of the mean fourth power of the vertices' errors: the worst ones decide.
-    """
-    count = len(fitting.poses)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
-    pair = [helpers[0].parent, helpers[0].child]
-    poses = [fitting.poses[place] for place in chosen.tolist()]
-    matrices = moving_matrices(pair, helpers, poses, fitting.skeleton)
-    candidates = np.tile(np.arange(matrices.shape[1]), (len(rows), 1))
-    before = np.zeros(candidates.shape)
-    before[:, :2] = fitting.weights[rows[:, None], pair]
-    before /= before.sum(axis=1, keepdims=True)
-    _, squares = fitted_weights(
-        matrices,
-        candidates,
-        fitting.rest[rows],
-        fitting.live[np.ix_(chosen, rows)],
-        before=before,
-        pull=fitting.pull,
-        most=fitting.most,
-    )
-    return float((squares**2).mean() ** 0.25)
 
 
 def _made(

@@ -32,8 +32,19 @@ def fitted_weights(
         weights, shape (m, k), not negative, with the sum 1; and the mean square of each vertex's
         distances, shape (m,).
     """
+    gram = gram_matrices(matrices, candidates, rest, live)
+    weights = sparse_convex_weights(gram + pulled(before, pull), most)
+    return weights, np.einsum("nj,njk,nk->n", weights, gram, weights)
+
+
+def gram_matrices(
+    matrices: NDArray[np.floating],
+    candidates: NDArray[np.integer],
+    rest: NDArray[np.floating],
+    live: NDArray[np.floating],
+) -> NDArray[np.float64]:
+    """G of `convex_weights`, the mean over all poses, shape (m, k, k); see `fitted_weights`."""
     count, width = candidates.shape
-    # G of `convex_weights`, the mean over all poses.
     gram = np.zeros((count, width, width))
     points = np.concatenate((rest, np.ones((count, 1))), axis=1)[:, :, None]
     rows = (3 * candidates[:, :, None] + np.arange(3)).reshape(count, -1)
@@ -41,9 +52,10 @@ def fitted_weights(
         missed = (each.reshape(-1, 4)[rows] @ points).reshape(count, width, 3)
         missed -= wanted[:, None]
         gram += missed @ missed.transpose(0, 2, 1)
-    gram /= max(len(matrices), 1)
-    # |w - before|^2 for weights with the sum 1.
+    return gram / max(len(matrices), 1)
+
+
+def pulled(before: NDArray[np.floating], pull: float) -> NDArray[np.float64]:
+    """What G gains to keep weights, whose sum is 1, near others: pull^2 |w - before|^2."""
     away = np.eye(before.shape[1]) - before[:, None, :]
-    pulled = gram + pull**2 * (away @ away.transpose(0, 2, 1))
-    weights = sparse_convex_weights(pulled, most)
-    return weights, np.einsum("nj,njk,nk->n", weights, gram, weights)
+    return pull**2 * (away @ away.transpose(0, 2, 1))
