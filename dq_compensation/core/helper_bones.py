@@ -93,9 +93,11 @@ class Helper:
     side: Side = ""
 
     @property
-    def has_gauge(self) -> bool:
-        """Whether its scale comes from the gauge of its pair."""
-        return self.growth != 0.0 or self.shrink != 0.0
+    def gauge(self) -> Literal["", "gauge", "turn"]:
+        """Which gauge of its pair its scale comes from: `gauge`, `turn` for the turn gauge."""
+        if self.side:
+            return "turn"
+        return "gauge" if self.growth != 0.0 or self.shrink != 0.0 else ""
 
     @property
     def frame(self) -> int:
@@ -164,7 +166,7 @@ def helper_transforms(
     posed_heads[anchored] = np.einsum("hij,hj->hi", carry[:, :3, :3], heads[anchored])
     posed_heads[anchored] += carry[:, :3, 3]
     linear = turned @ blended_matrices(bone_scales(pose), influences, np.dtype(np.float64))
-    scaled = np.flatnonzero([helper.has_gauge for helper in helpers])
+    scaled = np.flatnonzero([helper.gauge == "gauge" for helper in helpers])
     growth = np.array([helper.growth for helper in helpers])[scaled]
     shrink = np.array([helper.shrink for helper in helpers])[scaled]
     axes = skeleton.rest[children[scaled], :3, :3]
@@ -182,9 +184,7 @@ def helper_transforms(
     return transforms
 
 
-def _narrowed(
-    helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton
-) -> NDArray[np.float64]:
+def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.float64]:
     """The scale of helpers that one side narrows, shape (s, 3, 3).
 
     With the rotation q = q_s q_t of the child relative to the parent, in the child's rest axes, and

@@ -42,6 +42,12 @@ class TwistHelper:
     at_beginning: float
     at_end: float
 
+    @property
+    def turns(self) -> list[tuple[int, int, float]]:
+        """The twists with which it turns: bones above and below, and the part of the angle."""
+        both = (self.before, self.limb, self.at_beginning), (self.limb, self.behind, self.at_end)
+        return [turn for turn in both if turn[2]]
+
 
 def twist_axes(helper: TwistHelper, skeleton: Skeleton) -> NDArray[np.float64]:
     """The axes of a helper at rest, shape (3, 3): the limb's, turned until Y is along its axis."""

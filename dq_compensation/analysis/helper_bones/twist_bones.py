@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.helper_bones import HelperSkinning
 from ...core.influences import Influences
 from ...core.pose import Pose
 from ...core.skeleton import Skeleton
 from ...core.twist_helpers import TwistHelper, twist_axes, twist_transforms
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import dots
+from .helper_fitting import shared_pairs
 
 # So many places along a limb have a bone: of one that twists at one end, and at both.
 _PLACES = {1: 3, 2: 4}
@@ -46,19 +48,21 @@ class TwistedRig:
         influences: Influences,
         rest: NDArray[np.floating],
         spreads: Sequence[tuple[TwistLimbs, float, slice]],
+        chosen: Collection[int],
     ) -> TwistedRig:
         """Give limbs twist bones.
 
         Args:
             influences: of the skeleton's bones.
             rest: shape (n, 3), armature space.
-            spreads: the limbs of a mesh, how much of their twists is spread, 0 to 1, and where its
-                vertices are. A limb of several meshes twists as the first one says.
+            spreads: of meshes that spread twists: their limbs, how much of it, 0 to 1, and where
+                their vertices are. A limb of several meshes twists as the first one says.
+            chosen: the bones that may get any.
         """
         chains: dict[int, _Chain] = {}
         for limbs, spread, _ in spreads:
             for row, limb in enumerate(limbs.bones.tolist()):
-                if spread > 0.0 and limb not in chains:
+                if limb in chosen and limb not in chains:
                     chains[limb] = _Chain.of(limbs, row, spread)
         counts = np.ones(skeleton.bone_count, np.int32)
         for limb, chain in chains.items():
@@ -71,6 +75,34 @@ class TwistedRig:
         influences = _shared_out(influences, rest, first.astype(np.int32), chains, spreads)
         longer = _longer(skeleton, twists, origin, is_twist, first + counts - 1)
         return cls(skeleton, longer, influences, twists, origin, is_twist)
+
+    def pairs(self, plain: NDArray[np.integer]) -> NDArray[np.int32]:
+        """The pairs of bones that may get helpers, shape (J, 2): see `shared_pairs`.
+
+        Args:
+            plain: those of the bones of `plain`, in the order that theirs have.
+        """
+        if not self.twists:
+            return plain.astype(np.int32)
+        known = {(above, below) for above, below in plain.tolist()}
+        limbs = {twist.limb for twist in self.twists}
+        found = []
+        for first, second in shared_pairs(self.influences, self.skeleton).tolist():
+            one, other = int(self.origin[first]), int(self.origin[second])
+            if (one, other) in known or (one == other and one in limbs):
+                found.append((first, second))
+            elif (other, one) in known:
+                found.append((second, first))
+        return np.array(found, np.int32).reshape(-1, 2)
+
+    def used(self, skinning: HelperSkinning) -> NDArray[np.bool_]:
+        """Shape (T,), which twist bones vertices or helpers of a result follow."""
+        bones = np.zeros(len(self.origin), np.bool_)
+        followed = skinning.indices[skinning.weights > 0.0]
+        bones[followed[followed < len(bones)]] = True
+        for helper in skinning.helpers:
+            bones[[helper.parent, helper.child]] = True
+        return bones[self.is_twist]
 
     def matrices(self, plain: NDArray[np.float64]) -> NDArray[np.float64]:
         """The matrices of all bones, shape (P, B + T, 4, 4), for (P, B, 4, 4) of the plain ones."""
@@ -149,8 +181,8 @@ def _shared_out(
         turning = np.array([helper is not None for helper in chain.helpers])
         rows[limb, : len(turning)] += np.cumsum(turning) * turning
     twisted = np.zeros(count, np.bool_)
-    for _, spread, part in spreads:
-        twisted[part] = spread > 0.0
+    for _, _, part in spreads:
+        twisted[part] = True
     vertices, slots = np.nonzero(influences.weights)
     of, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]
     along = dots(rest[vertices] - heads[of], axes[of]).clip(0.0, 1.0) * lasts[of]

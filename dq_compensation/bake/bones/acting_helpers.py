@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import bpy
 
 from ...scene.blender.rigging import find_rig
-from ...scene.copies.helper_rig import HelperBone, helper_names
+from ...scene.copies.helper_rig import HelperBone, Turn, helper_names
 from ...scene.weights.kept_weights import kept_record
 from ...wording import listed
 
@@ -41,4 +43,8 @@ def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:
 def kept_helpers(obj: bpy.types.Object) -> list[HelperBone]:
     """The helper bones that a mesh object got from a bake, as its mesh remembers them."""
     record = kept_record(obj) or {"helpers": []}
-    return [HelperBone(**each) for each in record["helpers"]]
+    found = [HelperBone(**each) for each in record["helpers"]]
+    return [
+        replace(each, axes=tuple(each.axes), turns=tuple(Turn(*turn) for turn in each.turns))
+        for each in found
+    ]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.helper_bones.helper_kinds import MOST_HELPERS
+from ...analysis.helper_bones.twist_bones import TwistedRig
 from ...core.helper_bones import HelperSkinning, helper_transforms, skinned
 from ...core.linear import linear_blend
 from ...core.pose import Pose
@@ -38,6 +39,7 @@ Distances = tuple[NDArray[np.floating], NDArray[np.floating]]
 
 def check_bones(
     source: RigSource,
+    rig: TwistedRig,
     pairs: NDArray[np.integer],
     skinning: HelperSkinning,
     poses: NDArray[np.float64],
@@ -49,7 +51,8 @@ def check_bones(
     """Compare linear skinning without and with helpers with the live deformation.
 
     Args:
-        pairs: shape (J, 2), those that could get helpers.
+        rig: whose bones the skinning has.
+        pairs: shape (J, 2), those of plain bones that could get helpers.
         poses: shape (P, B, 4, 4), those to compare in.
         fitted: the poses that were fitted, (F, B, 4, 4), and the live deformation in them.
         deforming: how many deforming bones the armature has with the helpers.
@@ -59,7 +62,7 @@ def check_bones(
     """
     found: list[Distances] = []
     for done, matrices in enumerate(poses):
-        found.append(_distances(source, skinning, matrices, source.live(matrices)))
+        found.append(_distances(source, rig, skinning, matrices, source.live(matrices)))
         yield (done + 1) / len(poses)
     before, after = zip(*found, strict=True)
     unit = object_millimetres(source.armature, bpy.context.scene)
@@ -69,26 +72,32 @@ def check_bones(
         return reduce(Deviation.and_also, of_poses, Deviation())
 
     joints = []
+    of_limbs = zip(rig.twists, rig.used(skinning), strict=True)
+    twists = [twist.limb for twist, used in of_limbs if used]
     for child in np.unique(pairs[:, 1]).tolist():
         at = _shared(source, pairs[pairs[:, 1] == child])
         joints.append(
             JointReport(
                 bone=source.skeleton.names[child],
-                helpers=sum(each.child == child for each in skinning.helpers),
+                helpers=sum(rig.origin[each.child] == child for each in skinning.helpers)
+                + twists.count(child),
                 before=together(before, at),
                 after=together(after, at),
             )
         )
     names = tuple(obj.name for obj in source.objects)
-    follows = (skinning.indices >= source.skeleton.bone_count) & (skinning.weights > 0.0)
+    is_helper = np.append(rig.is_twist, np.ones(len(skinning.helpers), np.bool_))
+    follows = is_helper[skinning.indices] & (skinning.weights > 0.0)
     whole = together(before), together(after)
     advice = ""
-    if not skinning.helpers:
+    if not helps(rig, skinning):
         tolerance = rounded(options.tolerance)
         advice = f"Nearly everywhere that is less than the Tolerance of {tolerance} mm."
     elif Remaining.of(*whole).rms > _MUCH:
         squares = np.square(after).sum(axis=0)
-        limit = _limit(source, pairs, skinning, squares, fitted, options)
+        limit = _limit(
+            source, rig, pairs, skinning, squares=squares, fitted=fitted, options=options
+        )
         advice = f"More than half of the error remains. {limit}".rstrip()
     return BonesReport(
         object_names=names,
@@ -98,14 +107,27 @@ def check_bones(
         vertices=int(np.count_nonzero(follows.any(axis=1))),
         before=whole[0],
         after=whole[1],
-        gauges=len({(each.parent, each.child) for each in skinning.helpers if each.has_gauge}),
+        gauges=_gauges(rig, skinning),
         deforming=deforming,
         advice=advice,
     )
 
 
+def helps(rig: TwistedRig, skinning: HelperSkinning) -> bool:
+    """Whether a result has any helper, or a twist bone that moves vertices."""
+    return bool(skinning.helpers or rig.used(skinning).any())
+
+
+def _gauges(rig: TwistedRig, skinning: HelperSkinning) -> int:
+    """How many bones that do not deform the helpers of a result need."""
+    of_pairs = {(each.parent, each.child, each.gauge) for each in skinning.helpers if each.gauge}
+    used = [twist for twist, is_used in zip(rig.twists, rig.used(skinning), strict=True) if is_used]
+    return len(of_pairs) + len({turn[:2] for twist in used for turn in twist.turns})
+
+
 def _distances(
     source: RigSource,
+    rig: TwistedRig,
     skinning: HelperSkinning,
     matrices: NDArray[np.float64],
     live: NDArray[np.floating],
@@ -117,17 +139,21 @@ def _distances(
     pose = Pose.from_matrices(matrices, source.skeleton)
     plain, _ = linear_blend(source.rest, None, source.influences, pose)
     before = np.linalg.norm(plain - live, axis=1)
-    if not skinning.helpers:
+    if not helps(rig, skinning):
         return before, before
-    helpers = helper_transforms(skinning.helpers, pose, source.skeleton)
+    [matrices] = rig.matrices(matrices[None])
+    pose = Pose.from_matrices(matrices, rig.skeleton)
+    helpers = helper_transforms(skinning.helpers, pose, rig.skeleton)
     ours = skinned(skinning, source.rest, matrices, helpers)
     return before, np.linalg.norm(ours - live, axis=1)
 
 
 def _limit(
     source: RigSource,
+    rig: TwistedRig,
     pairs: NDArray[np.integer],
     skinning: HelperSkinning,
+    *,
     squares: NDArray[np.floating],
     fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
     options: BonesOptions,
@@ -138,7 +164,8 @@ def _limit(
         squares: shape (N,), the squares of the errors that remain.
     """
     chosen = _shared(source, pairs)
-    helped = _shared(source, {(each.parent, each.child) for each in skinning.helpers})
+    ends = {(each.parent, each.child) for each in skinning.helpers}
+    helped = _shared(source, {(int(rig.origin[one]), int(rig.origin[two])) for one, two in ends})
 
     def most_is(at: NDArray[np.bool_]) -> bool:
         return bool(squares[at].sum() > 0.5 * squares.sum())
@@ -152,7 +179,7 @@ def _limit(
             "Most of it is at joints without helpers: make the Tolerance smaller than "
             f"{rounded(options.tolerance)} mm."
         )
-    of_fitted = [_distances(source, skinning, *each) for each in zip(*fitted, strict=True)]
+    of_fitted = [_distances(source, rig, skinning, *each) for each in zip(*fitted, strict=True)]
     without, with_helpers = (np.square(each).sum() for each in zip(*of_fitted, strict=True))
     if with_helpers <= _MUCH**2 * without:
         return (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.helper_bones.helper_fitting import FitOptions, fit_helpers, shared_pairs
+from ...analysis.helper_bones.twist_bones import TwistedRig
 from ...core.helper_bones import HelperSkinning
 from ...core.pose import Pose
 from ...core.vectors import extent
@@ -51,11 +52,13 @@ class Fitted:
     """The result for the characters on one armature, before anything is written.
 
     Attributes:
+        rig: whose bones the skinning has.
         frames: of the keys; empty without any.
         frame_matrices: shape (F, B, 4, 4), D_b in these frames.
     """
 
     source: RigSource
+    rig: TwistedRig
     skinning: HelperSkinning
     report: BonesReport
     frames: tuple[int, ...]
@@ -146,30 +149,32 @@ def fit_bones(
     _require_turned(source, pairs, poses[0])
     live = yield from part(_live(source, poses[0]), "Deforming", _DEFORMING)
     unit = object_millimetres(source.armature, bpy.context.scene)
+    rig = source.twisted(pairs)
     fit = fit_helpers(
-        source.influences,
-        source.skeleton,
+        rig.influences,
+        rig.skeleton,
         source.rest,
-        [Pose.from_matrices(pose, source.skeleton) for pose in poses[0]],
+        [Pose.from_matrices(pose, rig.skeleton) for pose in rig.matrices(poses[0])],
         live,
-        pairs,
+        rig.pairs(pairs),
         options=FitOptions(options.helpers, options.influences, options.tolerance / unit),
     )
     skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)
-    require_within_limit(source, len(skinning.helpers), options)
+    count = len(skinning.helpers) + int(rig.used(skinning).sum())
+    require_within_limit(source, count, options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
-    deforming = _deforming_bones(source) + len(skinning.helpers)
     check = check_bones(
         source,
+        rig,
         pairs,
         skinning,
         poses[1],
         fitted=(poses[0], live),
         options=options,
-        deforming=deforming,
+        deforming=_deforming_bones(source) + count,
     )
     report = yield from part(check, "Checking", checking)
-    return Fitted(source, skinning, report, frames, of_frames)
+    return Fitted(source, rig, skinning, report, frames, of_frames)
 
 
 def _read_poses(

@@ -35,6 +35,8 @@ _BACK, _SIDEWAYS = 0.4, 0.15
 _SEED = 12
 # The part of the bones that is turned in a pose.
 _ACTIVE = 0.5
+# The least range of a joint, in parts of the largest: what never turned would fit by chance alone.
+_LEAST_RANGE = 0.35
 # A limb so many times as long as the median distance of the joint's vertices turns fully.
 _SLENDER = 0.6
 
@@ -101,9 +103,9 @@ def ranges_of_motion(
         pairs: shape (J, 2), bones that share vertices.
 
     Returns:
-        by the index of each bone of the pairs that has a bone above it, 0 to 1. A root has a range
-        if it shares vertices with a bone that is neither above nor below it, but for the root with
-        the most bones.
+        `_LEAST_RANGE` to 1, by the index of each bone of the pairs that has a bone above it. A root
+        has a range where it shares vertices with a bone that is neither above nor below it, but for
+        the root with the most bones.
     """
     is_root = skeleton.parents < 0
     parents = np.where(is_root, np.arange(skeleton.bone_count), skeleton.parents)
@@ -124,7 +126,8 @@ def ranges_of_motion(
         apart = np.linalg.norm(rest[shared] - skeleton.heads[bone], axis=1)
         thickness = np.median(apart) if len(apart) else np.inf
         if not is_root[bone] or (bone in beside and bone != largest):
-            found[bone] = float(min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2)
+            part = min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2
+            found[bone] = float(max(_LEAST_RANGE, part))
     return found
 
 

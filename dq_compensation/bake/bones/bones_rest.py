@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 
 import bpy
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from ...core.helper_bones import Helper, helper_transforms
 from ...core.influences import Influences
 from ...core.pose import Pose
+from ...core.twist_helpers import TwistHelper, twist_transforms
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.blender.mesh import mesh_of
+from ...scene.copies.helper_rig import HelperBone
 from ...scene.weights.kept_weights import add_to_record
 from ...steps import Progress
 from ..bake_reports import BonesReport, remember
@@ -82,13 +84,15 @@ class HelperSource(Source):
 
     Attributes:
         baked: the binding with the weights of the helpers.
-        helpers: H of them, on the bones of the skeleton.
-        rows: shape (H,); where they are among these bones.
+        helpers: on the bones of the skeleton, twist bones among them.
+        twists: the twist bones.
+        rows: where the twist bones and then the helpers are among these bones.
     """
 
     _: KW_ONLY
     baked: Binding
     helpers: tuple[Helper, ...]
+    twists: tuple[TwistHelper, ...]
     rows: tuple[int, ...]
 
     @classmethod
@@ -100,6 +104,7 @@ class HelperSource(Source):
         """
         binding, helpers = original_binding(obj, depsgraph), kept_helpers(obj)
         place = {name: index for index, name in enumerate(binding.skeleton.names)}
+        pairs = [each for each in helpers if not each.turns]
         found = tuple(
             Helper(
                 place[each.parent],
@@ -109,12 +114,16 @@ class HelperSource(Source):
                 each.shrink,
                 place[each.anchor] if each.anchor else -1,
                 each.along,
+                each.narrowing,
+                each.side,
             )
-            for each in helpers
+            for each in pairs
         )
-        rows = tuple(place[each.name] for each in helpers)
+        twisting = [each for each in helpers if each.turns]
+        twists = tuple(_twist_helper(each, place) for each in twisting)
+        rows = tuple(place[each.name] for each in (*twisting, *pairs))
         baked = bind(obj, depsgraph, follow=False)
-        return cls(obj, binding, "LINEAR", baked=baked, helpers=found, rows=rows)
+        return cls(obj, binding, "LINEAR", baked=baked, helpers=found, twists=twists, rows=rows)
 
     def native(
         self,
@@ -124,6 +133,21 @@ class HelperSource(Source):
     ) -> tuple[Influences, NDArray[np.float64]]:
         """See `Source.native`: the helpers go where their constraints take them."""
         skeleton, matrices = self.binding.skeleton, matrices.copy()
+        pose, rows = Pose.from_matrices(matrices, skeleton), list(self.rows)
+        matrices[rows[: len(self.twists)]] = twist_transforms(self.twists, pose, skeleton)
         pose = Pose.from_matrices(matrices, skeleton)
-        matrices[list(self.rows)] = helper_transforms(self.helpers, pose, skeleton)
+        matrices[rows[len(self.twists) :]] = helper_transforms(self.helpers, pose, skeleton)
         return self.baked.skinning_of(shape, to_armature), matrices
+
+
+def _twist_helper(bone: HelperBone, place: Mapping[str, int]) -> TwistHelper:
+    """A twist bone, as it was written; `place` of the names of bones."""
+    limb = place[bone.child]
+    before, behind, at_beginning, at_end = limb, limb, 0.0, 0.0
+    for turn in bone.turns:
+        if turn.above == bone.child:
+            behind, at_end = place[turn.below], turn.factor
+        else:
+            before, at_beginning = place[turn.above], turn.factor
+    x, y, z = bone.axes[1::3]
+    return TwistHelper(limb, before, behind, (x, y, z), at_beginning, at_end)

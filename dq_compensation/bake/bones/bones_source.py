@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.helper_bones.twist_bones import TwistedRig
 from ...analysis.mesh_joints import joined_skeleton
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
@@ -24,6 +25,7 @@ from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.linked import linked_refusal
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
+from ...scene.settings.object_settings import Settings
 from ...scene.weights.kept_weights import kept_influences, kept_record, restore_refusal
 from ...scene.weights.softness import with_softness
 from ...scene.weights.weights_writing import writing_refusal
@@ -104,6 +106,17 @@ class RigSource:
         """The skeleton in which joints turn, and each bone's place in it: `joined_skeleton`."""
         sides = self.sources[0].binding.bone_sides
         return joined_skeleton(self.rest, self.influences, self.skeleton, sides)
+
+    def twisted(self, pairs: NDArray[np.integer]) -> TwistedRig:
+        """The rig with twist bones in the limbs among these pairs of bones whose twists spread."""
+        spreads, start = [], 0
+        for source in self.sources:
+            part = slice(start, start := start + source.vertex_count)
+            deformation = source.binding.deformation(Settings.of(source.obj))
+            if deformation.twist_limbs is not None:
+                spreads.append((deformation.twist_limbs, deformation.twist_spread, part))
+        chosen = set(pairs.ravel().tolist())
+        return TwistedRig.of(self.skeleton, self.influences, self.rest, spreads, chosen)
 
     def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         """Our deformation in a pose, shape (N, 3), armature space.

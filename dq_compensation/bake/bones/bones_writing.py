@@ -9,25 +9,25 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.helper_bones import HelperSkinning, helper_transforms
+from ...core.helper_bones import helper_transforms
 from ...core.pose import Pose
-from ...core.skeleton import Skeleton
+from ...core.twist_helpers import twist_axes
 from ...modifier.armature_base import preserves_volume
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.rigging import armature_modifier, find_rig, rig_of
 from ...scene.blender.units import object_millimetres
-from ...scene.copies.helper_rig import HelperBone, add_helpers
+from ...scene.copies.helper_rig import HelperBone, Turn, add_helpers
 from ...scene.weights.group_users import group_users
 from ...scene.weights.kept_weights import keep_weights
 from ...scene.weights.weights_writing import write_entries
 from ..bake_reports import BonesReport, remember
 from ..bake_targets import let_armature_deform, show_copy
 from ..correctives.corrective_poses import blending_joints
+from .bones_checking import helps
 from .bones_fitting import Fitted
 from .bones_keys import key_helpers
 from .bones_options import BonesOptions
 from .bones_removal import remove_bones_bake
-from .bones_source import RigSource
 from .bones_targets import bones_targets
 from .helper_names import helper_name
 
@@ -38,18 +38,18 @@ _USES_SHOWN = 2
 def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
     """Write the helper bones, the weights and the keys; returns the finished report."""
     source, skinning, report = found.source, found.skinning, found.report
-    if not skinning.helpers:
+    if not helps(found.rig, skinning):
         return report
     with bones_targets(source.objects, options.onto, keyed=options.keys) as (armature, objects):
         if options.overwrite:
             remove_bones_bake(objects)
-        helpers = _named(skinning, source, armature)
+        names, helpers = _named(found, armature)
         add_helpers(armature, helpers)
         rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
         used: list[str] = []
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
             used += _other_uses(obj)
-            _write_weights(obj, source.skeleton, helpers, numbers, weights)
+            _write_weights(obj, names, helpers, numbers, weights)
         keyed = _key(found, armature, helpers, options) if options.keys else 0
     for obj in objects:
         let_armature_deform(obj, "LINEAR")
@@ -70,46 +70,69 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
     return report
 
 
-def _named(
-    skinning: HelperSkinning, source: RigSource, armature: bpy.types.Object
-) -> list[HelperBone]:
-    """The helpers with names that no bone of an armature and no group of its meshes has."""
+def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[HelperBone]]:
+    """Helpers with names that no bone of an armature and no group of its meshes has.
+
+    Returns:
+        the name of each row of the skinning, and the helpers in the order of these rows.
+    """
+    source, rig, skinning = found.source, found.rig, found.skinning
     bones, taken = source.skeleton.names, set(armature_of(armature).bones.keys())
     meshes = [obj for obj in bpy.data.objects if obj.type == "MESH" and find_rig(obj) == armature]
     taken |= {group.name for obj in meshes for group in obj.vertex_groups}
     joints = set(blending_joints(source.influences, source.skeleton, 1))
     counts: dict[tuple[tuple[str, ...], str], int] = {}
-    gauges: dict[tuple[int, int], str] = {}
+    gauges: dict[tuple[int, int, str], str] = {}
 
-    def new_name(joint: tuple[int, int], word: str) -> str:
-        above, bone = bones[joint[0]], bones[joint[1]]
-        of = (bone,) if joint in joints else (bone, above)
+    def new_name(of: tuple[str, ...], word: str) -> str:
         counts[of, word] = number = counts.get((of, word), 0) + 1
         name = helper_name(of, f"{word}{number}", taken)
         taken.add(name)
         return name
 
-    found: list[HelperBone] = []
+    def of_joint(above: int, bone: int) -> tuple[str, ...]:
+        above, bone = int(rig.origin[above]), int(rig.origin[bone])
+        alone = (above, bone) in joints or above == bone
+        return (bones[bone],) if alone else (bones[bone], bones[above])
+
+    def gauge_of(above: int, bone: int, word: str) -> str:
+        if (above, bone, word) not in gauges:
+            gauges[above, bone, word] = new_name(of_joint(above, bone), word)
+        return gauges[above, bone, word]
+
+    names = [bones[bone] for bone in rig.origin.tolist()]
+    helpers: list[HelperBone] = []
+    rows = np.flatnonzero(rig.is_twist)[rig.used(skinning)].tolist()
+    used = [twist for twist, is_used in zip(rig.twists, rig.used(skinning), strict=True) if is_used]
+    for row, twist in zip(rows, used, strict=True):
+        limb = bones[twist.limb]
+        names[row] = new_name((limb,), "twist")
+        axes = twist_axes(twist, source.skeleton).ravel().tolist()
+        turns = [
+            Turn(gauge_of(above, below, "turn_twist"), bones[above], bones[below], factor)
+            for above, below, factor in twist.turns
+        ]
+        helpers.append(
+            HelperBone(names[row], limb, limb, 1.0, axes=tuple(axes), turns=tuple(turns))
+        )
     for each in skinning.helpers:
-        joint = (each.parent, each.child)
-        if each.has_gauge and joint not in gauges:
-            gauges[joint] = new_name(joint, "gauge")
-        gauge = gauges[joint] if each.has_gauge else ""
-        name = new_name(joint, "helper")
-        found.append(
+        names.append(new_name(of_joint(each.parent, each.child), "helper"))
+        helpers.append(
             HelperBone(
-                name,
-                bones[each.parent],
-                bones[each.child],
+                names[-1],
+                names[each.parent],
+                names[each.child],
                 each.share,
                 each.growth,
                 each.shrink,
-                bones[each.anchor] if each.anchor >= 0 else "",
+                names[each.anchor] if each.anchor >= 0 else "",
                 each.along,
-                gauge,
+                gauge_of(each.parent, each.child, each.gauge) if each.gauge else "",
+                each.narrowing,
+                each.side,
             )
         )
-    return found
+    return names, helpers
 
 
 def _other_uses(obj: bpy.types.Object) -> list[str]:
@@ -124,7 +147,7 @@ def _other_uses(obj: bpy.types.Object) -> list[str]:
 
 def _write_weights(
     obj: bpy.types.Object,
-    skeleton: Skeleton,
+    names: Sequence[str],
     helpers: Sequence[HelperBone],
     numbers: NDArray[np.integer],
     weights: NDArray[np.floating],
@@ -132,11 +155,11 @@ def _write_weights(
     """Give an object weights of bones and helpers; keep those that it has in its mesh.
 
     Args:
-        numbers: shape (n, k), bones of the skeleton, then helpers.
+        names: of the rows of the skinning.
+        numbers: shape (n, k), such rows.
         weights: shape (n, k).
     """
     ours = [helper.name for helper in helpers]
-    names = [*skeleton.names, *ours]
     deforming = deforming_bones(rig_of(obj)).difference(ours)
     groups = [group.name for group in obj.vertex_groups if group.name in deforming]
     used = [names[number] for number in np.unique(numbers[weights > 0.0]).tolist()]
@@ -162,10 +185,14 @@ def _key(
     options: BonesOptions,
 ) -> int:
     """Key the helpers in the frames of the action; returns how many keyframes they have."""
-    each, skeleton = found.skinning.helpers, found.source.skeleton
-    poses = [Pose.from_matrices(matrices, skeleton) for matrices in found.frame_matrices]
-    posed = np.array([helper_transforms(each, pose, skeleton) for pose in poses])
-    parents = found.frame_matrices[:, [helper.parent for helper in each]]
+    rig, each = found.rig, found.skinning.helpers
+    matrices = rig.matrices(found.frame_matrices)
+    poses = [Pose.from_matrices(of_frame, rig.skeleton) for of_frame in matrices]
+    posed = np.array([helper_transforms(each, pose, rig.skeleton) for pose in poses])
+    twists = np.flatnonzero(rig.is_twist)[rig.used(found.skinning)]
+    posed = np.concatenate((matrices[:, twists], posed), axis=1)
+    above = [*rig.origin[twists].tolist(), *(helper.parent for helper in each)]
+    parents = matrices[:, above]
     unit = object_millimetres(armature, bpy.context.scene)
     tolerance = 0.0 if options.key_every_frame else options.tolerance / unit
     names = [helper.name for helper in helpers]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import bpy
-from mathutils import Vector
+from mathutils import Matrix
 
 from ...core.helper_bones import GAUGE_SHARE, MOST_BEND, Side
 from ..blender.armature import HELPER_PROPERTY, armature_of, is_helper_bone
@@ -56,7 +56,7 @@ class HelperBone:
             growth, shrink and narrowing. Helpers of one joint share one for growth and shrink, and
             one for narrowing.
         narrowing, side: see `core.helper_bones.Helper`.
-        axis: unit, armature space, at rest: along which its Y axis is; None: as in its `frame`.
+        axes: at rest, armature space, 3 x 3 numbers row by row; empty: those of its `frame`.
         turns: the twists with which it turns about its Y axis.
     """
 
@@ -71,7 +71,7 @@ class HelperBone:
     gauge: str = ""
     narrowing: float = 0.0
     side: Side = ""
-    axis: tuple[float, float, float] | None = None
+    axes: tuple[float, ...] = ()
     turns: tuple[Turn, ...] = ()
 
     @property
@@ -84,7 +84,7 @@ class HelperBone:
         """The gauges that it needs: they do not deform."""
         follows = [] if not self.gauge else [self._measuring()]
         return follows + [
-            HelperBone(turn.gauge, turn.above, turn.below, 1.0, axis=self.axis)
+            HelperBone(turn.gauge, turn.above, turn.below, 1.0, axes=self.axes)
             for turn in self.turns
         ]
 
@@ -117,8 +117,9 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
             bone = bones.new(helper.name)
             bone.tail = (0.0, _LENGTH * bones[helper.child].length, 0.0)
             bone.matrix = frame.matrix
-            if helper.axis is not None:
-                bone.tail = bone.head + bone.length * Vector(helper.axis)
+            if helper.axes:
+                rows = [helper.axes[start : start + 3] for start in (0, 3, 6)]
+                bone.matrix = Matrix.LocRotScale(bone.head, Matrix(rows), None)
             axis = bones[helper.anchor or helper.child]
             share = helper.along if helper.anchor else _BESIDE  # `core.helper_bones.helper_heads`
             bone.translate(axis.head + share * (axis.tail - axis.head) - frame.head)
