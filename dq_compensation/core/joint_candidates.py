@@ -68,13 +68,10 @@ class JointCandidates:
             sides: of `body_parents`.
         """
         count = limbs.bone_count
-        parents, joints, mesh_parents = limbs.skeleton.parents, np.arange(count), None
+        parents, joints, mesh_parents = limbs.skeleton.parents, np.arange(count), limbs.mesh_parents
         found = [_of_tree(influences, limbs, parents, joints)]
-        of_mesh = limbs.children[count:]
-        if len(of_mesh):
-            mesh_parents = np.full(count, -1, np.int32)
-            mesh_parents[of_mesh] = limbs.parents[count:]
-            joints[of_mesh] = np.arange(count, len(limbs.children))
+        if mesh_parents is not None:
+            joints[limbs.children[count:]] = np.arange(count, len(limbs.children))
             parents = limbs.skeleton.joined_parents(mesh_parents)
             found.append(_of_tree(influences, limbs, parents, joints))
         vertices, joints_of, below, above = (
