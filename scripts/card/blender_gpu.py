@@ -10,25 +10,25 @@ import ctypes
 import os
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from ctypes.util import find_library
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
-import glcontext
+import glcontext  # pyright: ignore[reportMissingImports]
 import numpy as np
 from numpy.typing import NDArray
 
 if sys.platform == "linux":
     os.environ["PYOPENGL_PLATFORM"] = "egl"
-import OpenGL
+import OpenGL  # pyright: ignore[reportMissingImports]
 
 # Each call would ask the driver whether it has failed; `GPUShader` and `installed` ask.
 OpenGL.ERROR_CHECKING = False
 
-from OpenGL import GL  # noqa: E402
+from OpenGL import GL  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 GL_VERSION = 430
 # By the names of Blender: internal format, channels, bytes of a pixel, layout of an image.
@@ -64,7 +64,10 @@ class GPUTexture:
     """
 
     def __init__(
-        self, size: tuple[int, int], format: str, data: NDArray[np.float32] | None = None
+        self,
+        size: tuple[int, int],
+        format: str,  # noqa: A002 - Blender's name
+        data: NDArray[np.float32] | None = None,
     ) -> None:
         self.width, self.height = size
         self.format = format
@@ -80,7 +83,7 @@ class GPUTexture:
         if data is not None:
             self._write(data)
 
-    def clear(self, format: str, value: tuple[float, ...]) -> None:
+    def clear(self, format: str, value: tuple[float, ...]) -> None:  # noqa: A002 - Blender's name
         """Set every pixel; `format` is that of the value, always FLOAT here."""
         assert format == "FLOAT"
         self._write(np.tile(np.array(value, np.float32), self.width * self.height))
@@ -144,11 +147,11 @@ class GPUShaderCreateInfo:
         self.slots[name] = slot
         self._declared.append(f"layout(binding = {slot}) uniform sampler2D {name};")
 
-    def image(self, slot: int, format: str, kind: str, name: str, qualifiers: set[str]) -> None:
+    def image(self, slot: int, kept: str, kind: str, name: str, qualifiers: set[str]) -> None:
         """Declare a texture to write."""
         assert (kind, qualifiers) == ("FLOAT_2D", {"WRITE"})
         self.slots[name] = slot
-        layout = f"layout(binding = {slot}, {_FORMATS[format][3]})"
+        layout = f"layout(binding = {slot}, {_FORMATS[kept][3]})"
         self._declared.append(f"{layout} writeonly uniform image2D {name};")
 
     def uniform_buf(self, slot: int, kind: str, name: str) -> None:
@@ -218,7 +221,7 @@ class GPUShader:
         RuntimeError: the compiler or linker refuses it; with its message.
     """
 
-    made: list[GPUShader] = []
+    made: ClassVar[list[GPUShader]] = []
     """All of them."""
 
     def __init__(self, info: GPUShaderCreateInfo) -> None:
@@ -356,7 +359,7 @@ _recordings: list[list[Dispatch]] = []
 
 
 @contextmanager
-def recorded() -> Iterator[list[Dispatch]]:
+def recorded() -> Generator[list[Dispatch]]:
     """A list of the passes that are run within."""
     found: list[Dispatch] = []
     _recordings.append(found)
@@ -410,7 +413,9 @@ def install(device: int = 0) -> Card:
 
 
 def _replace_modules() -> None:
-    types = _module("gpu.types", (GPUTexture, GPUShader, GPUShaderCreateInfo, GPUStageInterfaceInfo))
+    types = _module(
+        "gpu.types", (GPUTexture, GPUShader, GPUShaderCreateInfo, GPUStageInterfaceInfo)
+    )
     # For drawing, which stays undone.
     for name in ("GPUBatch", "GPUUniformBuf", "GPUVertBuf", "GPUIndexBuf", "GPUVertFormat"):
         setattr(types, name, type(name, (), {}))

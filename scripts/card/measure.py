@@ -1,10 +1,10 @@
 """Times the passes of the GPU display on the graphics card that is there, by the card's own clock.
 
-    .venv-5.2/bin/python scripts/run.py card.measure [--scale 0.02] [--rounds 15] [--device 0] [--check]
+    .venv-5.2/bin/python scripts/run.py card.measure [--scale 0.02] [--check]
 
 The shaders and what they read are those of the package, on plain OpenGL 4.3 without a window. Each
-one compiles without a warning and agrees with `core` before it is timed. `docs/architecture.md` says
-what the columns mean.
+one compiles without a warning and agrees with `core` before it is timed. `docs/architecture.md`
+says what the columns mean.
 """
 
 from __future__ import annotations
@@ -119,9 +119,9 @@ def print_times(rows: Sequence[Row], scale: float, rounds: int) -> None:
     of_linear = next(time for row, time in zip(rows, times, strict=True) if row.name == "LINEAR")
     print(f"{'pass':32}{'ms':>10}{'to LINEAR':>11}{'million/s':>11}{'MB':>10}{'of copy':>9}")
     for row, time in zip(rows, times, strict=True):
-        size = row.dispatch.byte_count
+        size, per_second = row.dispatch.byte_count, row.count / time
         print(
-            f"{row.name:32}{1e3 * time:10.4f}{time / of_linear:11.2f}{1e-6 * row.count / time:11.1f}"
+            f"{row.name:32}{1e3 * time:10.4f}{time / of_linear:11.2f}{1e-6 * per_second:11.1f}"
             f"{1e-6 * size:10.2f}{size / time / bandwidth:9.0%}"
         )
     print(f"a plain copy: {1e-9 * bandwidth:.1f} GB/s")

@@ -1,4 +1,4 @@
-"""The passes of the GPU display for some characters, as the package runs them, checked against `core`.
+"""The passes of the GPU display for some characters, as the package runs them, against `core`.
 
 `blender_gpu.install` comes before this is imported.
 """
@@ -192,7 +192,9 @@ class Bench:
             measured = MeasuredJoints.of(of.rest, self._wide, of.skeleton)
             for name, method in (("LINEAR", "LINEAR"), (_ALONE, _ALONE)):
                 deformation = Deformation(method, self._wide, measured)
-                yield from self._skin(f"{name}, {self._wide.width} influences", deformation, deformed)
+                yield from self._skin(
+                    f"{name}, {self._wide.width} influences", deformation, deformed
+                )
         yield from self._with_keys()
 
     def _deformed(
@@ -226,7 +228,9 @@ class Bench:
         counts = {"locals": rows, "palettes": rows, "limbs": rows}
         if deformed.keys is not None and deformed.keys.moving is not None:
             counts["key_values"] = len(deformed.keys.moving.keys)
-        counts["joints"] = len(of.limbs.heads) if hasattr(of := deformation.compensation, "limbs") else 0
+        counts["joints"] = (
+            len(of.limbs.heads) if hasattr(of := deformation.compensation, "limbs") else 0
+        )
         counts["centres"] = deformed.mesh.set_count
         counts["normals"] = deformed.mesh.group_count
         for dispatch in dispatches:
