@@ -25,7 +25,7 @@ if sys.platform == "linux":
     os.environ["PYOPENGL_PLATFORM"] = "egl"
 import OpenGL  # pyright: ignore[reportMissingImports]
 
-# Each call would ask the driver whether it has failed; `GPUShader` and `installed` ask.
+# Each call would ask the driver whether it has failed; `GPUShader` and `problems` ask.
 OpenGL.ERROR_CHECKING = False
 
 from OpenGL import GL  # noqa: E402  # pyright: ignore[reportMissingImports]
@@ -337,13 +337,12 @@ class Dispatch:
         """The time of running it so often, one after the other, by the card's own clock."""
         self.bind()
         before, after = GL.glGenQueries(2)
+        # One more, so that the card is busy while the first that counts is on its way.
+        self.run()
         GL.glQueryCounter(before, GL.GL_TIMESTAMP)
-        # Mesa's software driver takes the time when it gets around to drawing.
-        GL.glFlush()
         for _ in range(times):
             self.run()
         GL.glQueryCounter(after, GL.GL_TIMESTAMP)
-        GL.glFlush()
         nanoseconds = _timestamp(after) - _timestamp(before)
         GL.glDeleteQueries(2, [before, after])
         return 1e-9 * nanoseconds
@@ -377,25 +376,21 @@ def _dispatch(shader: GPUShader, x: int, y: int, z: int) -> None:
         recording.append(done)
 
 
-@dataclass(frozen=True)
-class Card:
-    """A graphics card, or what emulates one, with its driver."""
-
-    context: Any
-    renderer: str
-    vendor: str
-    version: str
-
-    def failure(self) -> int:
-        """OpenGL's number for what has failed since this was asked; 0: nothing has."""
-        return int(GL.glGetError())
+def problems() -> list[str]:
+    """What the compilers have said of shaders, and what has failed since this was asked."""
+    found = [shader.log for shader in GPUShader.made if shader.log]
+    failure = int(GL.glGetError())
+    return [*found, f"OpenGL: error 0x{failure:x}"] if failure else found
 
 
-def install(device: int = 0) -> Card:
+def install(device: int = 0) -> str:
     """Make an OpenGL context and put the module on it where Python looks for Blender's.
 
     Args:
         device: the number of a card, of several that EGL knows.
+
+    Returns:
+        the card, or what emulates one, with its driver.
 
     Raises:
         NoContextError: this Linux has no EGL.
@@ -407,9 +402,14 @@ def install(device: int = 0) -> Card:
         make = glcontext.get_backend_by_name("egl")
     context = make(mode="standalone", glversion=GL_VERSION, device_index=device)
     context.__enter__()
+    _contexts.append(context)
     _replace_modules()
     names = (GL.GL_RENDERER, GL.GL_VENDOR, GL.GL_VERSION)
-    return Card(context, *(_text(GL.glGetString(name)) for name in names))
+    return ", ".join(_text(GL.glGetString(name)) for name in names)
+
+
+# Kept: a context goes with its object.
+_contexts: list[Any] = []
 
 
 def _replace_modules() -> None:

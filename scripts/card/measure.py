@@ -19,13 +19,13 @@ import bpy
 import numpy as np
 
 from card.blender_gpu import (
-    Card,
     Dispatch,
     GPUShader,
     GPUShaderCreateInfo,
     GPUTexture,
     NoContextError,
     install,
+    problems,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ SIDE, SMALL_SIDE = 251, 40
 CHARACTERS, HUMANS, SMALL_COUNT = 100, 1000, 3
 WIDE = 8
 # What is timed at once takes so long, that the clock's steps do not show.
-LEAST_SECONDS, MOST_RUNS = 2e-3, 50
+LEAST_SECONDS, MOST_RUNS = 2e-3, 200
 COPY_ROWS = 16_384
 
 COPY = """
@@ -127,20 +127,13 @@ def print_times(rows: Sequence[Row], scale: float, rounds: int) -> None:
     print(f"a plain copy: {1e-9 * bandwidth:.1f} GB/s")
 
 
-def problems_of(rows: Sequence[Row]) -> list[str]:
+def disagreements(rows: Sequence[Row]) -> list[str]:
     """What does not agree with `core`."""
     return [
         f"{row.name}: {row.error:.2g} times of what is tolerated away from core"
         for row in rows
         if row.error is not None and not row.error <= 1.0
     ]
-
-
-def warnings(card: Card) -> list[str]:
-    """What compilers and the driver have said."""
-    found = [shader.log for shader in GPUShader.made if shader.log]
-    failure = card.failure()
-    return [*found, f"OpenGL: error 0x{failure:x}"] if failure else found
 
 
 def main() -> int:
@@ -156,13 +149,13 @@ def main() -> int:
     except NoContextError as error:
         print(f"SKIPPED: {error}")
         return 0 if arguments.check else 1
-    print(f"{card.renderer}, {card.vendor}, {card.version}")
+    print(card)
     small = arguments.check
     scale = SMALL_COUNT / HUMANS if small else arguments.scale
     wrong: list[str] = []
     for title, bench in scenes(scale, SMALL_SIDE if small else SIDE):
         rows = list(bench.rows())
-        wrong += [f"{title}: {problem}" for problem in problems_of(rows)]
+        wrong += [f"{title}: {problem}" for problem in disagreements(rows)]
         errors = [row.error for row in rows if row.error is not None]
         print(f"\n{title}\n{len(errors)} results within {max(errors):.0%} of what is tolerated")
         if not small:
@@ -170,7 +163,7 @@ def main() -> int:
     from card.passes import compile_drawing
 
     compile_drawing()
-    wrong += warnings(card)
+    wrong += problems()
     print(f"\n{len(GPUShader.made)} shaders, {len(wrong)} problems")
     for problem in wrong:
         print(f"   {problem}")
