@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-import bpy  # noqa: F401 - brings its own `gpu`, which is replaced then
+import bpy  # before `install`, since it brings a `gpu` of its own
 import pytest
 
 from card.blender_gpu import install, problems
@@ -18,8 +18,7 @@ from leaving import run_and_leave
 
 def main() -> int:
     """Run pytest with the command's arguments."""
-    card = install()
-    print(card)
+    print(f"Blender {bpy.app.version_string}, {install()}")
     exit_code = int(pytest.main(sys.argv[1:]))
     found = problems()
     for problem in found:
