@@ -84,12 +84,21 @@ CURVES = (
     (
         "MEASURED",
         "Measured",
-        "Keeps the skin at the distance from the limbs that it has at rest. Right for most "
-        "characters",
+        "Measures, for each vertex, how far it is from its limb at rest, and takes back what is "
+        "farther in a pose. Works with any weights: right for most characters",
     ),
-    ("FITTED", "Fitted", "The published curve. For weights that are half and half at the joint"),
+    (
+        "FITTED",
+        "Fitted",
+        "Measures nothing: the published formula of the two strongest weights of a vertex. For "
+        "weights that are half and half at the joint",
+    ),
     ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones have the same weight"),
-    ("MODELLED", "Modelled", "Like Fitted, for weights that were smoothed over the joint"),
+    (
+        "MODELLED",
+        "Modelled",
+        "Like Fitted, by another published formula, for weights that were smoothed over the joint",
+    ),
     ("SLIDES", "Strong", "Like Fitted, but acts farther from the joint. For wide, soft weights"),
 )
 
@@ -121,7 +130,11 @@ OVERLAYS = (
         "From Dual Quaternion",
         "How far each vertex is from the result of the Armature modifier with Preserve Volume",
     ),
-    ("SUPPORT", "Support", "How far the example poses of a bone may move each vertex"),
+    (
+        "SUPPORT",
+        "Support",
+        "The part of the skin that the example poses of a bone may change: 0 nothing, 1 all of it",
+    ),
 )
 
 
@@ -150,15 +163,16 @@ class JointSettings(Declaration):
     )
     use_mesh_joints: bool = props.BoolProperty(
         name="Mesh Joints",
-        description="Also compensate between two bones that share skin although neither is above "
-        "the other in the hierarchy, as in flat skeletons and control rigs",
+        description="Also find joints where the skin shows them: between two bones that share skin "
+        "although neither is the parent of the other, as in flat skeletons and control rigs",
         default=True,
         **_ACTING,
     )
     use_ball_joints: bool = props.BoolProperty(
         name="Ball Joints",
-        description="Take the bulge away at shoulders, hips and feet, too, where limbs swing to "
-        "all sides. Posed frames take a fifth to a third longer in the modifier display",
+        description="Take the bulge away at shoulders, hips and feet, too, where a limb leaves the "
+        "body and swings to all sides, as a ball in a socket. Posed frames take a fifth to a third "
+        "longer in the modifier display",
         default=False,
         **_ACTING,
     )
