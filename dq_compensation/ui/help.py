@@ -34,6 +34,7 @@ _PAGES = (
     ("bpy.ops.dqc.compare", "guide", "compare"),
     ("bpy.ops.dqc.toggle", "guide", "compare"),
     ("bpy.ops.dqc.settings_copy", "guide", "settings"),
+    ("bpy.ops.dqc.leave_out", "guide", "joints"),
     ("bpy.ops.dqc.*", "guide", ""),
     ("bpy.types.dqcompensationexample*", "by_example", ""),
     ("bpy.types.dqcompensationcrowd*", "crowds", "crowds"),

@@ -6,7 +6,6 @@ from bpy.types import Context, Object, UILayout
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_display
-from ..modifier.written_record import joint_counts
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
@@ -87,14 +86,8 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         column.use_property_decorate = True
         column.prop(settings, "twist_spread", slider=True)
         column.use_property_decorate = False
-        if settings.twist_spread:
-            column.prop(settings, "twist_left_out")
     for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
         column.prop(settings, name)
-    if acts("use_mesh_joints") and (counts := joint_counts(obj)):
-        of_mesh = f", {counts[1]} from the mesh" if settings.use_mesh_joints else ""
-        found = f"Joints found: {counts[0]} from the hierarchy{of_mesh}."
-        draw_sentence(column, context, found, "INFO")
     if acts("use_ball_joints"):
         column.prop(settings, "use_ball_joints")
     for name, text in (("vertex_group", "Vertex Group"), ("blend_group", "Blend Group")):

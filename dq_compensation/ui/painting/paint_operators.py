@@ -97,7 +97,7 @@ class DQC_OT_paint_weights(_WeightsOperator, Operator):
     bl_label = "Paint Weights"
 
     @classmethod
-    def description(cls, _context: Context, properties: Any) -> str:
+    def description(cls, context: Context, properties: Any) -> str:
         """What the weights of the group mean."""
         group = PAINTED_GROUPS[properties.group]
         return (
