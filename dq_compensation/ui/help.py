@@ -31,7 +31,7 @@ _PAGES = (
     ("bpy.ops.dqc.soften*", "painting", "soften-weights"),
     ("bpy.ops.dqc.restore_weights", "painting", "soften-weights"),
     ("bpy.ops.dqc.take*", "crowds", "takes"),
-    ("bpy.ops.dqc.compare", "guide", "compare"),
+    ("bpy.ops.dqc.compare*", "guide", "compare"),
     ("bpy.ops.dqc.toggle", "guide", "compare"),
     ("bpy.ops.dqc.settings_copy", "guide", "settings"),
     ("bpy.ops.dqc.leave_out", "guide", "joints"),

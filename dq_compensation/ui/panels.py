@@ -11,7 +11,7 @@ from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
 from ..viewport.look.see_through import display_hints
-from .compare_operators import DQC_OT_compare, shortcut
+from .compare_operators import DQC_OT_compare, DQC_OT_compare_volume, shortcut
 from .painting.softness_operators import draw_softness
 from .sentences import draw_sentence
 from .settings_operators import VIEW3D_PT_dq_compensation_presets
@@ -43,8 +43,12 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
             row.operator("dqc.enable", icon="PLAY")
         if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
             row.operator("dqc.disable", icon="X")
-        if any(enabled) and (key := shortcut(DQC_OT_compare.bl_idname)):
-            draw_sentence(layout, context, f"Hold {key} to compare.", "BLANK1")
+        for operator, what in (
+            (DQC_OT_compare, ""),
+            (DQC_OT_compare_volume, " with Preserve Volume"),
+        ):
+            if any(enabled) and (key := shortcut(operator.bl_idname)):
+                draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
         for obj in meshes:
             if len(meshes) > 1 or obj != active:
                 icon = "CHECKMARK" if settings_of(obj).enabled else "BLANK1"

@@ -64,7 +64,7 @@ def joints(step: Step) -> Wait:
         bpy.ops.ed.undo_push(message="Switch Joint")
     without = yield from step.look("Without the elbow")
     step.expect_changed(without, compensated, "The elbow bulges", 0.001)
-    yield from window.press("dqc.leave_out", 0.87)
+    yield from window.press("dqc.leave_out", 0.73)
     yield from step.look("A button of the list")
     step.expect("," in step.settings.joints_left_out, "a button of the list leaves out another")
     yield from step.undo(lambda: step.settings.joints_left_out == ELBOW, "Ctrl Z takes that back")
