@@ -38,6 +38,7 @@ from .tree_kind import TREE_VERSION, Base
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
 STATE_PROPERTY = "dq_compensation_made_for"
+BONES_PROPERTY = "dq_compensation_joints"
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
@@ -70,7 +71,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
     record: dict[str, object] = {**_state(obj, settings, binding.structure), **attributes}
     if settings.compensates and settings.curve == "MEASURED":
         record["joints"] = binding.measured(settings).joint_counts
-    record["bones"] = _acting_bones(binding, settings)
+    obj[BONES_PROPERTY] = json.dumps(_acting_bones(binding, settings))
     obj[STATE_PROPERTY] = json.dumps(record)
 
 
@@ -90,6 +91,7 @@ def _acting_bones(binding: Binding, settings: Settings) -> dict[str, list[str]]:
 def forget(obj: bpy.types.Object) -> None:
     """Remove the record of an object."""
     obj.pop(STATE_PROPERTY, None)
+    obj.pop(BONES_PROPERTY, None)
 
 
 def changed_parts(
@@ -196,12 +198,12 @@ class JointBones:
 
 def joint_bones(obj: bpy.types.Object) -> JointBones:
     """The bones at which the modifier of an object does something; none in earlier versions."""
-    return _bones_in(obj.get(STATE_PROPERTY, ""))
+    return _bones_in(obj.get(BONES_PROPERTY, "{}"))
 
 
 @lru_cache(maxsize=64)
 def _bones_in(record: str) -> JointBones:
-    bones = json.loads(record).get("bones", {}) if record else {}
+    bones = json.loads(record)
     return JointBones(**{kind: frozenset(names) for kind, names in bones.items()})
 
 
