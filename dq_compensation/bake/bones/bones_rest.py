@@ -15,13 +15,13 @@ from ...core.pose import Pose
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.blender.mesh import mesh_of
+from ...scene.copies.acting_helpers import kept_helpers
 from ...scene.weights.kept_weights import add_to_record
 from ...steps import Progress
 from ..bake_reports import BonesReport, remember
 from ..bake_source import Source
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
 from ..key_options import CorrectiveOptions
-from .acting_helpers import kept_helpers
 from .bones_options import BonesOptions
 from .bones_source import RigSource, original_binding
 
