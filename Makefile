@@ -13,10 +13,13 @@
 # make release    the zip, tested, and the text and pictures of its listing: build/release
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5", "--fuzz 100", "--frames 10000"
 # make test-engines   OpenUSD, three.js and Babylon.js play what Blender exports; needs Node
+# make test-card   the tests of the GPU passes on the graphics card that is there, without a window
 # make test-gui   BLENDER=/path/to/blender: a user's work in its window, clicked and judged by
 #              pictures; GUI="--backend vulkan --only enable paint" for less
 # make quality    how good each method is, beside Blender's and published ones: build/quality/quality.md
 # make benchmark   how fast everything is, as ratios within one run
+# make benchmark-card   the GPU passes on the graphics card that is there, without a window;
+#              CARD="--scale 0.02" for less, where the card is emulated
 # make benchmark-farm   what a file costs a worker of a farm, and what many files cost
 # make build   dist/dq_compensation-<version>.zip, built and validated by Blender's own command
 #
@@ -32,7 +35,11 @@ PYTHON_5_2 := .venv-5.2/bin/python
 # npm writes this file last.
 ENGINES := tests/engines/node_modules/.package-lock.json
 
-.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-twisted demo-crowd test test-all test-engines soak test-gui release quality benchmark benchmark-farm build setup lint format types
+# Of tests/gpu, those that draw nothing.
+ON_CARD := skinning measured_compensation twist_limbs normals playback softness example_poses \
+	shape_keys_of_takes bendy_bones
+
+.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-twisted demo-crowd test test-all test-engines test-card soak test-gui release quality benchmark benchmark-card benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -89,6 +96,10 @@ $(ENGINES): tests/engines/package-lock.json
 	@npm ci --prefix tests/engines --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+test-card:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/run_on_card.py -q $(addprefix tests/gpu/test_,$(addsuffix .py,$(ON_CARD)))
+
 soak:
 	@$(SETUP)
 	@failed=0; for version in 5.2 4.5 4.2; do \
@@ -109,6 +120,10 @@ quality:
 
 benchmark:
 	@$(PYTHON) scripts/benchmark.py
+
+benchmark-card:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/run.py card.measure $(CARD)
 
 benchmark-farm:
 	@$(SETUP) 5.2

@@ -16,6 +16,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.settings_operators",
     ".ui.compare_operators",
     ".ui.panels",
+    ".ui.joints_panel",
     ".ui.checking.check_operators",
     ".ui.checking.check_panel",
     ".ui.examples.example_shaping_operators",

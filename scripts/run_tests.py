@@ -72,12 +72,18 @@ def checks(everything: bool) -> list[Check]:
         if everything
         else (sys.executable, "scripts/quick_types.py")
     )
+    card = Check(
+        "test-5.2",
+        "Blender 5.2: GPU passes on plain OpenGL",
+        ("5.2",),
+        (python, "scripts/run.py", "card.measure", "--check"),
+    )
     demo = Check("demo", "Demo", ("5.2",), (python, "scripts/run.py", "demos.human"))
     engines = [_tests(version, "engines", "tests/engines") for version in BLENDER_VERSIONS]
     newest = _in_pieces(2, "5.2", *WITHOUT_APART)
     first, *others = _in_pieces(3 if everything else 2, "4.2", *WITHOUT_APART, *oldest)
     return [
-        *([demo, *engines] if everything else []),
+        *([demo, *engines, card] if everything else []),
         # At a time, one piece of each Blender: two would both make what the other could read.
         newest[0],
         first,

@@ -28,6 +28,15 @@ struct Affine {
   vec3 translation;
 };
 
+// In Metal a plain struct has no such constructor.
+Affine affine(mat3 linear, vec3 translation)
+{
+  Affine found;
+  found.linear = linear;
+  found.translation = translation;
+  return found;
+}
+
 mat3 matrix_of(vec4 q)
 {
   return mat3(rotate_vector(q, vec3(1.0, 0.0, 0.0)),
@@ -41,7 +50,7 @@ Affine given_transform(int row)
   vec4 x = texelFetch(matrices, texel_of(3 * row), 0);
   vec4 y = texelFetch(matrices, texel_of(3 * row + 1), 0);
   vec4 z = texelFetch(matrices, texel_of(3 * row + 2), 0);
-  return Affine(transpose(mat3(x.xyz, y.xyz, z.xyz)), vec3(x.w, y.w, z.w));
+  return affine(transpose(mat3(x.xyz, y.xyz, z.xyz)), vec3(x.w, y.w, z.w));
 }
 #else
 vec4 local_texel(int row, int part)
@@ -58,7 +67,7 @@ Affine local_transform(int row)
   linear[0] *= scale.x;
   linear[1] *= scale.y;
   linear[2] *= scale.z;
-  return Affine(linear, local_texel(row, 1).xyz);
+  return affine(linear, local_texel(row, 1).xyz);
 }
 
 Affine chained_transform(int first_row, int skeleton, int row)
@@ -129,7 +138,7 @@ void main()
 #endif
 #ifdef PALETTE_MATRIX
 #  if !defined(SCALED) && !defined(GIVEN)
-  Affine moved = Affine(matrix_of(rotation), translation);
+  Affine moved = affine(matrix_of(rotation), translation);
 #  endif
   mat3 rows = transpose(moved.linear);
   write(first_row + row, PALETTE_MATRIX, vec4(rows[0], moved.translation.x));

@@ -145,15 +145,12 @@ void main()
   Local found;
   if (fade < 1.0) {
     found = sampled(instance_texel(instance, 1), timing.xy, row);
+    if (fade > 0.0) {
+      found = blended(found, sampled(second, instance_texel(instance, 4).xy, row), fade);
+    }
   }
-  if (fade > 0.0) {
-    Local other = sampled(second, instance_texel(instance, 4).xy, row);
-    if (fade < 1.0) {
-      found = blended(found, other, fade);
-    }
-    else {
-      found = other;
-    }
+  else {
+    found = sampled(second, instance_texel(instance, 4).xy, row);
   }
   int first_texel = (int(place.x) + row) * KEY_STRIDE;
   imageStore(locals, texel_of(first_texel), found.rotation);

@@ -69,6 +69,6 @@ vec4 rigid_rotation(mat3 linear, int bone)
   else {
     new_z = cross(unit_or_zero(cross(y, turned_round(y))), y);
   }
-  mat3 axes = new_z == vec3(0.0) ? mat3(1.0) : mat3(cross(y, new_z), y, new_z);
+  mat3 axes = all(equal(new_z, vec3(0.0))) ? mat3(1.0) : mat3(cross(y, new_z), y, new_z);
   return quaternion_of(axes * rest_rows);
 }

@@ -1,5 +1,6 @@
 // The sum of some shape keys' offsets at a vertex, times their values.
-// key_starts: place of the vertex's first offset; the next vertex's is the end of its own.
+// key_starts: place of the vertex's first offset; the next vertex's is the end of its own. There is one more
+// than there are pixels in the rows of the vertices.
 // key_offsets: xyz the offset in object space, w the number of the key among these.
 // key_values: `key_count` values for each instance.
 

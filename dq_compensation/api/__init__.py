@@ -27,7 +27,7 @@ from .baking import (
     cache_take,
     crowds,
 )
-from .character_report import Bend, CharacterReport, JointQuality
+from .character_report import Bend, CharacterReport, JointQuality, LeftOut
 from .checking import Agree, check, fix
 from .evaluating import Evaluator, evaluate, evaluate_frames
 from .frame_times import FrameTimes
@@ -55,6 +55,7 @@ __all__ = [
     "Issue",
     "JointQuality",
     "JointReport",
+    "LeftOut",
     "OnProgress",
     "PoseError",
     "PoseReport",

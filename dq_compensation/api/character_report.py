@@ -53,6 +53,18 @@ class JointQuality:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Bones behind joints that were not bent.
+
+    Attributes:
+        reason: it goes on after "Not bent, as".
+    """
+
+    reason: str
+    bones: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class CharacterReport:
     """The quality and the speed of one character.
 
@@ -60,7 +72,7 @@ class CharacterReport:
         method: as the user chose it, also where the object is not enabled.
         degrees: by which the joints were bent.
         joints: those that are compensated, or would be; in the order of the bones.
-        left_out: the bones behind the joints that were not bent: pieces of an arm or a leg.
+        left_out: the bones behind the joints that were not bent, by the reason.
         times: None where they were not measured.
         slow_parts: sentences about what takes time; empty without any.
     """
@@ -72,7 +84,7 @@ class CharacterReport:
     bones: int
     degrees: float
     joints: tuple[JointQuality, ...]
-    left_out: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
     times: FrameTimes | None
     slow_parts: tuple[str, ...]
 
@@ -95,9 +107,11 @@ class CharacterReport:
         return "\n".join(lines)
 
     def _joint_lines(self) -> list[str]:
-        pieces = ", ".join(self.left_out)
-        left_out = f"Not bent, as pieces of an arm or a leg: {pieces}."
-        notes = textwrap.wrap(left_out, 100) if pieces else []
+        notes = [
+            line
+            for each in self.left_out
+            for line in textwrap.wrap(f"Not bent, as {each.reason}: {', '.join(each.bones)}.", 100)
+        ]
         if not self.joints:
             return ["No joint is compensated.", *notes]
         width = max(24, *(len(joint.bone) + 1 for joint in self.joints))

@@ -11,19 +11,18 @@ import numpy as np
 from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
 from ..core.pose import Pose
-from ..core.supports import limb_pieces
 from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import settled_binding
 from ..scene.binding.binding import Binding
-from ..scene.blender.bone_names import flipped_name
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.units import object_millimetres
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import listed
 from .arguments_of_scripts import mesh_object, require_number, several
-from .character_report import Bend, CharacterReport, JointQuality
+from .character_report import Bend, CharacterReport, JointQuality, LeftOut
 from .frame_times import measure_frames
+from .joints_left_out import bones_without_bends, without_twist_joints
 from .slow_parts import slow_parts
 from .steps_of_scripts import OnProgress, interrupts_wait
 
@@ -95,20 +94,19 @@ def _joints(
     degrees: float,
     wanted: frozenset[str],
     progress: OnProgress | None,
-) -> tuple[tuple[JointQuality, ...], tuple[str, ...]]:
-    """The joints that were bent, and the bones behind those that were left out unasked."""
+) -> tuple[tuple[JointQuality, ...], tuple[LeftOut, ...]]:
+    """The joints that were bent, and the bones behind the others."""
     rest = transformed_points(binding.object_to_armature, binding.rest).astype(np.float32)
     ball_joints = settings.use_ball_joints and settings.acts("use_ball_joints")
     measured = binding.measured(replace(settings, use_ball_joints=ball_joints))
     names, children = binding.skeleton.names, measured.limbs.children
     bends = joint_bends(rest, measured, binding.skeleton, degrees)
-    left_out: tuple[str, ...] = ()
+    twists: list[LeftOut] = []
+    left_out = bones_without_bends(binding, measured.limbs, bends, wanted)
     if wanted:
         bends = [bend for bend in bends if names[children[bend.joint]] in wanted]
     else:
-        twists = [bend for bend in bends if _is_twist_joint(bend)]
-        left_out = tuple(names[children[bend.joint]] for bend in twists)
-        bends = [bend for bend in bends if bend not in twists]
+        bends, twists = without_twist_joints(bends)
     unit = object_millimetres(rig_of(obj), bpy.context.scene)
     ways = [
         binding.deformation(each)
@@ -135,17 +133,4 @@ def _joints(
         results.append(quality(bend))
         if progress is not None:
             progress(number / len(bends), f"Bending the joints of {obj.name}")
-    return tuple(results), left_out
-
-
-def _is_twist_joint(bend: JointBend) -> bool:
-    """Whether a joint is between two pieces of an arm or a leg, behind which the limb goes on.
-
-    The joints of fingers are alike, but nothing follows the last piece; a spine has no side.
-    """
-    skeleton, child = bend.limbs.skeleton, int(bend.limbs.children[bend.joint])
-    pieces, name = limb_pieces(child, skeleton), skeleton.names[child]
-    if int(bend.limbs.parents[bend.joint]) not in pieces or flipped_name(name) == name:
-        return False
-    below = np.flatnonzero(np.isin(skeleton.parents, list(pieces)))
-    return not pieces.issuperset(below.tolist())
+    return tuple(results), (*twists, *left_out)

@@ -10,7 +10,7 @@ from ..errors import BindingError, raise_refusal
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import settings_of_a_new_character
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import find_rig
+from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.settings.object_settings import settings_of
 from ..session.status import status_of
 from .arguments_of_scripts import mesh_object
@@ -56,6 +56,9 @@ def enable(obj: bpy.types.Object, **settings: Any) -> None:
     """
     obj = mesh_object(obj)
     raise_refusal(enabling.linked_refusal(obj))
+    if not obj.users_scene:
+        nowhere = f"{obj.name} is in no scene. Link it to a collection of one first."
+        raise BindingError(deformation_refusal(obj) or nowhere)
     new = settings_of_a_new_character(obj, by_script=True)
     with interrupts_wait(), changed_settings(obj, settings), new:
         before = settings_of(obj).is_enabled

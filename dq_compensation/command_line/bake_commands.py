@@ -12,9 +12,11 @@ import bpy
 
 from .. import api
 from ..bake.bones.bones_options import BonesOptions
-from ..bake.files.cache_baking import SUFFIXES
+from ..bake.files.cache_baking import REFUSAL_NOT_ENABLED, SUFFIXES
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from ..crowds.bake.crowd_baking import CrowdBakeOptions
+from ..errors import UserError
+from ..wording import listed
 from .choosing import CROWDS
 from .command import (
     Command,
@@ -132,6 +134,10 @@ def _add_cache_options(parser: ArgumentParser) -> None:
 
 def _bake_cache(run: Run, objects: Objects, target: Path) -> list[ObjectFacts]:
     first, last, step = frames_of_scene(run.arguments)
+    disabled = [obj.name for obj in objects if not api.settings(obj).enabled]
+    if disabled and target.suffix.lower() == SUFFIXES["ALEMBIC"]:
+        refusal = REFUSAL_NOT_ENABLED.format(objects=listed(disabled))
+        raise UserError(f"{refusal}, by the command enable --file {bpy.data.filepath} --output ...")
     target, progress = target.resolve(), run.progress
     return said_facts(
         run, api.bake_cache(objects, target, first, last, step=step, progress=progress)

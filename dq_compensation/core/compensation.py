@@ -5,6 +5,7 @@ Here are the published curves; MEASURED, which knows where the limbs are, is in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
@@ -83,12 +84,22 @@ def compensation_amounts(
     directions = skeleton.limb_directions(limb_axis)[first]
     from_head = positions - skeleton.heads[first]
     radii = np.linalg.norm(from_head - dots(from_head, directions)[:, None] * directions, axis=1)
-    kinship = skeleton.kinship(first, second)
-    if mesh_parents is not None:
-        by_mesh = Ancestry.of(skeleton.joined_parents(mesh_parents)).kinship(first, second)
-        kinship = np.where(kinship == 0, by_mesh, kinship)
-    signs = np.where(blended, kinship, 0)
+    signs = np.where(blended, _kinship(first, second, skeleton, mesh_parents), 0)
     return (signs * curve_value(w2 / both, curve) * both * fade * radii).astype(positions.dtype)
+
+
+def _kinship(
+    first: NDArray[np.integer],
+    second: NDArray[np.integer],
+    skeleton: Skeleton,
+    mesh_parents: NDArray[np.int32] | None,
+) -> NDArray[np.integer]:
+    """`Skeleton.kinship`; that which the mesh shows where the hierarchy has none."""
+    kinship = skeleton.kinship(first, second)
+    if mesh_parents is None:
+        return kinship
+    by_mesh = Ancestry.of(skeleton.joined_parents(mesh_parents)).kinship(first, second)
+    return np.where(kinship == 0, by_mesh, kinship)
 
 
 class Compensation(Protocol):
@@ -97,6 +108,11 @@ class Compensation(Protocol):
     @property
     def amounts(self) -> NDArray[np.floating]:
         """Shape (n,), what multiplies the displacements; 0 where nothing is compensated."""
+        ...
+
+    @property
+    def joint_bones(self) -> NDArray[np.int32]:
+        """The bones at whose heads vertices are compensated, each once."""
         ...
 
     @property
@@ -132,13 +148,20 @@ class PublishedCompensation:
         limb_directions: shape (B, 3), unit, at rest; `Skeleton.limb_directions`.
         rows: shape (n, 2), int32; the rows of a pose for the two strongest bones of each vertex: at
             the ends of bendy bones that are towards each other.
+        children: shape (n,), int32; of the two strongest bones the one behind the joint.
         amounts: shape (n,), of `compensation_amounts`.
     """
 
     skeleton: Skeleton
     limb_directions: NDArray[np.floating]
     rows: NDArray[np.int32]
+    children: NDArray[np.int32]
     amounts: NDArray[np.floating]
+
+    @property
+    def joint_bones(self) -> NDArray[np.int32]:
+        """The bones at whose heads vertices are compensated."""
+        return np.unique(self.children[self.amounts != 0.0])
 
     @property
     def swings(self) -> None:
@@ -159,16 +182,21 @@ class PublishedCompensation:
         limb_axis: LimbAxis = "AUTO",
         curve: PublishedCurve = "FITTED",
         mesh_parents: NDArray[np.int32] | None = None,
+        *,
+        left_out: Sequence[int] = (),
     ) -> PublishedCompensation:
-        """Arguments as of `compensation_amounts`."""
+        """Arguments as of `compensation_amounts`, and `left_out` of `MeasuredJoints.of`."""
         amounts = compensation_amounts(
             positions, influences, skeleton, limb_axis, curve, mesh_parents
         )
         bones = influences.bones[:, [0, min(1, influences.width - 1)]]
+        first, second = bones.T
+        children = np.where(_kinship(first, second, skeleton, mesh_parents) > 0, second, first)
+        amounts[np.isin(children, left_out)] = 0.0
         if skeleton.bendy is not None:
             above = skeleton.kinship(bones, bones[:, ::-1]) > 0
             bones = np.where(above, skeleton.end_rows[bones], skeleton.start_rows[bones])
-        return cls(skeleton, skeleton.limb_directions(limb_axis), bones, amounts)
+        return cls(skeleton, skeleton.limb_directions(limb_axis), bones, children, amounts)
 
     def displacements(
         self,

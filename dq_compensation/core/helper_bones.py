@@ -48,6 +48,7 @@ from .influences import Influences
 from .linear import blended_matrices
 from .pose import Pose
 from .skeleton import Skeleton
+from .vectors import unit_or
 
 # The child's share of the gauge. With less than a half it never shrinks to nothing: to half of its
 # thickness at 180 degrees.
@@ -194,7 +195,8 @@ def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDAr
     parents = np.array([helper.parent for helper in helpers])
     axes = skeleton.rest[children, :3, :3]
     relative = np.linalg.solve(_linear(pose, parents), _linear(pose, np.array(children)))
-    turned = quaternions_from_matrices(axes.transpose(0, 2, 1) @ relative @ axes)
+    columns = (axes.transpose(0, 2, 1) @ relative @ axes).transpose(0, 2, 1)
+    turned = quaternions_from_matrices(unit_or(columns, 0.0).transpose(0, 2, 1))
     w, x, y, z = turned.T
     size = np.maximum(np.hypot(w, y), _NO_VOLUME)
     about = np.array([("X", "Z").index(helper.side[-1]) for helper in helpers])

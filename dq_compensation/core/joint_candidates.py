@@ -11,6 +11,7 @@ a finger without the palm, an arm from the collarbone to the hand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +43,8 @@ class JointCandidates:
         vertices: shape (e,).
         joints: shape (e,), rows of `limbs`.
         below, above: shape (e,), more than 0; what hangs on the joint behind and before it.
-        rows: shape (e,), the first bone of the row that the joint's child is in.
+        rows: shape (e,), the first bone of the row that the joint's child is in; -1 for joints that
+            are left out.
         lengths: shape (e,), of the shorter of the two limbs at the joint. Limbs go on straight
             within a row. Where a row begins, they are single bones.
     """
@@ -61,20 +63,20 @@ class JointCandidates:
         influences: Influences,
         limbs: LimbJoints,
         sides: NDArray[np.integer] | None = None,
+        left_out: Sequence[int] = (),
     ) -> JointCandidates:
         """The joints of the hierarchy, and those that the mesh shows, with the tree that it has.
 
         Args:
             sides: of `body_parents`.
+            left_out: of `MeasuredJoints.of`. They are a row of their own, so that what is beside
+                them fades towards them.
         """
         count = limbs.bone_count
-        parents, joints, mesh_parents = limbs.skeleton.parents, np.arange(count), None
+        parents, joints, mesh_parents = limbs.skeleton.parents, np.arange(count), limbs.mesh_parents
         found = [_of_tree(influences, limbs, parents, joints)]
-        of_mesh = limbs.children[count:]
-        if len(of_mesh):
-            mesh_parents = np.full(count, -1, np.int32)
-            mesh_parents[of_mesh] = limbs.parents[count:]
-            joints[of_mesh] = np.arange(count, len(limbs.children))
+        if mesh_parents is not None:
+            joints[limbs.children[count:]] = np.arange(count, len(limbs.children))
             parents = limbs.skeleton.joined_parents(mesh_parents)
             found.append(_of_tree(influences, limbs, parents, joints))
         vertices, joints_of, below, above = (
@@ -82,6 +84,7 @@ class JointCandidates:
         )
         body = body_parents(limbs.skeleton, influences, mesh_parents, sides)
         rows, lengths = _rows(influences, limbs, body, joints)
+        rows[list(left_out)] = -1
         bones = limbs.children[joints_of]
         return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
 

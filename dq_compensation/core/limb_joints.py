@@ -104,6 +104,16 @@ class LimbJoints:
         return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
 
     @cached_property
+    def mesh_parents(self) -> NDArray[np.int32] | None:
+        """Shape (B,), the bone that each bone continues on the mesh; -1 for none. None: all -1."""
+        count = self.bone_count
+        if len(self.children) == count:
+            return None
+        found = np.full(count, -1, np.int32)
+        found[self.children[count:]] = self.parents[count:]
+        return found
+
+    @cached_property
     def identity(self) -> bytes:
         """Tells which joints and limbs there are: equal for equal ones of one skeleton."""
         of_mesh = np.stack((self.children, self.parents))[:, self.bone_count :]

@@ -16,6 +16,7 @@ The limbs of a joint are two rays from it (`limb_joints`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,6 +80,7 @@ class MeasuredJoints:
         *,
         ball_joints: bool = False,
         sides: NDArray[np.integer] | None = None,
+        left_out: Sequence[int] = (),
     ) -> MeasuredJoints:
         """Find the joints.
 
@@ -87,6 +89,7 @@ class MeasuredJoints:
             mesh_parents: of `LimbJoints.of`.
             ball_joints: whether it acts where limbs leave the body, too.
             sides: shape (B,), of the bones: `body_tree.body_parents`.
+            left_out: the bones at whose heads nothing is compensated.
         """
         count = len(positions)
         limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
@@ -95,11 +98,11 @@ class MeasuredJoints:
         swings = None
         if ball_joints:
             of = (positions, influences, skeleton, limb_axis, mesh_parents)
-            swings = SwingJoints.of(*of, sides)
+            swings = SwingJoints.of(*of, sides, left_out=left_out)
         measured = cls(limbs, joints, bones, amounts, swings)
         if influences.width < 2 or not count:
             return measured
-        candidates = JointCandidates.of(influences, limbs, sides)
+        candidates = JointCandidates.of(influences, limbs, sides, left_out)
         rows, chosen, fades = candidates.chosen(positions)
         found = candidates.joints[chosen]
         below, above = candidates.below[chosen], candidates.above[chosen]
@@ -114,6 +117,7 @@ class MeasuredJoints:
         fades *= smooth_step(shares, 0.0, _TOGETHER)
         if swings is not None:
             fades *= swings.hinged[rows]
+        fades[np.isin(limbs.children[found], left_out)] = 0.0
         joints[rows] = found
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
         amounts[rows] = both * fades
@@ -124,6 +128,11 @@ class MeasuredJoints:
         """The numbers of joints with compensation: of the hierarchy, and of the mesh."""
         of_mesh = len(self.bones_of_mesh_joints)
         return len(np.unique(self.joints[self.rows])) - of_mesh, of_mesh
+
+    @property
+    def joint_bones(self) -> NDArray[np.int32]:
+        """The bones at whose heads vertices are compensated."""
+        return np.unique(self.limbs.children[self.joints[self.rows]])
 
     @property
     def bones_of_mesh_joints(self) -> NDArray[np.int32]:

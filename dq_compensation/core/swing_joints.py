@@ -27,6 +27,7 @@ it makes no lumps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -98,6 +99,8 @@ class SwingJoints:
         limb_axis: LimbAxis = "AUTO",
         mesh_parents: NDArray[np.int32] | None = None,
         sides: NDArray[np.integer] | None = None,
+        *,
+        left_out: Sequence[int] = (),
     ) -> SwingJoints:
         """Find the joints.
 
@@ -105,6 +108,7 @@ class SwingJoints:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
             sides: of `body_parents`.
+            left_out: the bones at whose heads nothing is swung.
         """
         parents = body_parents(skeleton, influences, mesh_parents, sides)
         limbs = LimbJoints.by_parents(skeleton, limb_axis, parents)
@@ -116,8 +120,9 @@ class SwingJoints:
         seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
         used, rows = np.unique(joints[seen], return_inverse=True)
         gains = amounts[seen] * _limb_lengths(limbs, parents, axes)[joints[seen]] ** 2
+        acts = ~np.isin(limbs.children[used], left_out)
         found, counting = _strongest(
-            len(positions), vertices[seen], rows.reshape(-1), amounts[seen], gains
+            len(positions), vertices[seen], rows.reshape(-1), amounts[seen], gains, acts
         )
         slots = max(1, int(np.count_nonzero(counting.any(axis=0))))
         return cls(
@@ -130,6 +135,11 @@ class SwingJoints:
             counting[:, :slots].astype(positions.dtype),
             hinged.astype(positions.dtype),
         )
+
+    @property
+    def joint_bones(self) -> NDArray[np.int32]:
+        """The bones at whose heads vertices are swung."""
+        return np.unique(self.children[self.joints[self.amounts > 0.0]])
 
     @cached_property
     def acts(self) -> bool:
@@ -253,8 +263,12 @@ def _strongest(
     joints: NDArray[np.intp],
     amounts: NDArray[np.float64],
     gains: NDArray[np.float64],
+    acts: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The joints (n, SWINGS) with the largest gains, and what counts of the amounts of these."""
+    """The joints (n, SWINGS) with the largest gains, and what counts of the amounts of these.
+
+    Those of the S joints that do not act count with 0.
+    """
     order = np.lexsort((-gains, vertices))
     vertices, joints = vertices[order], joints[order]
     amounts, gains = amounts[order], gains[order]
@@ -270,7 +284,7 @@ def _strongest(
     found[vertices, place] = joints
     counting = np.zeros((count, SWINGS))
     lost = np.maximum(left_out[vertices] / gains, _LEAST / amounts)
-    counting[vertices, place] = amounts * (1.0 - lost**4)
+    counting[vertices, place] = amounts * (1.0 - lost**4) * acts[joints]
     falling = np.argsort(-counting, axis=1, kind="stable")
     return np.take_along_axis(found, falling, 1), np.take_along_axis(counting, falling, 1)
 

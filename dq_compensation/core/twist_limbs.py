@@ -15,7 +15,7 @@ share out a twist one of Jacobson and Sorkine (Stretchable and twistable bones, 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -93,7 +93,7 @@ class TwistLimbs:
         mesh_parents: NDArray[np.int32] | None = None,
         *,
         sides: NDArray[np.integer] | None = None,
-        left_out: Collection[str] = (),
+        left_out: Sequence[int] = (),
     ) -> TwistLimbs:
         """Find the limbs.
 
@@ -101,7 +101,7 @@ class TwistLimbs:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             mesh_parents: of `LimbJoints.of`.
             sides: of `body_parents`.
-            left_out: names of bones that are to be no such limbs.
+            left_out: the bones that are to be no such limbs.
         """
         parents = body_parents(skeleton, influences, mesh_parents, sides)
         moves = influences.moving_bones(skeleton.bone_count)
@@ -291,12 +291,12 @@ def _refusal(
     skeleton: Skeleton,
     parents: NDArray[np.int32],
     moves: NDArray[np.bool_],
-    left_out: Collection[str],
+    left_out: Sequence[int],
 ) -> Reason | None:
     """Why a bone with a next one is no limb that twists; None where it is one."""
     if lines.lengths[bone] <= _LONG * lines.radii[bone]:
         return "SHORT"
-    if skeleton.names[bone] in left_out:
+    if bone in left_out:
         return "NAMED"
     if skeleton.bendy is not None and bone in skeleton.bendy.bones:
         return "BENDY"

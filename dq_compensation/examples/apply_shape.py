@@ -15,6 +15,7 @@ from ..scene.binding.stored_examples import ExampleItem, example_items
 from ..scene.blender.units import object_millimetres
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.status import status_of
+from ..wording import rounded
 from . import posed_copy
 from .authoring import Outside, by_example, give_shape
 from .captured_pose import CapturedPose
@@ -101,9 +102,9 @@ def _applied(obj: bpy.types.Object, item: ExampleItem, found: Capture) -> Applie
     is_close = found.error <= _CLOSE * size
     if not is_close:
         summary += (
-            f" Your shape is off by up to {found.error * millimetres:.2g} mm, because the base "
-            "moves these vertices another way. Make the change smoother there, or choose the base "
-            "Spherical Joint."
+            f" Your shape is off by up to {rounded(found.error * millimetres, 2)} mm, because the "
+            "base moves these vertices another way. Make the change smoother there, or choose the "
+            "base Spherical Joint."
         )
     left_out = len(found.left_out)
     if left_out:

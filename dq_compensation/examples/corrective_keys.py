@@ -37,6 +37,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import armature_modifier, rig_of
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.shape_keys.key_writing import remove_keys
+from ..wording import rounded
 from .authoring import by_example
 from .captured_pose import CapturedPose
 from .driver_probe import AT_REST, FULL, driver_probe, rotation_of
@@ -148,11 +149,13 @@ def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -
         for place, (key, bone) in enumerate(keys.items()):
             at_rest = float(probe.values(bone, np.zeros(3))[place])
             if abs(at_rest) > AT_REST:
-                refused.append(f"{key} is on at rest already, by {at_rest:.2g}.")
+                refused.append(f"{key} is on at rest already, by {rounded(at_rest, 2)}.")
                 continue
             turn, value = probe.full_pose(bone, place)
             if value < FULL:
-                refused.append(f"{key} never gets to 1 by turning {bone}: to {value:.2g} at most.")
+                refused.append(
+                    f"{key} never gets to 1 by turning {bone}: to {rounded(value, 2)} at most."
+                )
                 continue
             rotation = rotation_of(turn)
             same = [each for each in found if _is_same_pose(each, bone, rotation)]

@@ -17,7 +17,9 @@ from ..scene.binding.modifiers_before import (
 )
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.rigging import notes
+from ..scene.copies.acting_helpers import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.shape_keys.acting_keys import acting_keys_warning
 from ..session.status import status_of
 from ..wording import counted, listed
 from .replacement import is_fixed
@@ -50,6 +52,7 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
         straightened=acting.acting_method == "SPHERICAL_JOINT"
         or not (drawn or native.base_left_on or native.passing),
     )
+    found += filter(None, (acting_keys_warning(obj), acting_helpers_warning(obj)))
     found += _turned_off(obj)
     found += _notes_on_followed(obj)
     names = listed([each.name for each in reshaping_modifiers(obj) if each.show_viewport])

@@ -9,6 +9,8 @@ parts included. A part whose digest is another one now has changed, or was edite
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import bpy
@@ -36,6 +38,7 @@ from .tree_kind import TREE_VERSION, Base
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
 STATE_PROPERTY = "dq_compensation_made_for"
+BONES_PROPERTY = "dq_compensation_joints"
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
@@ -68,12 +71,27 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
     record: dict[str, object] = {**_state(obj, settings, binding.structure), **attributes}
     if settings.compensates and settings.curve == "MEASURED":
         record["joints"] = binding.measured(settings).joint_counts
+    obj[BONES_PROPERTY] = json.dumps(_acting_bones(binding, settings))
     obj[STATE_PROPERTY] = json.dumps(record)
+
+
+def _acting_bones(binding: Binding, settings: Settings) -> dict[str, list[str]]:
+    """The names of the bones of `JointBones`."""
+    deformation = binding.deformation(settings)
+    compensation, limbs = deformation.compensation, deformation.twist_limbs
+    found = {"limbs": [] if limbs is None else limbs.bones.tolist()}
+    if compensation is not None:
+        swings = compensation.swings
+        found["joints"] = compensation.joint_bones.tolist()
+        found["ball_joints"] = [] if swings is None else swings.joint_bones.tolist()
+    names = binding.skeleton.names
+    return {kind: [names[bone] for bone in bones] for kind, bones in found.items()}
 
 
 def forget(obj: bpy.types.Object) -> None:
     """Remove the record of an object."""
     obj.pop(STATE_PROPERTY, None)
+    obj.pop(BONES_PROPERTY, None)
 
 
 def changed_parts(
@@ -161,6 +179,32 @@ def _options(obj: bpy.types.Object, settings: Settings, words: dict[str, str]) -
         for name, value in settings.changed.items()
         if name not in _ALWAYS_RECORDED
     ]
+
+
+@dataclass(frozen=True)
+class JointBones:
+    """The bones at which the modifier of an object does something.
+
+    Attributes:
+        joints: those at whose heads skin is compensated.
+        ball_joints: those at whose heads *Ball Joints* acts.
+        limbs: those of limbs that twist along themselves.
+    """
+
+    joints: frozenset[str] = frozenset()
+    ball_joints: frozenset[str] = frozenset()
+    limbs: frozenset[str] = frozenset()
+
+
+def joint_bones(obj: bpy.types.Object) -> JointBones:
+    """The bones at which the modifier of an object does something; none in earlier versions."""
+    return _bones_in(obj.get(BONES_PROPERTY, "{}"))
+
+
+@lru_cache(maxsize=64)
+def _bones_in(record: str) -> JointBones:
+    bones = json.loads(record)
+    return JointBones(**{kind: frozenset(names) for kind, names in bones.items()})
 
 
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import bpy
 import rna_keymap_ui
@@ -40,12 +40,11 @@ def _toggled(context: Context) -> type[DQC_OT_enable | DQC_OT_disable]:
     return DQC_OT_disable if _enabled(context) else DQC_OT_enable
 
 
-class DQC_OT_compare(Refusing, Operator):
-    """Show the selected characters as their Armature modifiers deform them. Hold the key"""
+class _Compare(Refusing):
+    """The base of operators that show another method while a key is held."""
 
-    bl_idname = "dqc.compare"
-    bl_label = "Compare with Armature Modifier"
     bl_options = {"INTERNAL"}
+    method: ClassVar[ChosenMethod | None] = None
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -53,8 +52,8 @@ class DQC_OT_compare(Refusing, Operator):
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._key = event.type
-        self._methods = show_plain(_enabled(context))
-        context.window_manager.modal_handler_add(self)
+        self._methods = show_plain(_enabled(context), self.method)
+        context.window_manager.modal_handler_add(cast("Operator", self))
         return {"RUNNING_MODAL"}
 
     def modal(self, context: Context, event: Event) -> OperatorResult:
@@ -68,14 +67,36 @@ class DQC_OT_compare(Refusing, Operator):
         show_methods(self._methods)
 
 
-def show_plain(objects: list[Object]) -> dict[str, ChosenMethod]:
-    """Deform objects as their Armature modifiers would; returns their methods by their names."""
+class DQC_OT_compare(_Compare, Operator):
+    """Show the selected characters as their Armature modifiers deform them. Hold the key"""
+
+    bl_idname = "dqc.compare"
+    bl_label = "Compare with Armature Modifier"
+
+
+class DQC_OT_compare_volume(_Compare, Operator):
+    """Show the selected characters as Preserve Volume of the Armature modifier deforms them. Hold \
+the key"""
+
+    bl_idname = "dqc.compare_volume"
+    bl_label = "Compare with Preserve Volume"
+    method = "DUAL_QUATERNION"
+
+
+def show_plain(
+    objects: list[Object], method: ChosenMethod | None = None
+) -> dict[str, ChosenMethod]:
+    """Deform objects by a method, by default as their Armature modifiers would.
+
+    Returns:
+        their own methods, by their names.
+    """
     methods = {}
     for obj in objects:
         settings = settings_of(obj)
         methods[obj.name] = settings.method
         volume = settings.native.replaced_preserve_volume
-        settings.method = "DUAL_QUATERNION" if volume else "LINEAR"
+        settings.method = method or ("DUAL_QUATERNION" if volume else "LINEAR")
     return methods
 
 
@@ -122,7 +143,7 @@ def _enabled(context: Context) -> list[Object]:
     ]
 
 
-CLASSES = (DQC_OT_toggle, DQC_OT_compare)
+CLASSES = (DQC_OT_toggle, DQC_OT_compare, DQC_OT_compare_volume)
 
 
 def register() -> None:
@@ -131,9 +152,13 @@ def register() -> None:
     if configuration is None:  # in background
         return
     keys = configuration.keymaps.new("3D View", space_type="VIEW_3D")
-    for operator, control in ((DQC_OT_compare, False), (DQC_OT_toggle, True)):
+    for operator, key, control in (
+        (DQC_OT_compare, "D", False),
+        (DQC_OT_compare_volume, "V", False),
+        (DQC_OT_toggle, "D", True),
+    ):
         item = keys.keymap_items.new(
-            operator.bl_idname, "D", "PRESS", shift=True, alt=True, ctrl=control
+            operator.bl_idname, key, "PRESS", shift=True, alt=True, ctrl=control
         )
         _keys.append((keys, item))
 

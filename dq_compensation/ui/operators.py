@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bpy.types import Context, Object, Operator
 
-from ..bake.acting_keys import acting_keys_warning
-from ..bake.bones.acting_helpers import acting_helpers_warning
 from ..errors import UserError
 from ..lifecycle import enabling
+from ..scene.copies.acting_helpers import acting_helpers_warning
 from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ..scene.settings.object_settings import settings_of
+from ..scene.shape_keys.acting_keys import acting_keys_warning
 from ..wording import listed
 from .reporting import OperatorResult, Refusing
 

@@ -6,13 +6,12 @@ from bpy.types import Context, Object, UILayout
 
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_display
-from ..modifier.written_record import joint_counts
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
 from ..viewport.look.see_through import display_hints
-from .compare_operators import DQC_OT_compare, shortcut
+from .compare_operators import DQC_OT_compare, DQC_OT_compare_volume, shortcut
 from .painting.softness_operators import draw_softness
 from .sentences import draw_sentence
 from .settings_operators import VIEW3D_PT_dq_compensation_presets
@@ -44,8 +43,12 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
             row.operator("dqc.enable", icon="PLAY")
         if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
             row.operator("dqc.disable", icon="X")
-        if any(enabled) and (key := shortcut(DQC_OT_compare.bl_idname)):
-            draw_sentence(layout, context, f"Hold {key} to compare.", "BLANK1")
+        for operator, what in (
+            (DQC_OT_compare, ""),
+            (DQC_OT_compare_volume, " with Preserve Volume"),
+        ):
+            if any(enabled) and (key := shortcut(operator.bl_idname)):
+                draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
         for obj in meshes:
             if len(meshes) > 1 or obj != active:
                 icon = "CHECKMARK" if settings_of(obj).enabled else "BLANK1"
@@ -87,14 +90,8 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         column.use_property_decorate = True
         column.prop(settings, "twist_spread", slider=True)
         column.use_property_decorate = False
-        if settings.twist_spread:
-            column.prop(settings, "twist_left_out")
     for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
         column.prop(settings, name)
-    if acts("use_mesh_joints") and (counts := joint_counts(obj)):
-        of_mesh = f", {counts[1]} from the mesh" if settings.use_mesh_joints else ""
-        found = f"Joints found: {counts[0]} from the hierarchy{of_mesh}."
-        draw_sentence(column, context, found, "INFO")
     if acts("use_ball_joints"):
         column.prop(settings, "use_ball_joints")
     for name, text in (("vertex_group", "Vertex Group"), ("blend_group", "Blend Group")):

@@ -13,7 +13,7 @@ from bpy.types import Context, Menu, Object, Operator, Panel
 from ..lifecycle import enabling
 from ..lifecycle.new_characters import coming_settings
 from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
-from ..scene.settings.object_settings import CHARACTER_CHOICES, settings_of
+from ..scene.settings.object_settings import CHARACTER_CHOICES, LEFT_OUT, settings_of
 from ..session.settings_writing import writing_settings
 from ..wording import listed
 from .reporting import OperatorResult, Refusing
@@ -29,7 +29,7 @@ else:
 _GROUPS = ("vertex_group", "blend_group")
 _SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_GROUPS))
 # Presets are for any character: they name no bones.
-_OF_PRESETS = tuple(name for name in _SHARED if name != "twist_left_out")
+_OF_PRESETS = tuple(name for name in _SHARED if name not in LEFT_OUT)
 _PRESETS = "dq_compensation"
 # Blender looks for presets in a folder of that name in it.
 _SHIPPED = str(Path(__file__).parents[2])

@@ -79,13 +79,13 @@ def grid_surface(side: int) -> tuple[np.ndarray, Topology]:
     return rest, topology(read_mesh_arrays(mesh, rest))
 
 
-def chain_influences(rest: np.ndarray) -> Influences:
-    """The four bones around each vertex."""
-    nearest = np.clip((rest[:, 0] * BONES).astype(int) - 1, 0, BONES - INFLUENCES)
-    bones = nearest[:, None] + np.arange(INFLUENCES)
-    distances = np.abs((bones + 0.5) / BONES - rest[:, :1]) * BONES
+def chain_influences(rest: np.ndarray, width: int = INFLUENCES) -> Influences:
+    """So many bones around each vertex."""
+    nearest = (rest[:, 0] * BONES).astype(int) + 1 - width // 2
+    bones = np.clip(nearest, 0, BONES - width)[:, None] + np.arange(width)
+    distances = np.abs((bones + 0.5) / BONES - rest[:, :1]) * BONES * INFLUENCES / width
     weights = np.exp(-(distances**2))
-    vertices = np.repeat(np.arange(len(rest)), INFLUENCES)
+    vertices = np.repeat(np.arange(len(rest)), width)
     return Influences.from_triples(vertices, bones.reshape(-1), weights.reshape(-1), len(rest))
 
 

@@ -1,4 +1,4 @@
-"""The demo's Blender file: the human with the add-on enabled and an arm that bends."""
+"""The demo's Blender file: a human whose arm bends, in Pose Mode, as the README begins."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ def save_demo_file(
     pose: NamedPose,
     path: Path,
 ) -> None:
-    """Bend the joint to the pose and back over 48 frames, enable the add-on, and save.
+    """Bend the joint to the pose and back over 48 frames, and save; the add-on is not enabled.
+
+    Bones show through the body, and the bone behind the joint is the active one.
 
     Raises:
-        DemoFileError: the add-on refuses, or the saved file does not show the compensated human
-            where the add-on is missing.
+        DemoFileError: the add-on refuses, or a file in which it is enabled does not show the
+            compensated human where the add-on is missing.
     """
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, LAST_FRAME
@@ -68,10 +70,27 @@ def save_demo_file(
     bpy.context.view_layer.objects.active = mesh_object
     if bpy.ops.dqc.enable() != {"FINISHED"}:
         raise DemoFileError(f"The add-on cannot be enabled on {mesh_object.name}")
-    mesh_object.dq_compensation.method = "COMPENSATED"
+    with tempfile.TemporaryDirectory() as folder:
+        enabled = Path(folder) / path.name
+        bpy.ops.wm.save_as_mainfile(filepath=str(enabled), check_existing=False, copy=True)
+        _check_without_add_on(enabled, api.evaluate(mesh_object))
+    bpy.ops.dqc.disable()
+    _show_bones(armature_object, pose.joint)
     path.unlink(missing_ok=True)
     bpy.ops.wm.save_as_mainfile(filepath=str(path), check_existing=False, compress=True)
-    _check_without_add_on(path, api.evaluate(mesh_object))
+
+
+def _show_bones(armature_object: bpy.types.Object, active: str) -> None:
+    """Pose Mode, with bones as sticks in front of the body and one of them active."""
+    armature = armature_object.data
+    assert isinstance(armature, bpy.types.Armature)
+    armature_object.show_in_front = True
+    armature.display_type = "STICK"
+    armature.bones.active = armature.bones[active]
+    for obj in bpy.context.scene.objects:
+        obj.select_set(obj == armature_object)
+    bpy.context.view_layer.objects.active = armature_object
+    bpy.ops.object.mode_set(mode="POSE")
 
 
 def _check_without_add_on(path: Path, expected: NDArray[np.float32]) -> None:

@@ -133,7 +133,7 @@ def main() -> int:
         return 1
     print(f"\n{table(rows)}\n")
     print(f"{time.monotonic() - start:.1f} s. To look at:")
-    for path, what in ((SHEET, "the picture"), (BLEND, "the animated human, enabled")):
+    for path, what in ((SHEET, "the picture"), (BLEND, "the animated human, for the first minute")):
         print(f"  {path.relative_to(PROJECT)!s:28} {what}")
     return 0
 

@@ -251,6 +251,15 @@ def removed_object() -> bpy.types.Object:
     return obj
 
 
+def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
+    copy = limb.copy()
+    copy.name = "Nowhere"
+    with pytest.raises(api.UserError, match="Nowhere is in no scene"):
+        api.enable(copy, factor=0.5)
+    assert api.settings(copy) == api.settings(limb)
+    assert [modifier.type for modifier in copy.modifiers] == ["ARMATURE"]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import bpy
@@ -13,11 +14,13 @@ from dq_compensation import api
 from dq_compensation.bake.bones.bones_removal import remove_bones_bake
 from dq_compensation.core.helper_bones import Helper, helper_heads, helper_transforms
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.twist_helpers import TwistHelper, twist_axes, twist_transforms
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.copies.helper_rig import (
     COLLECTION,
     HelperBone,
+    Turn,
     add_helpers,
     helper_names,
 )
@@ -83,6 +86,8 @@ def weight_rows(obj: bpy.types.Object) -> NDArray[np.float32]:
         {"growth": 0.7},
         {"shrink": 0.4, "anchor": "Upper", "along": 0.9},
         {"growth": 0.2, "shrink": 0.1, "anchor": "Lower", "along": 0.2},
+        {"narrowing": 0.4, "side": "X"},
+        {"narrowing": 0.4, "side": "-Z", "share": 0.9},
     ],
     ids=str,
 )
@@ -93,12 +98,13 @@ def test_constraints_follow_as_numpy_says(
     """Whatever moves the parent, the helper itself and the armature; 1e-5 is float32's at 20 m."""
     armature = add_armature()
     armature.location, armature.rotation_euler, armature.scale = (20, -10, 3), (1, 2, 3), (2, 2, 2)
-    gauge = "gauge" if "growth" in motion or "shrink" in motion else ""
-    add_helpers(armature, [HelperBone("helper", "Upper", "Lower", 0.3, gauge=gauge, **motion)])
+    gauge = "gauge" if {"growth", "shrink", "side"} & set(motion) else ""
+    motion = {"share": 0.3, **motion}
+    add_helpers(armature, [HelperBone("helper", "Upper", "Lower", gauge=gauge, **motion)])
     skeleton = read_skeleton(armature)
     of = skeleton.names.index
     anchor = of(motion["anchor"]) if "anchor" in motion else -1
-    helper = Helper(of("Upper"), of("Lower"), 0.3, **{**motion, "anchor": anchor})
+    helper = Helper(of("Upper"), of("Lower"), **{**motion, "anchor": anchor})
     assert np.abs(skeleton.heads[of("helper")] - helper_heads([helper], skeleton)).max() < 1e-6
     rng = np.random.default_rng(3)
     armature.pose.bones["helper"].rotation_quaternion = (0.5, 0.5, 0.5, 0.5)
@@ -115,6 +121,37 @@ def test_constraints_follow_as_numpy_says(
         pose = Pose.from_matrices(matrices, skeleton)
         expected = helper_transforms([helper], pose, skeleton)[0]
         assert np.abs(matrices[of("helper")] - expected).max() < 1e-5
+
+
+def test_twist_bones_turn_as_the_limb_twists(empty_file: None) -> None:
+    """About any axis, whatever moves the bones above."""
+    armature = add_armature()
+    armature.location, armature.rotation_euler = (20, -10, 3), (1, 2, 3)
+    skeleton = read_skeleton(armature)
+    of = skeleton.names.index
+    axis = np.array([0.6, 0.0, 0.8])
+    twist = TwistHelper(of("Upper"), of("Root"), of("Lower"), tuple(axis.tolist()), -0.3, 0.6)
+    turns = (Turn("gauge 1", "Root", "Upper", -0.3), Turn("gauge 2", "Upper", "Lower", 0.6))
+    axes = tuple(twist_axes(twist, skeleton).ravel().tolist())
+    add_helpers(armature, [HelperBone("twist", "Upper", "Upper", 1.0, axes=axes, turns=turns)])
+    skeleton = read_skeleton(armature)
+    of = skeleton.names.index
+    twist = replace(twist, limb=of("Upper"), before=of("Root"), behind=of("Lower"))
+    np.testing.assert_allclose(skeleton.rest[of("twist"), :3, 1], axis, atol=1e-6)
+    rng, turned = np.random.default_rng(3), []
+    for _ in range(4):
+        for name in ("Root", "Upper", "Lower"):
+            bone = armature.pose.bones[name]
+            bone.rotation_mode = "XYZ"
+            bone.rotation_euler = rng.uniform(-0.7, 0.7, 3).tolist()
+        bpy.context.view_layer.update()
+        evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        matrices = pose_matrices(evaluated, pose_order(armature, skeleton))
+        pose = Pose.from_matrices(matrices, skeleton)
+        expected = twist_transforms([twist], pose, skeleton)[0]
+        turned.append(np.abs(expected - pose.matrices[of("Upper")]).max())
+        assert np.abs(matrices[of("twist")] - expected).max() < 1e-5
+    assert max(turned) > 0.05
 
 
 def test_the_plain_modifier_shows_ours(limb: bpy.types.Object) -> None:

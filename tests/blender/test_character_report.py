@@ -31,6 +31,10 @@ def joints_of(report: api.CharacterReport) -> dict[str, api.JointQuality]:
     return {joint.bone: joint for joint in report.joints}
 
 
+def left_out_of(report: api.CharacterReport) -> dict[str, tuple[str, ...]]:
+    return {each.reason: each.bones for each in report.left_out}
+
+
 def test_bulge_and_pinch_are_those_of_blender_s_modifier(limb: bpy.types.Object) -> None:
     """The joint is half of 1 m along X, and its bone turns about its own X."""
     found = joints_of(api.report(limb, speed=False))["Lower"]
@@ -157,7 +161,37 @@ def test_joints_of_twist_bones_are_measured_only_if_they_are_named() -> None:
         for side in "LR"
     }
     assert not bones & pieces
-    assert set(whole.left_out) == pieces
+    assert set(left_out_of(whole)["pieces of an arm or a leg"]) == pieces
     assert "Not bent, as pieces of an arm or a leg: " in whole.table()
-    named = joints_of(api.report(body, speed=False, bones="lowerarm02.L"))
-    assert set(named) == {"lowerarm02.L"}
+    named = api.report(body, speed=False, bones="lowerarm02.L")
+    assert (set(joints_of(named)), named.left_out) == ({"lowerarm02.L"}, ())
+
+
+def test_both_halves_of_a_leg_are_measured_though_numbers_tell_them_apart(addon: None) -> None:
+    body, armature = new_file_with_human("game_engine")
+    for side in "lr":
+        armature.data.bones[f"thigh_{side}"].name = f"leg1_{side}"
+        armature.data.bones[f"calf_{side}"].name = f"leg2_{side}"
+    bpy.context.view_layer.update()
+    assert {"leg2_l", "leg2_r"} <= set(joints_of(api.report(body, speed=False)))
+
+
+def test_bones_whose_joint_cannot_be_measured_are_named_with_the_reason(addon: None) -> None:
+    body, _ = new_file_with_human("game_engine")
+    whole = api.report(body, speed=False)
+    hips = {"thigh_l", "thigh_r", "clavicle_l", "clavicle_r", "spine_01"}
+    assert {reason: set(bones) for reason, bones in left_out_of(whole).items()} == {
+        "another part of the body begins there": hips,
+        "too little skin bends there": {"spine_02"},
+    }
+    weighted = {body.vertex_groups[g.group].name for v in body.data.vertices for g in v.groups}
+    named = {bone for each in whole.left_out for bone in each.bones} | set(joints_of(whole))
+    # Nothing is before the pelvis.
+    assert weighted - named == {"pelvis"}
+    some = api.report(body, speed=False, bones=["thigh_l", "Root", "calf_l"])
+    assert set(joints_of(some)) == {"calf_l"}
+    assert left_out_of(some) == {
+        "another part of the body begins there": ("thigh_l",),
+        "they have no joint that moves skin": ("Root",),
+    }
+    assert "Not bent, as another part of the body begins there: thigh_l." in some.table()

@@ -250,6 +250,9 @@ def test_caches_are_what_the_api_writes(
 ) -> None:
     target = tmp_path / f"limb.{suffix}"
     if suffix == "abc":
+        refused = command("bake", "cache", "--file", limb_file, "--output", target)
+        assert refused.code == 4
+        assert f"Enable Limb first, by the command enable --file {limb_file} --out" in refused.error
         command("enable", "--file", limb_file, "--in-place")
     outcome = command("bake", "cache", "--file", limb_file, "--output", target)
     assert (outcome.code, outcome.errors) == (0, [])

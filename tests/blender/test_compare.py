@@ -8,7 +8,12 @@ import pytest
 
 from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.ui.compare_operators import shortcut, show_methods, show_plain
+from dq_compensation.ui.compare_operators import (
+    DQC_OT_compare_volume,
+    shortcut,
+    show_methods,
+    show_plain,
+)
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, pose_limb
@@ -36,6 +41,23 @@ def test_held_it_is_what_the_armature_modifier_gives(method: str, volume: bool) 
     assert settings_of(obj).method == method
     assert np.array_equal(evaluated_positions(obj), ours)
     assert np.abs(ours - plain).max() > 1e-2
+
+
+@pytest.mark.parametrize("volume", [False, True])
+def test_preserve_volume_is_compared_with_whatever_the_modifier_had(volume: bool) -> None:
+    obj, rig = build_limb()
+    pose_limb(rig)
+    modifier = obj.modifiers[0]
+    modifier.use_deform_preserve_volume = True
+    expected = evaluated_positions(obj)
+    modifier.use_deform_preserve_volume = volume
+    enable(obj)
+    ours = evaluated_positions(obj)
+    methods = show_plain([obj], DQC_OT_compare_volume.method)
+    # As above.
+    assert np.abs(evaluated_positions(obj) - expected).max() < 1e-5
+    show_methods(methods)
+    assert np.array_equal(evaluated_positions(obj), ours)
 
 
 def test_toggling_twice_is_as_before() -> None:
@@ -67,5 +89,6 @@ def test_nothing_is_toggled_where_no_character_is_selected() -> None:
 
 
 def test_the_panel_can_name_the_shortcuts() -> None:
-    for operator in ("dqc.compare", "dqc.toggle"):
-        assert "D" in shortcut(operator).split()
+    keys = {"dqc.compare": "D", "dqc.compare_volume": "V", "dqc.toggle": "D"}
+    for operator, key in keys.items():
+        assert key in shortcut(operator).split()

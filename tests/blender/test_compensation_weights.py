@@ -168,7 +168,7 @@ def test_what_cannot_be_painted_says_why(addon: None) -> None:
     with pytest.raises(RuntimeError, match="Press Enable first"):
         bpy.ops.dqc.paint_weights()
     enable(body)
-    with pytest.raises(RuntimeError, match="Press Paint Weights first"):
+    with pytest.raises(RuntimeError, match="Press Paint Compensation first"):
         bpy.ops.dqc.weights_smooth()
     with edit_mode(body), pytest.raises(RuntimeError, match="Tube is in Edit Mode"):
         bpy.ops.dqc.paint_weights()

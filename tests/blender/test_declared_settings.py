@@ -17,6 +17,7 @@ from dq_compensation.command_line.options import setting_values
 from dq_compensation.scene.settings import crowd_settings, example_settings, take_settings
 from dq_compensation.scene.settings.declaration import properties_of
 from dq_compensation.scene.settings.object_settings import (
+    LEFT_OUT,
     METHOD_SETTINGS,
     CharacterChoices,
     Settings,
@@ -94,7 +95,7 @@ def test_copies_have_all_but_the_display_and_presets_no_groups(limb: bpy.types.O
         name.removeprefix("settings.")
         for name in settings_operators.DQC_OT_preset_add.preset_values
     }
-    assert written == copied - {*GROUPS, "twist_left_out"}
+    assert written == copied - {*GROUPS, *LEFT_OUT}
 
 
 def test_what_acts_is_frozen_and_has_the_defaults(limb: bpy.types.Object) -> None:
@@ -106,11 +107,10 @@ def test_what_acts_is_frozen_and_has_the_defaults(limb: bpy.types.Object) -> Non
 
 def test_the_panel_shows_each_that_changes_the_method(limb: bpy.types.Object) -> None:
     layout = MagicMock()
-    limb.dq_compensation.twist_spread = 1.0
     panels._settings(layout, bpy.context, limb)
     column = layout.column.return_value
     calls = [*column.prop.call_args_list, *column.prop_search.call_args_list]
-    assert {call.args[1] for call in calls} >= set(METHOD_SETTINGS)
+    assert {call.args[1] for call in calls} >= set(METHOD_SETTINGS) - set(LEFT_OUT)
 
 
 def test_choices_are_those_of_the_types() -> None:

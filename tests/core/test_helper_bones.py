@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from bodies import chain, posed, random_influences, random_rotations, turn
 
+from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.helper_bones import (
     Helper,
@@ -87,6 +88,25 @@ def test_a_helper_shrinks_in_every_direction() -> None:
     volume = 1.0 - 0.375 * (1.0 - np.cos(np.radians(100.0)))
     expected = volume**0.2 * rigid[:3, :3]
     np.testing.assert_allclose(shrunk[:3, :3], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+@pytest.mark.parametrize("degrees", [-60.0, 0.0, 30.0, 90.0, 150.0])
+def test_a_bend_to_one_side_narrows_a_helper(share: float, degrees: float) -> None:
+    """Across the limb with the larger share; a twist after the bend changes nothing."""
+    skeleton = chain(2)
+    x, y, _ = skeleton.rest[1, :3, :3].T
+    bent = concatenate_quaternions(turn(tuple(x), degrees), turn(tuple(y), 50.0))
+    pose = posed(skeleton, np.array([turn((3, 1, 2), 40.0), bent]))
+    sided = [Helper(0, 1, share, narrowing=0.4, side=side) for side in ("X", "-X", "Z", "-Z")]
+    plain, *found = helper_transforms([Helper(0, 1, share), *sided], pose, skeleton)
+    bend = np.radians(degrees)
+    for matrix, b in zip(found, (bend, -bend, 0.0, 0.0), strict=True):
+        size = 1.0 - 0.4 * min(max(b, 0.0), 2.0)
+        axes = skeleton.rest[0 if share < 0.5 else 1, :3, :3]
+        expected = axes @ np.diag([size, 1.0, size]) @ axes.T
+        scale = np.linalg.inv(plain[:3, :3]) @ matrix[:3, :3]
+        np.testing.assert_allclose(scale, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("bone", "along"), [(0, 0.75), (1, 0.25)])

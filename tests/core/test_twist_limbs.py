@@ -242,7 +242,7 @@ def test_a_helper_at_the_end_of_a_limb_does_not_hide_the_joint() -> None:
 
 def test_limbs_are_left_out_by_name_as_bendy_bones_and_where_they_are_thick() -> None:
     skeleton = _skeleton()
-    named = TwistLimbs.of(POINTS, INFLUENCES, skeleton, left_out=["bone 1"])
+    named = TwistLimbs.of(POINTS, INFLUENCES, skeleton, left_out=[UPPER])
     assert named.left_out == {UPPER: "NAMED"}
     assert named.bones.tolist() == [LOWER]
     frames = np.repeat(skeleton.rest[LOWER : LOWER + 1], 3, axis=0)

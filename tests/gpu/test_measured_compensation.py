@@ -60,6 +60,25 @@ def test_positions_equal_core(
         assert error <= TOLERANCE, f"{human.name}, {pose_name}: {error:.2e}"
 
 
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+def test_joints_that_are_left_out(human: Any, make_pose: Callable[..., Pose], curve: str) -> None:
+    left_out = range(0, human.skeleton.bone_count, 2)
+    of = (human.rest, human.influences, human.skeleton)
+    if curve == "MEASURED":
+        every, some = (
+            MeasuredJoints.of(*of, ball_joints=True, left_out=each) for each in ((), left_out)
+        )
+    else:
+        every, some = (PublishedCompensation.of(*of, left_out=each) for each in ((), left_out))
+    assert 0 < np.count_nonzero(some.amounts) < np.count_nonzero(every.amounts)
+    deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
+    deformation = Deformation("COMPENSATED", human.influences, some)
+    pose = make_pose(human.skeleton, 3, 0.6, 0.0)
+    found = deform_in(deformed, deformation, pose, np.eye(4))
+    expected, _ = deform(deformation, human.rest.astype(np.float64), None, pose)
+    assert np.abs(found - expected).max() / human.size <= TOLERANCE
+
+
 def test_joints_of_the_mesh_equal_core(human: Any, make_pose: Callable[..., Pose]) -> None:
     """A flat skeleton in a pose of its hierarchy: each bone continues its former parent."""
     parents = np.full_like(human.skeleton.parents, -1)

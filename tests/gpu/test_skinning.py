@@ -21,6 +21,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.spherical_joint import joint_sets
 from dq_compensation.viewport.gpu.kernels import wanted_layout
+from dq_compensation.viewport.gpu.shader_building import TEXTURE_WIDTH
+from dq_compensation.viewport.gpu.textures import array_from_texture, row_count
 from dq_compensation.viewport.poses.instance_poses import GivenPoses
 from dq_compensation.viewport.skinning import gpu_keys
 from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
@@ -144,6 +146,18 @@ def test_shape_keys_come_before_skinning_and_only_when_they_change(
         assert error <= TOLERANCE, f"{values}: {error:.2e}"
     with pytest.raises(ValueError, match="3 shape key values for 5 keys"):
         keys.give(np.zeros(3))
+
+
+def test_no_invocation_reads_shape_keys_past_their_texture(humans: dict[str, Any]) -> None:
+    """Each reads where the next vertex's offsets begin, those behind the last vertex too."""
+    human = humans["cmu_mb"]
+    count = len(human.rest)
+    offsets = np.ones((1, count, 3), np.float32)
+    kept = GpuMesh(human.rest, human.influences, shape_offsets=offsets).key_offsets((0,))
+    invocations = TEXTURE_WIDTH * row_count(count)
+    assert invocations > count
+    starts = array_from_texture(kept.starts, invocations + 1)[:, 0]
+    np.testing.assert_array_equal(starts, np.minimum(np.arange(invocations + 1), count))
 
 
 def _chain(bone_count: int) -> Skeleton:

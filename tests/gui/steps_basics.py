@@ -78,7 +78,7 @@ def method(step: Step) -> Wait:
 
 
 def compare(step: Step) -> Wait:
-    """Hold Shift Alt D, and let it go; press Ctrl Shift Alt D twice."""
+    """Hold Shift Alt D, and Shift Alt V, and let them go; press Ctrl Shift Alt D twice."""
     window = step.window
     plain = yield from step.look("Plain")
     yield from step.enable()
@@ -91,6 +91,16 @@ def compare(step: Step) -> Wait:
     yield from window.event("D", "RELEASE")
     yield from window.wait(10)
     step.expect_same((yield from step.look("The key is released")), compensated, "Released")
+    yield from window.over_view()
+    yield from window.event("V", "PRESS", shift=True, alt=True)
+    yield from window.wait(10)
+    held = yield from step.look("The key of Preserve Volume is held")
+    step.expect_changed(held, plain, "Preserve Volume is not the plain modifier", 0.001)
+    step.expect_changed(held, compensated, "Preserve Volume bulges", 0.001)
+    yield from window.over_view()
+    yield from window.event("V", "RELEASE")
+    yield from window.wait(10)
+    step.expect_same((yield from step.look("It is released")), compensated, "Released")
     for enabled, picture in ((False, plain), (True, compensated)):
         yield from window.over_view()
         yield from window.key("D", shift=True, ctrl=True, alt=True)

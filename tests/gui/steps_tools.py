@@ -51,6 +51,25 @@ def paint(step: Step) -> Wait:
     step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")
 
 
+def joints(step: Step) -> Wait:
+    """Switch the elbow off in the list of joints: it bulges; undo."""
+    window = step.window
+    yield from step.enable()
+    compensated = yield from step.look("Compensated")
+    yield from window.open_panel('page="guide", section="joints"')
+    yield from step.look("The list")
+    # The list has room for some bones only; the script shows the one that is looked for.
+    with bpy.context.temp_override(window=window.window, area=window.area):
+        bpy.ops.dqc.leave_out(bone=ELBOW)
+        bpy.ops.ed.undo_push(message="Switch Joint")
+    without = yield from step.look("Without the elbow")
+    step.expect_changed(without, compensated, "The elbow bulges", 0.001)
+    yield from window.press("dqc.leave_out", 0.73)
+    yield from step.look("A button of the list")
+    step.expect("," in step.settings.joints_left_out, "a button of the list leaves out another")
+    yield from step.undo(lambda: step.settings.joints_left_out == ELBOW, "Ctrl Z takes that back")
+
+
 def soften(step: Step) -> Wait:
     """Soften the weights by the button, take it back by Ctrl Z and by Put Weights Back."""
     window = step.window

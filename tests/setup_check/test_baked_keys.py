@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.acting_keys import corrective_keys, played_keys
+from dq_compensation.lifecycle import enabling
+from dq_compensation.scene.shape_keys.acting_keys import corrective_keys, played_keys
 from dq_compensation.setup_check.checks.baked_keys import CHECK
 from dq_compensation.setup_check.subject import Subject
-from tests.blender.enabled_scenes import enable, select
+from tests.blender.enabled_scenes import check, enable, select
 from tests.setup_check.plant_baked_keys import ball, hinge, played
 from tests.setup_check.plant_shape_keys import add_keys
 
@@ -53,6 +54,21 @@ def test_what_a_bake_leaves_behind_is_well_until_it_is_enabled_again(human: Huma
     assert found(human) == []
     enable(human.mesh_object)
     assert keys[0] in found(human)[0]
+
+
+def test_the_panel_says_that_it_is_corrected_twice_until_the_keys_are_muted(human: Human) -> None:
+    obj = human.mesh_object
+    hinge(human)
+    enable(obj)
+
+    def said() -> list[str]:
+        check()
+        return [note for note in enabling.notes_of(obj) if "corrected twice" in note]
+
+    assert "Key 0" in said()[0]
+    for muted in (True, False):
+        obj.data.shape_keys.key_blocks["Key 0"].mute = muted
+        assert bool(said()) is not muted
 
 
 def test_after_muting_it_is_what_it_was_before_the_bake(human: Human) -> None:

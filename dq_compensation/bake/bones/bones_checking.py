@@ -73,13 +73,13 @@ def check_bones(
 
     joints = []
     of_limbs = zip(rig.twists, rig.used(skinning), strict=True)
-    twists = [twist.limb for twist, used in of_limbs if used]
+    twists, of = [twist.limb for twist, used in of_limbs if used], rig.origin.tolist()
     for child in np.unique(pairs[:, 1]).tolist():
         at = _shared(source, pairs[pairs[:, 1] == child])
         joints.append(
             JointReport(
                 bone=source.skeleton.names[child],
-                helpers=sum(rig.origin[each.child] == child for each in skinning.helpers)
+                helpers=sum(of[each.child] == child for each in skinning.helpers)
                 + twists.count(child),
                 before=together(before, at),
                 after=together(after, at),

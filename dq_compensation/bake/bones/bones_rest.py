@@ -16,6 +16,7 @@ from ...core.twist_helpers import TwistHelper, twist_transforms
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.blender.mesh import mesh_of
+from ...scene.copies.acting_helpers import kept_helpers
 from ...scene.copies.helper_rig import HelperBone
 from ...scene.weights.kept_weights import add_to_record
 from ...steps import Progress
@@ -23,7 +24,6 @@ from ..bake_reports import BonesReport, remember
 from ..bake_source import Source
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
 from ..key_options import CorrectiveOptions
-from .acting_helpers import kept_helpers
 from .bones_options import BonesOptions
 from .bones_source import RigSource, original_binding
 

@@ -22,12 +22,12 @@ from ...scene.blender.rigging import rig_of
 from ...scene.blender.units import object_millimetres
 from ...scene.copies.free_copies import FreeCopies, free_copies
 from ...scene.settings.object_settings import Settings
+from ...scene.shape_keys.acting_keys import corrective_keys
 from ...scene.shape_keys.corrective_drivers import drive_keys
 from ...scene.shape_keys.key_animation import remove_curves
 from ...scene.shape_keys.key_writing import keys_refusal, remove_keys, write_key
 from ...steps import Progress
 from ...wording import listed
-from ..acting_keys import corrective_keys
 from ..bake_reports import CorrectiveReport, Verdict
 from ..bake_source import Source
 from ..key_names import corrective_name

@@ -13,9 +13,9 @@ import bpy
 from ...errors import FileError, UserError, raise_refusal
 from ...scene.scene_frames import frames_of_range
 from ...scene.settings.object_settings import settings_of
+from ...scene.shape_keys.acting_keys import acting_keys_refusal
 from ...steps import Progress, with_progress
 from ...wording import counted, listed
-from ..acting_keys import acting_keys_refusal
 from ..bake_reports import remember
 from ..bake_source import Source
 from .alembic import write_alembic

@@ -13,6 +13,7 @@ from ...errors import UserError, raise_refusal
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.units import object_millimetres
 from ...scene.scene_frames import frame_kept, spread_frames
+from ...scene.shape_keys.acting_keys import acting_keys_refusal
 from ...scene.shape_keys.key_animation import (
     action_refusal,
     animate_in_turn,
@@ -24,7 +25,6 @@ from ...scene.shape_keys.key_animation import (
 from ...scene.shape_keys.key_writing import keys_refusal, remove_keys, write_key
 from ...steps import Progress
 from ...wording import sized
-from ..acting_keys import acting_keys_refusal
 from ..bake_reports import RangeReport
 from ..bake_source import PoseOffsets, Source
 from ..key_names import frame_names, keys_of_pattern

@@ -8,8 +8,8 @@ import numpy as np
 from ...core.rest_offsets import Target
 from ...errors import raise_refusal
 from ...scene.blender.mesh import mesh_of
+from ...scene.shape_keys.acting_keys import acting_keys_refusal
 from ...scene.shape_keys.key_writing import REFUSAL_REFERENCE, keys_refusal, write_key
-from ..acting_keys import acting_keys_refusal
 from ..bake_reports import PoseReport, remember
 from ..bake_source import Source
 from ..bake_targets import BakeOnto, bake_targets, let_armature_deform, show_copy

@@ -29,7 +29,7 @@ from ..blender.armature import is_in_edit_mode, pose_matrices, same_place
 from ..blender.bendy_segments import with_segments
 from ..blender.bone_names import bone_side
 from ..blender.mesh import VertexGroupWeights
-from ..settings.object_settings import JOINT_SETTINGS, Settings
+from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
 from .content import Digests, digest
 from .shape_key_offsets import ShapeKeys
 from .stored_examples import ExampleItem, Examples
@@ -280,7 +280,9 @@ class Binding:
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         if settings.curve != "MEASURED" and settings.use_ball_joints:
             settings = replace(settings, use_ball_joints=False)
-        key = tuple(getattr(settings, name) for name in JOINT_SETTINGS)
+        left_out = self._left_out(settings, "joints_left_out")
+        others = (name for name in JOINT_SETTINGS if name != "joints_left_out")
+        key = (*(getattr(settings, name) for name in others), left_out)
         known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
@@ -290,9 +292,11 @@ class Binding:
         if curve == "MEASURED":
             ball_joints = settings.use_ball_joints
             sides = self.bone_sides if ball_joints else None
-            found = MeasuredJoints.of(*of, parents, ball_joints=ball_joints, sides=sides)
+            found = MeasuredJoints.of(
+                *of, parents, ball_joints=ball_joints, sides=sides, left_out=left_out
+            )
         else:
-            found = PublishedCompensation.of(*of, curve, parents)
+            found = PublishedCompensation.of(*of, curve, parents, left_out=left_out)
         self._compensations[key] = (to_armature, found)
         return found
 
@@ -301,7 +305,8 @@ class Binding:
     ) -> TwistLimbs:
         """The limbs of COMPENSATED whose twists are spread; found and kept as `compensation`."""
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        key = (settings.limb_axis, settings.use_mesh_joints, settings.twists_left_out)
+        left_out = self._left_out(settings, "twist_left_out")
+        key = (settings.limb_axis, settings.use_mesh_joints, left_out)
         known = self._twists.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
@@ -312,10 +317,15 @@ class Binding:
             skeleton,
             parents,
             sides=self.bone_sides,
-            left_out=settings.twists_left_out,
+            left_out=left_out,
         )
         self._twists[key] = (to_armature, found)
         return found
+
+    def _left_out(self, settings: Settings, setting: LeftOut) -> tuple[int, ...]:
+        """The bones that a setting leaves out, rising."""
+        names = frozenset(settings.bones_left_out(setting))
+        return tuple(bone for bone, name in enumerate(self.skeleton.names) if name in names)
 
     def _jointed(
         self, settings: Settings, to_armature: NDArray[np.float64]

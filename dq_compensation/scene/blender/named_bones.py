@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from ..settings.object_settings import Settings, settings_of
+from ..settings.object_settings import LEFT_OUT, Settings, settings_of, text_of_bones
 
 
 def named_bones(obj: bpy.types.Object) -> frozenset[str]:
@@ -17,7 +17,9 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     settings = settings_of(obj)
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
-    names |= {settings.example_bone, settings.support_bone, *Settings.of(obj).twists_left_out}
+    names |= {settings.example_bone, settings.support_bone}
+    for setting in LEFT_OUT:
+        names.update(Settings.of(obj).bones_left_out(setting))
     return frozenset(names - {""})
 
 
@@ -30,9 +32,11 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
     for item in settings.examples:
         if item.bone in renamed:
             item.bone = renamed[item.bone]
-    left_out = Settings.of(obj).twists_left_out
-    if not renamed.keys().isdisjoint(left_out):
-        settings.twist_left_out = ", ".join(renamed.get(bone, bone) for bone in left_out)
+    for setting in LEFT_OUT:
+        left_out = Settings.of(obj).bones_left_out(setting)
+        if not renamed.keys().isdisjoint(left_out):
+            text = text_of_bones(renamed.get(bone, bone) for bone in left_out)
+            setattr(settings, setting, text)
     for name in ("example_bone", "support_bone"):
         if (bone := getattr(settings, name)) in renamed:
             setattr(settings, name, renamed[bone])

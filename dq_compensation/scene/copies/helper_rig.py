@@ -120,9 +120,12 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
             if helper.axes:
                 rows = [helper.axes[start : start + 3] for start in (0, 3, 6)]
                 bone.matrix = Matrix.LocRotScale(bone.head, Matrix(rows), None)
-            axis = bones[helper.anchor or helper.child]
-            share = helper.along if helper.anchor else _BESIDE  # `core.helper_bones.helper_heads`
-            bone.translate(axis.head + share * (axis.tail - axis.head) - frame.head)
+            # As in `core.helper_bones.helper_heads`.
+            axis = bones[helper.anchor] if helper.anchor else bones[helper.child]
+            way = (helper.along if helper.anchor else _BESIDE) * (axis.tail - axis.head)
+            if helper.axes:
+                way = _BESIDE * axis.length * bone.y_axis
+            bone.translate(axis.head + way - frame.head)
             bone.parent = bones[helper.parent]
             bone.use_connect = False
     collection = _collection(armature)

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import bpy
 from bpy.types import PropertyGroup
@@ -31,6 +33,9 @@ ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
 
 What acts on the object then is `Settings.acting_method`."""
 ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
+LeftOut = Literal["joints_left_out", "twist_left_out"]
+LEFT_OUT: tuple[LeftOut, ...] = get_args(LeftOut)
+"""The settings that name bones at which something is not done."""
 
 METHODS = (
     (
@@ -84,12 +89,21 @@ CURVES = (
     (
         "MEASURED",
         "Measured",
-        "Keeps the skin at the distance from the limbs that it has at rest. Right for most "
-        "characters",
+        "Measures, for each vertex, how far it is from its limb at rest, and takes back what is "
+        "farther in a pose. Works with any weights: right for most characters",
     ),
-    ("FITTED", "Fitted", "The published curve. For weights that are half and half at the joint"),
+    (
+        "FITTED",
+        "Fitted",
+        "Measures nothing: the published formula of the two strongest weights of a vertex. For "
+        "weights that are half and half at the joint",
+    ),
     ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones have the same weight"),
-    ("MODELLED", "Modelled", "Like Fitted, for weights that were smoothed over the joint"),
+    (
+        "MODELLED",
+        "Modelled",
+        "Like Fitted, by another published formula, for weights that were smoothed over the joint",
+    ),
     ("SLIDES", "Strong", "Like Fitted, but acts farther from the joint. For wide, soft weights"),
 )
 
@@ -121,7 +135,11 @@ OVERLAYS = (
         "From Dual Quaternion",
         "How far each vertex is from the result of the Armature modifier with Preserve Volume",
     ),
-    ("SUPPORT", "Support", "How far the example poses of a bone may move each vertex"),
+    (
+        "SUPPORT",
+        "Support",
+        "The part of the skin that the example poses of a bone may change: 0 nothing, 1 all of it",
+    ),
 )
 
 
@@ -150,16 +168,24 @@ class JointSettings(Declaration):
     )
     use_mesh_joints: bool = props.BoolProperty(
         name="Mesh Joints",
-        description="Also compensate between two bones that share skin although neither is above "
-        "the other in the hierarchy, as in flat skeletons and control rigs",
+        description="Also find joints where the skin shows them: between two bones that share skin "
+        "although neither is the parent of the other, as in flat skeletons and control rigs",
         default=True,
         **_ACTING,
     )
     use_ball_joints: bool = props.BoolProperty(
         name="Ball Joints",
-        description="Take the bulge away at shoulders, hips and feet, too, where limbs swing to "
-        "all sides. Posed frames take a fifth to a third longer in the modifier display",
+        description="Take the bulge away at shoulders, hips and feet, too, where a limb leaves the "
+        "body and swings to all sides, as a ball in a socket. Posed frames take a fifth to a third "
+        "longer in the modifier display",
         default=False,
+        **_ACTING,
+    )
+    joints_left_out: str = props.StringProperty(
+        name="Joints Left Out",
+        description="The bones at whose heads nothing is compensated: names with commas between "
+        "them",
+        default="",
         **_ACTING,
     )
 
@@ -191,7 +217,7 @@ class MethodSettings(JointSettings):
         **_ACTING,
     )
     twist_left_out: str = props.StringProperty(
-        name="Leave Out",
+        name="Twists Left Out",
         description="The bones of limbs along which no twist is to be spread: names with commas "
         "between them",
         default="",
@@ -310,6 +336,10 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
         description="The example pose that is chosen in the list",
         options={"SKIP_SAVE"},
     )
+    active_joint: int = props.IntProperty(
+        description="The bone that is chosen in the list of joints",
+        options={"SKIP_SAVE"},
+    )
     example_bone: str = props.StringProperty(
         name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
     )
@@ -386,6 +416,12 @@ def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
     return obj.dq_compensation  # type: ignore[attr-defined]
 
 
+def text_of_bones(names: Iterable[str]) -> str:
+    """Names of bones as one text, with commas between them; those that have some in quotes."""
+    quoted = ('"' + name.replace('"', '""') + '"' for name in names)
+    return ", ".join(text if set(text[1:-1]) & {",", '"'} else text[1:-1] for text in quoted)
+
+
 def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
     """A choice as the panel shows it: ``Strong`` for the curve SLIDES.
 
@@ -443,11 +479,10 @@ class Settings(MethodSettings):
         """The same with all of the compensation, and all of the spread if there is any."""
         return replace(self, factor=1.0, twist_spread=float(self.twist_spread > 0.0))
 
-    @property
-    def twists_left_out(self) -> tuple[str, ...]:
-        """The names in `twist_left_out`."""
-        names = (name.strip() for name in self.twist_left_out.split(","))
-        return tuple(filter(None, names))
+    def bones_left_out(self, setting: LeftOut) -> tuple[str, ...]:
+        """The names in a setting, as `text_of_bones` writes them."""
+        rows = csv.reader([getattr(self, setting)], skipinitialspace=True)
+        return tuple(name for row in rows for each in row if (name := each.strip()))
 
     @property
     def changed(self) -> dict[str, Any]:

@@ -45,6 +45,11 @@ class PaintedGroup:
     meaning: str
     description: str
 
+    @property
+    def button(self) -> str:
+        """The name of the button that paints it."""
+        return f"Paint {self.label}"
+
 
 PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
     "COMPENSATION": PaintedGroup(
@@ -108,8 +113,9 @@ def painting_refusal(
     if not settings_of(obj).enabled:
         return f"{obj.name} is not deformed by DQ Compensation. Press Enable first"
     if needs_group and painted_group(obj, kind) is None:
-        meaning = PAINTED_GROUPS[kind].meaning
-        return f"{obj.name} has no vertex group for the {meaning} yet. Press Paint Weights first"
+        group = PAINTED_GROUPS[kind]
+        missing = f"{obj.name} has no vertex group for the {group.meaning} yet"
+        return f"{missing}. Press {group.button} first"
     return writing_refusal(obj, [_target_name(obj, kind)])
 
 

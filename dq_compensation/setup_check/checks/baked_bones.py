@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...bake.bones.acting_helpers import acting_helpers, missing_helpers
 from ...bake.bones.bones_removal import remove_bones_bake
 from ...lifecycle import enabling
+from ...scene.copies.acting_helpers import acting_helpers, missing_helpers
 from ...scene.copies.helper_rig import HelperBone, add_helpers
 from ...scene.settings.object_settings import settings_of
 from ...scene.weights.kept_weights import restore_refusal

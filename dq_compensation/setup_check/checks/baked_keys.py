@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...bake.acting_keys import acting_keys
 from ...lifecycle import enabling
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.settings.object_settings import settings_of
+from ...scene.shape_keys.acting_keys import acting_keys
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
 from ..issue import Check, Fix, Issue

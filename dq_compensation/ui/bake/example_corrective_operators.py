@@ -18,7 +18,7 @@ from ...scene.blender.rigging import deformation_refusal
 from ...scene.blender.units import object_millimetres
 from ...scene.copies.targets import NOTHING_SELECTED
 from ...scene.settings.object_settings import settings_of
-from ...wording import counted, listed
+from ...wording import counted, listed, rounded
 from ..option_properties import offers, options_from
 from ..reporting import OperatorResult, Refusing, reports_errors
 from .bake_operators import (
@@ -126,7 +126,7 @@ def _sentence(taken: TakenOver, unit: float) -> str:
     keys = counted(len(taken.keys), "corrective")
     poses = counted(len(taken.examples), "example pose")
     off = max(unit * taken.error, 0.001)
-    message = f"Took over {keys} as {poses}, at most {off:.2g} mm off the look."
+    message = f"Took over {keys} as {poses}, at most {rounded(off, 2)} mm off the look."
     return " ".join((message, *taken.refused[:3]))
 
 

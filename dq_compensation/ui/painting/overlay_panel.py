@@ -9,6 +9,7 @@ from ...scene.blender.rigging import armature_modifier
 from ...scene.settings.object_settings import Settings, settings_of
 from ...session.status import status_of
 from ...viewport.gpu.capability import drawing_refusal
+from ...wording import rounded
 from ..sentences import draw_sentence
 from ..sidebar import SidebarPanel
 from .paint_operators import painting_target
@@ -50,7 +51,9 @@ def _overlay(layout: UILayout, context: Context, obj: Object) -> None:
     elif settings.overlay == "SUPPORT":
         layout.label(text=f"The support of {settings.support_bone}", icon="COLOR")
     elif status.overlay_maximum:
-        layout.label(text=f"Colours from 0 to {status.overlay_maximum:.4g} mm", icon="COLOR")
+        layout.label(
+            text=f"Colours from 0 to {rounded(status.overlay_maximum, 4)} mm", icon="COLOR"
+        )
     if settings.overlay == "COMPENSATION" and not Settings.of(obj).compensates:
         draw_sentence(layout, context, "This method does not compensate.", "INFO")
     if after := _reshaping_after(obj):

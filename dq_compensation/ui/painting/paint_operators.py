@@ -91,11 +91,19 @@ def _message(obj: Object, change: WeightsChange, done: str) -> str:
 
 
 class DQC_OT_paint_weights(_WeightsOperator, Operator):
-    """Paint on the deformed character where the deformation acts. Without a vertex group it makes \
-one, filled with 1"""
+    """Paint on the deformed character where the deformation acts"""
 
     bl_idname = "dqc.paint_weights"
     bl_label = "Paint Weights"
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What the weights of the group mean."""
+        group = PAINTED_GROUPS[properties.group]
+        return (
+            f"{group.description}. Paints on the deformed character. Without a vertex group it "
+            "makes one, filled with 1"
+        )
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
         if not obj.visible_get(view_layer=context.view_layer):

@@ -40,7 +40,7 @@ def _weights(layout: UILayout, obj: Object) -> None:
     for kind, group in PAINTED_GROUPS.items():
         row = column.row(align=True)
         row.scale_y = 1.3
-        paint = row.operator("dqc.paint_weights", text=f"Paint {group.label}", icon="BRUSH_DATA")
+        paint = row.operator("dqc.paint_weights", text=group.button, icon="BRUSH_DATA")
         paint.group = kind
     if obj.mode == "WEIGHT_PAINT":
         column.operator("object.mode_set", text="Done", icon="CHECKMARK").mode = "OBJECT"

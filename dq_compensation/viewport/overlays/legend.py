@@ -14,6 +14,7 @@ from gpu_extras.batch import batch_for_shader
 
 from ...scene.settings.addon_preferences import overlay_colours
 from ...scene.settings.object_settings import Overlay
+from ...wording import rounded
 from ..look.surface import drawing_state
 from .colour_scale import COLOURS_SRGB
 
@@ -48,7 +49,7 @@ class Legend:
     def ticks(self) -> tuple[str, str, str]:
         """The numbers at the lower end, in the middle and at the upper end."""
         unit = "" if self.overlay == "SUPPORT" else " mm"
-        return ("0", f"{self.maximum / 2.0:.4g}", f"{self.maximum:.4g}{unit}")
+        return ("0", rounded(self.maximum / 2.0, 4), f"{rounded(self.maximum, 4)}{unit}")
 
 
 def titled_legends(legends: Sequence[Legend]) -> list[tuple[str, Legend]]:

@@ -16,7 +16,8 @@ from ...core.topology import Topology
 from ...scene.binding.binding import Binding
 from ..gpu.gpu_objects import indexed_batch
 from ..gpu.influence_packing import MAX_TEXELS, pack_influences
-from ..gpu.textures import texture_from_array
+from ..gpu.shader_building import TEXTURE_WIDTH
+from ..gpu.textures import row_count, texture_from_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +179,12 @@ def _packed_offsets(offsets: NDArray[np.floating]) -> KeyOffsets:
     vertex_count = offsets.shape[1]
     vertices, keys = np.nonzero(np.any(offsets != 0.0, axis=2).T)
     counts = np.bincount(vertices, minlength=vertex_count)
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    if starts[-1] > MAX_TEXELS:
+    # Invocations fill rows, and each reads the place behind its own: past a texture anything is.
+    starts = np.full(row_count(vertex_count) * TEXTURE_WIDTH + 1, len(vertices))
+    starts[: vertex_count + 1] = np.concatenate(([0], np.cumsum(counts)))
+    if len(vertices) > MAX_TEXELS:
         raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} shape key offsets")
     rows = np.empty((len(vertices), 4), np.float32)
     rows[:, :3] = offsets[keys, vertices]
     rows[:, 3] = keys
-    padded = texture_from_array(starts, 1, padding=float(starts[-1]))
-    return KeyOffsets(padded, texture_from_array(rows, 4))
+    return KeyOffsets(texture_from_array(starts, 1), texture_from_array(rows, 4))

@@ -14,13 +14,13 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..analysis.corrective_joints import AxisJoint, CorrectiveJoint, ScatteredJoint
-from ..scene.blender.animation_curves import key_points, played_actions
-from ..scene.blender.driver_parts import PROPERTY
-from ..scene.blender.mesh import mesh_of
-from ..scene.shape_keys.corrective_drivers import ANGLE
-from ..scene.shape_keys.key_animation import value_path
-from ..wording import listed
+from ...analysis.corrective_joints import AxisJoint, CorrectiveJoint, ScatteredJoint
+from ...wording import listed
+from ..blender.animation_curves import key_points, played_actions
+from ..blender.driver_parts import PROPERTY
+from ..blender.mesh import mesh_of
+from .corrective_drivers import ANGLE
+from .key_animation import value_path
 
 _PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'
 REFUSAL_ACTING = (

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import bpy
 
-from ...scene.blender.rigging import find_rig
-from ...scene.copies.helper_rig import HelperBone, Turn, helper_names
-from ...scene.weights.kept_weights import kept_record
 from ...wording import listed
+from ..blender.rigging import find_rig
+from ..weights.kept_weights import kept_record
+from .helper_rig import HelperBone, Turn, helper_names
 
 WARNING_TWICE = (
     "{obj} is corrected twice: helper bones of a bake move it, too: {names}. Press Check and "
