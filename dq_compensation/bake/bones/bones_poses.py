@@ -34,7 +34,7 @@ FITTED, CHECKED = 64, 16
 _BACK, _SIDEWAYS = 0.4, 0.15
 _SEED = 12
 # The part of the bones that is turned in a pose.
-_ACTIVE = 0.5
+_ACTIVE = 0.75
 # The least range of a joint, in parts of the largest: what never turned would fit by chance alone.
 _LEAST_RANGE = 0.35
 # A limb so many times as long as the median distance of the joint's vertices turns fully.
@@ -51,7 +51,7 @@ def motion_range(
     bend: float,
     twisted: float,
 ) -> FittingPoses:
-    """Random poses in which half of these bones bend and twist, each followed by its mirror image.
+    """Random poses in which three of four of these bones bend and twist, each followed by its mirror image.
 
     Args:
         ranges: by the bone's index, how far it is turned, in parts of `bend` and `twisted`.

@@ -108,11 +108,17 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
     Raises:
         UserError: it cannot go into Edit Mode; nothing has changed then.
     """
-    known = armature_of(armature).bones
-    needed = {gauge.name: gauge for helper in helpers for gauge in helper.measures}
-    gauges = {name: gauge for name, gauge in needed.items() if name not in known}
+    gauges: set[str] = set()
+    added: list[HelperBone] = []
+    # What a helper follows is there before it: gauges, and twist bones, which come first.
+    for helper in helpers:
+        for gauge in helper.measures:
+            if gauge.name not in armature_of(armature).bones and gauge.name not in gauges:
+                gauges.add(gauge.name)
+                added.append(gauge)
+        added.append(helper)
     with edited_bones(armature) as bones:
-        for helper in (*gauges.values(), *helpers):
+        for helper in added:
             frame = bones[helper.frame]
             bone = bones.new(helper.name)
             bone.tail = (0.0, _LENGTH * bones[helper.child].length, 0.0)
@@ -129,7 +135,7 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
             bone.parent = bones[helper.parent]
             bone.use_connect = False
     collection = _collection(armature)
-    for helper in (*gauges.values(), *helpers):
+    for helper in added:
         bone = armature_of(armature).bones[helper.name]
         bone[HELPER_PROPERTY] = True
         bone.use_deform = helper.name not in gauges
