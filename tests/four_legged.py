@@ -6,33 +6,36 @@ around them, the weights are Blender's automatic ones. The horse looks along -Y.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import addon_utils
 import bpy
 
 # isort: split
 import bmesh
 import numpy as np
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix, Quaternion, Vector
 
 from tests.blender.scene_builders import edit_mode, link
 from tests.kept_files import Pair, new_file_from
 
-# Radii at the head and the tail of a bone, m. A bone of the metarig that is not here is removed.
+# Where the trunk has which radius: places along Y and Z, m.
+TRUNK_SHAPE = (
+    (0.8, 1.32, 0.19),
+    (0.5, 1.23, 0.27),
+    (0.1, 1.15, 0.28),
+    (-0.3, 1.13, 0.29),
+    (-0.6, 1.2, 0.25),
+    (-0.78, 1.32, 0.19),
+)
+IN_TRUNK = ("spine", "hip", "abdomen", "chest", "breast")
+# Radii at the head and the tail of the other bones, m. What is not here of the metarig is removed.
 RADII = {
-    "spine.001": (0.18, 0.19),
-    "spine.002": (0.19, 0.19),
-    "spine.003": (0.19, 0.19),
-    "spine.004": (0.19, 0.19),
-    "spine.005": (0.19, 0.19),
-    "spine.006": (0.19, 0.18),
-    "hip": (0.19, 0.13),
-    "abdomen": (0.24, 0.17),
-    "chest": (0.24, 0.18),
-    "breast": (0.13, 0.09),
-    "neck.001": (0.18, 0.16),
-    "neck.002": (0.15, 0.13),
-    "neck.003": (0.13, 0.11),
-    "neck.004": (0.11, 0.1),
+    "neck.001": (0.2, 0.17),
+    "neck.002": (0.17, 0.14),
+    "neck.003": (0.14, 0.12),
+    "neck.004": (0.12, 0.12),
     "head": (0.13, 0.07),
     "ear": (0.035, 0.03),
     "ear.001": (0.03, 0.02),
@@ -41,21 +44,21 @@ RADII = {
     "tail.003": (0.05, 0.06),
     "tail.004": (0.06, 0.06),
     "tail.005": (0.06, 0.03),
-    "shoulder": (0.1, 0.13),
-    "upper_arm": (0.12, 0.09),
-    "forearm": (0.085, 0.055),
-    "forefoot": (0.055, 0.042),
-    "f_toe": (0.05, 0.045),
-    "f_hoof": (0.05, 0.06),
-    "pelvis": (0.16, 0.13),
-    "thigh": (0.17, 0.12),
-    "lower_leg": (0.12, 0.065),
-    "hind_foot": (0.065, 0.045),
-    "r_toe": (0.05, 0.045),
-    "r_hoof": (0.05, 0.06),
+    "shoulder": (0.05, 0.13),
+    "upper_arm": (0.13, 0.1),
+    "forearm": (0.1, 0.06),
+    "forefoot": (0.06, 0.05),
+    "f_toe": (0.055, 0.055),
+    "f_hoof": (0.055, 0.07),
+    "pelvis": (0.1, 0.05),
+    "thigh": (0.19, 0.14),
+    "lower_leg": (0.13, 0.065),
+    "hind_foot": (0.07, 0.055),
+    "r_toe": (0.055, 0.055),
+    "r_hoof": (0.055, 0.07),
 }
 SPHERES = 12
-VOXEL = 0.03
+VOXEL = 0.038
 
 FRAMES_BETWEEN_KEYS = 3
 KEYS = 12
@@ -146,19 +149,18 @@ def _remove_other_bones(rig: bpy.types.Object) -> None:
         bones = rig.data.edit_bones
         bones["head"].tail = bones["skull"].tail
         for bone in list(bones):
-            if _without_side(bone.name) not in RADII:
+            if not (bone.name.startswith(IN_TRUNK) or _without_side(bone.name) in RADII):
                 bones.remove(bone)
 
 
 def _mesh_around(rig: bpy.types.Object) -> bpy.types.Object:
-    """Tapered tubes around the bones, which rows of spheres make, united."""
+    """A trunk and tapered tubes around the other bones, which rows of spheres make, united."""
     mesh = bpy.data.meshes.new("Horse")
     editor = bmesh.new()
-    for bone in rig.data.bones:
-        first, last = RADII[_without_side(bone.name)]
+    for start, end, radii in _tubes(rig):
         for part in np.linspace(0.0, 1.0, SPHERES).tolist():
-            radius = (1.0 - part) * first + part * last
-            place = Matrix.Translation(bone.head_local.lerp(bone.tail_local, part))
+            radius = (1.0 - part) * radii[0] + part * radii[1]
+            place = Matrix.Translation(start.lerp(end, part))
             bmesh.ops.create_icosphere(editor, subdivisions=2, radius=radius, matrix=place)
     editor.to_mesh(mesh)
     editor.free()
@@ -171,6 +173,15 @@ def _mesh_around(rig: bpy.types.Object) -> bpy.types.Object:
     bpy.ops.object.modifier_apply(modifier=smooth.name)
     horse.data.polygons.foreach_set("use_smooth", np.ones(len(horse.data.polygons), np.bool_))
     return horse
+
+
+def _tubes(rig: bpy.types.Object) -> Iterator[tuple[Vector, Vector, tuple[float, float]]]:
+    """Both ends of each tube and its radii there."""
+    for (*start, first), (*end, last) in pairwise(TRUNK_SHAPE):
+        yield Vector((0.0, *start)), Vector((0.0, *end)), (first, last)
+    for bone in rig.data.bones:
+        if (name := _without_side(bone.name)) in RADII:
+            yield bone.head_local, bone.tail_local, RADII[name]
 
 
 def _gallop(rig: bpy.types.Object) -> None:
