@@ -23,13 +23,13 @@ from tests.kept_files import Pair, new_file_from
 # Where the trunk has which radius: places along Y and Z, m.
 TRUNK_SHAPE = (
     (0.8, 1.32, 0.19),
-    (0.5, 1.23, 0.27),
+    (0.48, 1.26, 0.27),
     (0.1, 1.15, 0.28),
-    (-0.3, 1.13, 0.29),
-    (-0.6, 1.2, 0.25),
-    (-0.78, 1.32, 0.19),
+    (-0.3, 1.16, 0.3),
+    (-0.55, 1.27, 0.28),
+    (-0.78, 1.36, 0.19),
 )
-IN_TRUNK = ("spine", "hip", "abdomen", "chest", "breast")
+IN_TRUNK = ("spine", "hip", "abdomen", "chest", "breast", "pelvis", "shoulder")
 # Radii at the head and the tail of the other bones, m. What is not here of the metarig is removed.
 RADII = {
     "neck.001": (0.2, 0.17),
@@ -44,14 +44,12 @@ RADII = {
     "tail.003": (0.05, 0.06),
     "tail.004": (0.06, 0.06),
     "tail.005": (0.06, 0.03),
-    "shoulder": (0.05, 0.13),
     "upper_arm": (0.13, 0.1),
     "forearm": (0.1, 0.06),
     "forefoot": (0.06, 0.05),
     "f_toe": (0.055, 0.055),
     "f_hoof": (0.055, 0.07),
-    "pelvis": (0.1, 0.05),
-    "thigh": (0.19, 0.14),
+    "thigh": (0.17, 0.14),
     "lower_leg": (0.13, 0.065),
     "hind_foot": (0.07, 0.055),
     "r_toe": (0.055, 0.055),
