@@ -1,7 +1,7 @@
 """A horse on the bones of Blender's bundled Rigify, and its gallop.
 
-48 deforming bones: those of the metarig without mane and face. The mesh is made of tapered tubes
-around them, the weights are Blender's automatic ones. The horse looks along -Y.
+49 deforming bones: those of the metarig without mane and face. The mesh is a trunk and tapered tubes
+around the other bones, the weights are Blender's automatic ones. The horse looks along -Y.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import bpy
 # isort: split
 import bmesh
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
+from numpy.typing import NDArray
 
-from tests.blender.scene_builders import edit_mode, link
+from tests.blender.scene_builders import add_mesh, edit_mode
 from tests.kept_files import Pair, new_file_from
 
 # Where the trunk has which radius: places along Y and Z, m.
@@ -106,7 +107,7 @@ TRUNK = {
 
 
 def new_file_with_horse() -> Pair:
-    """A file with the horse at rest in frame 0, and its gallop from frame 1 on.
+    """A file with the horse and its gallop, one stride in the frames of the scene.
 
     Returns:
         the mesh object `Horse` and the armature object.
@@ -152,19 +153,20 @@ def _remove_other_bones(rig: bpy.types.Object) -> None:
 
 
 def _mesh_around(rig: bpy.types.Object) -> bpy.types.Object:
-    """A trunk and tapered tubes around the other bones, which rows of spheres make, united."""
-    mesh = bpy.data.meshes.new("Horse")
-    editor = bmesh.new()
-    for start, end, radii in _tubes(rig):
-        for part in np.linspace(0.0, 1.0, SPHERES).tolist():
-            radius = (1.0 - part) * radii[0] + part * radii[1]
-            place = Matrix.Translation(start.lerp(end, part))
-            bmesh.ops.create_icosphere(editor, subdivisions=2, radius=radius, matrix=place)
-    editor.to_mesh(mesh)
-    editor.free()
-    horse = link(bpy.data.objects.new("Horse", mesh))
+    """The mesh: rows of spheres, united and smoothed."""
+    sphere = bmesh.new()
+    bmesh.ops.create_icosphere(sphere, subdivisions=2, radius=1.0)
+    corners = np.array([vertex.co for vertex in sphere.verts])
+    triangles = np.array([[vertex.index for vertex in face.verts] for face in sphere.faces])
+    sphere.free()
+    spheres = list(_spheres(rig))
+    vertices = [radius * corners + place for place, radius in spheres]
+    faces = [triangles + len(corners) * index for index in range(len(spheres))]
+    horse = add_mesh(
+        np.concatenate(vertices).tolist(), np.concatenate(faces).tolist(), name="Horse"
+    )
     bpy.context.view_layer.objects.active = horse
-    mesh.remesh_voxel_size = VOXEL
+    horse.data.remesh_voxel_size = VOXEL
     bpy.ops.object.voxel_remesh()
     smooth = horse.modifiers.new("Smooth", "SMOOTH")
     smooth.iterations = 6
@@ -173,13 +175,20 @@ def _mesh_around(rig: bpy.types.Object) -> bpy.types.Object:
     return horse
 
 
-def _tubes(rig: bpy.types.Object) -> Iterator[tuple[Vector, Vector, tuple[float, float]]]:
-    """Both ends of each tube and its radii there."""
-    for (*start, first), (*end, last) in pairwise(TRUNK_SHAPE):
-        yield Vector((0.0, *start)), Vector((0.0, *end)), (first, last)
-    for bone in rig.data.bones:
-        if (name := _without_side(bone.name)) in RADII:
-            yield bone.head_local, bone.tail_local, RADII[name]
+def _spheres(rig: bpy.types.Object) -> Iterator[tuple[NDArray[np.float64], float]]:
+    """The places and radii of the spheres that make the trunk and the tubes, armature space."""
+    trunk = [
+        (Vector((0.0, *start)), Vector((0.0, *end)), first, last)
+        for (*start, first), (*end, last) in pairwise(TRUNK_SHAPE)
+    ]
+    limbs = [
+        (bone.head_local, bone.tail_local, *RADII[name])
+        for bone in rig.data.bones
+        if (name := _without_side(bone.name)) in RADII
+    ]
+    for start, end, first, last in trunk + limbs:
+        for part in np.linspace(0.0, 1.0, SPHERES).tolist():
+            yield np.array(start.lerp(end, part)), (1.0 - part) * first + part * last
 
 
 def _gallop(rig: bpy.types.Object) -> None:
