@@ -1,7 +1,7 @@
 """A horse on the bones of Blender's bundled Rigify, and its gallop.
 
-49 deforming bones: those of the metarig without mane and face. The mesh is a trunk and tapered tubes
-around the other bones, the weights are Blender's automatic ones. The horse looks along -Y.
+49 deforming bones: those of the metarig without mane and face. The mesh is a trunk and tapered
+tubes around the other bones, the weights are Blender's automatic ones. The horse looks along -Y.
 """
 
 from __future__ import annotations
