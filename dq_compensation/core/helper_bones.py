@@ -182,7 +182,9 @@ def helper_transforms(
     return transforms
 
 
-def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.float64]:
+def _narrowed(
+    helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton
+) -> NDArray[np.float64]:
     """The scale of helpers that one side narrows, shape (s, 3, 3).
 
     With the rotation q = q_s q_t of the child relative to the parent, in the child's rest axes, and
