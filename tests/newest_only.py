@@ -29,6 +29,7 @@ NEWEST_ONLY = (
     "tests/*cmu_mb*",
     "tests/blender/test_human_model.py*",
     "tests/blender/test_rigify_human.py*",
+    "tests/blender/test_bones_four_legged.py*",
     "tests/blender/test_ball_joints.py*",
     "tests/blender/test_flat_hands.py*",
     "tests/blender/test_mesh_joints.py*",
