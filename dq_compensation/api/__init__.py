@@ -36,8 +36,10 @@ from .setting_values import CharacterSettings, SettingValues, change_settings, s
 from .skinned_characters import disable, enable, skinned_meshes
 from .softened_weights import restore_weights, soften_weights
 from .steps_of_scripts import OnProgress
+from .version import VERSION
 
 __all__ = [
+    "VERSION",
     "Agree",
     "Bend",
     "BindingError",

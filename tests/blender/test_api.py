@@ -17,6 +17,7 @@ from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.modifier.palette.palette_object import find_palette
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
+from environments import PROJECT
 from tests.blender.bake_scenes import native
 from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, pose_limb
@@ -48,6 +49,11 @@ def by_armature(obj: bpy.types.Object, frames: range) -> NDArray[np.float32]:
         found.append(native(obj))
     bpy.context.scene.frame_set(2)
     return np.array(found)
+
+
+def test_the_version_is_that_of_the_manifest() -> None:
+    manifest = (PROJECT / "blender_manifest.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{".".join(map(str, api.VERSION))}"\n' in manifest
 
 
 def test_frames_are_those_of_the_armature_modifier(limb: bpy.types.Object) -> None:
