@@ -29,7 +29,7 @@ from .baking import (
 )
 from .character_report import Bend, CharacterReport, JointQuality, LeftOut
 from .checking import Agree, check, fix
-from .evaluating import Evaluator, evaluate, evaluate_frames
+from .evaluating import Evaluator, Space, evaluate, evaluate_frames, iterate_frames
 from .frame_times import FrameTimes
 from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
@@ -64,6 +64,7 @@ __all__ = [
     "RangeReport",
     "SettingValues",
     "SofteningReport",
+    "Space",
     "TakeReport",
     "UserError",
     "bake_bones",
@@ -81,6 +82,7 @@ __all__ = [
     "evaluate",
     "evaluate_frames",
     "fix",
+    "iterate_frames",
     "report",
     "restore_weights",
     "settings",

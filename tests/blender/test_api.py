@@ -63,6 +63,67 @@ def test_frames_are_those_of_the_armature_modifier(limb: bpy.types.Object) -> No
     assert bpy.context.scene.frame_current == 2
 
 
+@pytest.mark.parametrize("evaluator", ["NUMPY", "MODIFIER"])
+def test_world_space_is_that_of_blender(limb: bpy.types.Object, evaluator: api.Evaluator) -> None:
+    """The object and its rig move, turned and scaled unevenly."""
+    limb.delta_scale = (1.0, 2.0, 0.5)
+    limb.parent.rotation_euler = (0.3, 0.2, 0.1)
+    for frame in (1, LAST):
+        limb.parent.location = (0.5 * frame, 0.0, 3.0)
+        limb.parent.keyframe_insert("location", frame=frame)
+    frames = range(1, LAST + 1)
+    wanted = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        evaluated = limb.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        matrix = evaluated.matrix_world
+        wanted.append([matrix @ vertex.co for vertex in evaluated.data.vertices])
+    found = api.evaluate_frames(limb, frames, method="LINEAR", evaluator=evaluator, space="WORLD")
+    # Up to 5 units from the origin, in float32.
+    np.testing.assert_allclose(found, np.array(wanted), atol=5 * EXACT)
+    last = api.evaluate(limb, method="LINEAR", evaluator=evaluator, space="WORLD")
+    assert np.array_equal(last, found[-1])
+    assert found.dtype == last.dtype == np.float32
+
+
+def test_frames_come_one_by_one_while_the_scene_is_in_them(limb: bpy.types.Object) -> None:
+    scene = bpy.context.scene
+    wanted = api.evaluate_frames(limb, [4, 1.5])
+    each = api.iterate_frames(limb, [4, 1.5])
+    assert scene.frame_current_final == 2
+    assert np.array_equal(next(each), wanted[0])
+    assert scene.frame_current_final == 4
+    scene.frame_set(3)
+    assert np.array_equal(next(each), wanted[1])
+    assert scene.frame_current_final == 1.5
+    with pytest.raises(StopIteration):
+        next(each)
+    assert scene.frame_current_final == 2
+
+
+def test_a_loop_that_is_left_puts_the_frame_back(limb: bpy.types.Object) -> None:
+    scene = bpy.context.scene
+    for _ in api.iterate_frames(limb, [4, 5]):
+        break
+    assert scene.frame_current == 2
+    with pytest.raises(api.UserError, match="nan is not a frame"):
+        list(api.iterate_frames(limb, [4, float("nan")]))
+    assert scene.frame_current == 2
+
+
+def test_vertices_may_change_in_number_one_by_one(limb: bpy.types.Object) -> None:
+    array = limb.modifiers.new("Array", "ARRAY")
+    limb.modifiers.move(1, 0)
+    for frame, count in ((1, 1), (LAST, 2)):
+        array.count = count
+        array.keyframe_insert("count", frame=frame)
+    bpy.context.scene.frame_set(1)
+    count = len(limb.data.vertices)
+    assert [len(each) for each in api.iterate_frames(limb, [1, LAST])] == [count, 2 * count]
+    with pytest.raises(api.UserError, match=r"in frame 5 .* with iterate_frames"):
+        api.evaluate_frames(limb, [1, LAST])
+
+
 def test_settings_are_read_and_changed_together(limb: bpy.types.Object) -> None:
     api.enable(limb, method="DUAL_QUATERNION", factor=0.5)
     found = api.settings(limb)
@@ -278,6 +339,9 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda obj: api.evaluate(obj, factor=-1.0), "factor -1.0 cannot be used"),
         (lambda obj: api.evaluate(obj, factor="0.5"), "factor '0.5' cannot be used"),
         (lambda obj: api.change_settings(obj, factor="0.5"), "factor '0.5' cannot be used"),
+        (lambda obj: api.evaluate(obj, space="POSE"), "space cannot be 'POSE'"),
+        (lambda obj: api.iterate_frames(obj, 5), "frames cannot be 5"),
+        (lambda obj: api.iterate_frames(obj, [1], method="WAX"), "method cannot be 'WAX'"),
         (lambda obj: api.evaluate_frames(obj, []), "at least one frame"),
         (lambda obj: api.evaluate_frames(obj, 5), "frames cannot be 5"),
         (lambda obj: api.evaluate_frames(obj, "1-5"), "frames cannot be '1-5'"),
