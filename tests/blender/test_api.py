@@ -19,7 +19,7 @@ from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from environments import PROJECT
 from tests.blender.bake_scenes import native
-from tests.blender.scene_builders import evaluated_positions
+from tests.blender.scene_builders import all_weights, evaluated_positions
 from tests.limb import build_limb, pose_limb
 
 # Of a limb of 1.5 units in float32.
@@ -158,6 +158,48 @@ def test_a_wrong_setting_changes_none(
         api.enable(limb, display="GPU", **values)
     assert api.settings(limb) == before
     assert [modifier.type for modifier in limb.modifiers] == ["ARMATURE"]
+
+
+def test_several_objects_are_enabled_changed_and_disabled(limb: bpy.types.Object) -> None:
+    other, _ = build_limb("Other")
+    both = [limb, other]
+    api.enable(iter(both), factor=0.5)
+    assert [api.settings(obj).enabled for obj in both] == [True, True]
+    api.change_settings(both, method="LINEAR")
+    assert [api.settings(obj).method for obj in both] == ["LINEAR", "LINEAR"]
+    assert {api.settings(obj).factor for obj in both} == {0.5}
+    api.soften_weights(both)
+    api.restore_weights(both)
+    with pytest.raises(api.UserError, match="Limb has no weights to put back"):
+        api.restore_weights(both)
+    api.disable(both)
+    assert [api.settings(obj).enabled for obj in both] == [False, False]
+    assert [len(obj.modifiers) for obj in both] == [1, 1]
+
+
+def test_if_one_of_several_is_refused_none_has_changed(limb: bpy.types.Object) -> None:
+    enabled, _ = build_limb("Enabled")
+    api.enable(enabled)
+    refused, _ = build_limb("Refused")
+    refused.modifiers.new("Multires", "MULTIRES")
+    new, _ = build_limb("New")
+    several = [limb, enabled, refused, new]
+    before = [api.settings(obj) for obj in several]
+    for wrong in (refused, None):
+        with pytest.raises(api.UserError):
+            api.enable([limb, enabled, wrong, new], factor=0.25)
+        assert [api.settings(obj) for obj in several] == before
+        assert [modifier.type for modifier in limb.modifiers] == ["ARMATURE"]
+        assert not settings_of(limb).is_property_set("is_enabled")
+    limb.vertex_groups.new(name="Mask")
+    with pytest.raises(api.UserError, match="Enabled has no vertex group Mask"):
+        api.change_settings([limb, enabled], vertex_group="Mask")
+    assert [api.settings(obj) for obj in several] == before
+    api.soften_weights(limb)
+    weights = all_weights(limb)
+    with pytest.raises(api.UserError, match="Enabled has no weights to put back"):
+        api.restore_weights([limb, enabled])
+    assert all_weights(limb) == weights
 
 
 def test_every_skinned_mesh_is_found_by_name(limb: bpy.types.Object) -> None:
