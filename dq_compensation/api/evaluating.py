@@ -30,8 +30,8 @@ from ..scene.blender.rigging import rig_of
 from ..scene.scene_frames import frame_kept, frame_refusal
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
 from ..viewport.objects.batch import deformed_object
-from .arguments_of_scripts import mesh_object, require_choice, require_number
-from .steps_of_scripts import OnProgress
+from .arguments_of_scripts import chosen_depsgraph, mesh_object, require_choice, require_number
+from .steps_of_scripts import OnProgress, require_progress
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 Space = Literal["LOCAL", "WORLD"]
@@ -71,7 +71,7 @@ def evaluate(
             armature in Rest Position.
     """
     wanted = _Wanted.of(method, factor, evaluator, space)
-    depsgraph = depsgraph or bpy.context.evaluated_depsgraph_get()
+    depsgraph = chosen_depsgraph(depsgraph)
     obj = mesh_object(obj)
     return wanted.positions(obj, _bound(obj, depsgraph), depsgraph)
 
@@ -139,6 +139,7 @@ def evaluate_frames(
         BindingError, PoseError, RuntimeError, UserError: as for `evaluate`.
     """
     wanted = _Wanted.of(method, factor, evaluator, space)
+    require_progress(progress)
     _require_frames(frames)
     obj = mesh_object(obj)
     # A long range is no list before memory for its positions is there.

@@ -122,5 +122,5 @@ def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             require_number(name, value, described.hard_min, described.hard_max)
         elif described.type == "BOOLEAN" and not isinstance(value, bool):
             raise UserError(f"{name} is True or False, not {value!r}.")
-        elif described.type == "STRING" and value and str(value) not in obj.vertex_groups:
+        elif described.type == "STRING" and value not in ("", *obj.vertex_groups.keys()):
             raise UserError(f"{obj.name} has no vertex group {value}.")

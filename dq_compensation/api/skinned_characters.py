@@ -15,7 +15,7 @@ from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.settings.object_settings import settings_of
 from ..session.status import status_of
-from .arguments_of_scripts import Objects, mesh_objects
+from .arguments_of_scripts import Objects, mesh_objects, objects_of_scene
 from .setting_values import changed_settings
 from .steps_of_scripts import interrupts_wait
 
@@ -26,11 +26,14 @@ def skinned_meshes(scene: bpy.types.Scene | None = None) -> list[bpy.types.Objec
     Args:
         scene: by default the current one.
 
+    Raises:
+        UserError: it is no scene, or it was removed.
+
     Returns:
         every mesh object with an Armature modifier that has an armature; enabled or not, shown or
         hidden, local or linked.
     """
-    found = (scene or bpy.context.scene).objects
+    found = objects_of_scene(scene)
     return sorted(
         (
             obj

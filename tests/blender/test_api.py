@@ -360,6 +360,12 @@ def removed_object() -> bpy.types.Object:
     return obj
 
 
+def removed_scene() -> bpy.types.Scene:
+    scene = bpy.data.scenes.new("Removed")
+    bpy.data.scenes.remove(scene)
+    return scene
+
+
 def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
     copy = limb.copy()
     copy.name = "Nowhere"
@@ -413,6 +419,31 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
             lambda obj: api.fix(obj, fix="wax"),
             "There is no fix wax. The fixes are move_mesh",
         ),
+        (lambda obj: api.fix(obj, agree="no"), "agree cannot be 'no'"),
+        (lambda obj: api.fix(obj, ["weight_sums"]), r"There is no check \['weight_sums'\]"),
+        (lambda _: api.skinned_meshes("Scene"), "scene cannot be 'Scene'"),
+        (lambda _: api.crowds(5), "scene cannot be 5"),
+        (lambda _: api.skinned_meshes(removed_scene()), "scene was removed"),
+        (lambda obj: api.check(obj, depsgraph="x"), "depsgraph cannot be 'x'"),
+        (lambda obj: api.evaluate(obj, depsgraph=5), "depsgraph cannot be 5"),
+        (lambda obj: api.evaluate_frames(obj, [1], progress=5), "progress cannot be 5"),
+        (lambda obj: api.report(obj, bones="Nobody"), "Limb Rig has no bone Nobody"),
+        (lambda obj: api.report(obj, bones=None), "name of bones cannot be None"),
+        (lambda obj: api.report(obj, bones=[["Lower"]]), r"cannot be \['Lower'\]. Give a text"),
+        (lambda obj: api.report(obj, degrees=10**400), "angle 10+ cannot be used"),
+        (lambda obj: api.report(obj, progress=5), "progress cannot be 5"),
+        (lambda obj: api.bake_bones(obj, progress=5), "progress cannot be 5"),
+        (lambda obj: api.bake_bones(obj, [5]), "name of bones cannot be 5"),
+        (lambda obj: api.bake_bones(obj, helpers=1.5), "Give a whole number from 0 to 4"),
+        (lambda obj: api.bake_pose(obj, 5), "name cannot be 5. Give a text"),
+        (lambda obj: api.bake_cache(obj, None, 1, 5), "path cannot be None"),
+        (lambda obj: api.bake_cache(obj, b"a.pc2", 1, 5), "path cannot be b'a.pc2'"),
+        (lambda obj: api.bake_cache(obj, "", 1, 5, format="PC2"), "path cannot be ''"),
+        (lambda obj: api.bake_cache(obj, "/a\0.pc2", 1, 5), "path cannot be"),
+        (lambda obj: api.bake_cache(obj, "/\ud800.pc2", 1, 5), "path cannot be"),
+        (lambda obj: api.bake_cache(obj, "/a.pc2", 1, 5, step=1.5), "step 1.5 cannot be used"),
+        (lambda obj: api.bake_cache(obj, "/a.pc2", 1, 5, progress=5), "progress cannot be 5"),
+        (lambda obj: api.change_settings(obj, vertex_group=None), "no vertex group None"),
         (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are mesh_placement"),
     ],
 )
