@@ -29,15 +29,17 @@ from .baking import (
 )
 from .character_report import Bend, CharacterReport, JointQuality, LeftOut
 from .checking import Agree, check, fix
-from .evaluating import Evaluator, evaluate, evaluate_frames
+from .evaluating import Evaluator, Space, evaluate, evaluate_frames, iterate_frames
 from .frame_times import FrameTimes
 from .measuring import report
 from .setting_values import CharacterSettings, SettingValues, change_settings, settings
 from .skinned_characters import disable, enable, skinned_meshes
 from .softened_weights import restore_weights, soften_weights
 from .steps_of_scripts import OnProgress
+from .version import VERSION
 
 __all__ = [
+    "VERSION",
     "Agree",
     "Bend",
     "BindingError",
@@ -62,6 +64,7 @@ __all__ = [
     "RangeReport",
     "SettingValues",
     "SofteningReport",
+    "Space",
     "TakeReport",
     "UserError",
     "bake_bones",
@@ -79,6 +82,7 @@ __all__ = [
     "evaluate",
     "evaluate_frames",
     "fix",
+    "iterate_frames",
     "report",
     "restore_weights",
     "settings",

@@ -6,7 +6,6 @@ import numbers
 import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +71,83 @@ def several(values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def several_names(values: str | Iterable[str], what: str) -> tuple[str, ...]:
+    """One name or several.
+
+    Args:
+        what: they name, as "bones".
+
+    Raises:
+        UserError: one of them is no text.
+    """
+    found = several(values)
+    for each in found:
+        require_type(f"The name of {what}", each, str, "a text")
+    return found
+
+
+def objects_of_scene(scene: bpy.types.Scene | None) -> Iterable[bpy.types.Object]:
+    """The objects of a scene, by default of the current one.
+
+    Raises:
+        UserError: it is no scene, or it was removed.
+    """
+    if scene is None:
+        return bpy.context.scene.objects
+    require_type("scene", scene, bpy.types.Scene, "one, like bpy.data.scenes['Scene']")
+    try:
+        return scene.objects
+    except ReferenceError as error:
+        raise UserError("This scene was removed from the file. Look it up again.") from error
+
+
+def chosen_depsgraph(depsgraph: bpy.types.Depsgraph | None) -> bpy.types.Depsgraph:
+    """The depsgraph that a script gives, by default the current one, evaluated.
+
+    Raises:
+        UserError: it is no depsgraph.
+    """
+    if depsgraph is None:
+        return bpy.context.evaluated_depsgraph_get()
+    require_type("depsgraph", depsgraph, bpy.types.Depsgraph, "that of a handler, or none")
+    return depsgraph
+
+
 def file_path(path: AnyPath) -> Path:
     """A path with the folder of the blend file in the place of ``//``.
 
     Raises:
-        UserError: the blend file has no folder yet.
+        UserError: it is no path, or the blend file has no folder yet.
     """
-    text = os.fspath(path)
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    require_type("path", text, str, "a text or a pathlib.Path")
+    if not text or "\0" in text or not _is_encodable(text):
+        raise UserError(f"path cannot be {text!r}. Give the name of a file.")
     if text.startswith("//") and not bpy.data.filepath:
         raise UserError(f"{text} is in the folder of this file, which was never saved. Save it.")
     return Path(bpy.path.abspath(text))
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a file can have this name in this system's encoding."""
+    try:
+        os.fsencode(text)
+    except UnicodeError:
+        return False
+    return True
+
+
+def require_type(name: str, value: object, kind: type, said: str) -> None:
+    """See that a value is of a type.
+
+    Args:
+        said: what to give.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(value, kind):
+        raise UserError(f"{name} cannot be {value!r}. Give {said}.")
 
 
 def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -94,16 +160,19 @@ def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise UserError(f"{name} cannot be {value!r}. Choose one of {', '.join(choices)}.")
 
 
-def require_number(name: str, value: float, least: float, most: float = float("inf")) -> None:
+def require_number(
+    name: str, value: float, least: float, most: float = float("inf"), *, whole: bool = False
+) -> None:
     """See that a number is within bounds.
 
     Raises:
-        UserError: it is not, or it is not finite.
+        UserError: it is not, or it is not finite, or it has to be whole and is not.
     """
-    is_number = isinstance(value, numbers.Real) and isfinite(value)
-    if not (is_number and least <= value <= most):
+    kind = numbers.Integral if whole else numbers.Real
+    if not (isinstance(value, kind) and least <= value <= most and abs(value) != float("inf")):
         bounds = bounded(least, most)
-        raise UserError(f"The {name} {value!r} cannot be used. Give a number {bounds}.")
+        noun = "whole number" if whole else "number"
+        raise UserError(f"The {name} {value!r} cannot be used. Give a {noun} {bounds}.")
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from .arguments_of_scripts import (
     file_path,
     mesh_object,
     mesh_objects,
+    objects_of_scene,
     original,
     require_choice,
     require_number,
@@ -171,7 +172,7 @@ def bake_cache(
         UserError: one of them cannot be baked, or a file cannot be written.
     """
     found = mesh_objects(objects)
-    require_number("step", step, 1)
+    require_number("step", step, 1, whole=True)
     file = file_path(path)
     if format is None:
         format = next(  # noqa: A001 - the word for it
@@ -210,8 +211,11 @@ def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
 
     Args:
         scene: by default that of the context.
+
+    Raises:
+        UserError: it is no scene, or it was removed.
     """
-    found = (scene or bpy.context.scene).objects
+    found = objects_of_scene(scene)
     return sorted((obj for obj in found if is_crowd(obj)), key=lambda obj: obj.name)
 
 

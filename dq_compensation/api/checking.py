@@ -10,7 +10,7 @@ from ..errors import UserError
 from ..setup_check import fixing
 from ..setup_check.catalogue import CHECKS, find_issues
 from ..setup_check.issue import Fix, Issue
-from .arguments_of_scripts import mesh_object, selection_kept
+from .arguments_of_scripts import chosen_depsgraph, mesh_object, require_type, selection_kept
 from .steps_of_scripts import interrupts_wait
 
 Agree = Callable[[Issue, Fix], bool]
@@ -30,8 +30,9 @@ def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None
 
     Raises:
         BindingError: it is not a mesh.
+        UserError: the depsgraph is none.
     """
-    return find_issues(mesh_object(obj), depsgraph or bpy.context.evaluated_depsgraph_get())
+    return find_issues(mesh_object(obj), chosen_depsgraph(depsgraph))
 
 
 def fix(
@@ -60,10 +61,13 @@ def fix(
 
     Raises:
         FixError: nothing of the character can be changed, for instance because it is linked.
-        UserError: there is no such check, or none of these checks has such a fix.
+        UserError: there is no such check, or none of these checks has such a fix, or `agree` is no
+            answer.
     """
     obj = mesh_object(obj)
-    checks = tuple(each for each in CHECKS if check in {None, each.name})
+    if not callable(agree):
+        require_type("agree", agree, bool, "True, False or a function")
+    checks = tuple(each for each in CHECKS if check in (None, each.name))
     if not checks:
         names = ", ".join(each.name for each in CHECKS)
         raise UserError(f"There is no check {check}. The checks are {names}.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
-from dataclasses import replace
+from collections.abc import Generator, Iterable, Iterator, Sized
+from contextlib import closing
+from dataclasses import dataclass, replace
 from math import floor
-from typing import Literal
+from typing import Any, Literal, Self
 
 import bpy
 import gpu
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..bake.bake_source import REFUSAL_REST
 from ..bake.shape_keys.frame_baking import offsets_memory
+from ..core.vectors import transformed_points
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import settled_binding
 from ..modifier.armature_base import mixing_refusal
@@ -28,10 +30,11 @@ from ..scene.blender.rigging import rig_of
 from ..scene.scene_frames import frame_kept, frame_refusal
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
 from ..viewport.objects.batch import deformed_object
-from .arguments_of_scripts import mesh_object, require_choice, require_number
-from .steps_of_scripts import OnProgress
+from .arguments_of_scripts import chosen_depsgraph, mesh_object, require_choice, require_number
+from .steps_of_scripts import OnProgress, require_progress
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
+Space = Literal["LOCAL", "WORLD"]
 
 
 def evaluate(
@@ -40,6 +43,7 @@ def evaluate(
     method: ChosenMethod | None = None,
     factor: float | None = None,
     evaluator: Evaluator = "NUMPY",
+    space: Space = "LOCAL",
     depsgraph: bpy.types.Depsgraph | None = None,
 ) -> NDArray[np.float32]:
     """The deformed vertices of an object, enabled or not, in the current pose.
@@ -51,25 +55,60 @@ def evaluate(
         evaluator: 'NUMPY' computes in float64; 'GPU' runs the compute shaders of the viewport and
             reads the result back, that of a take while one plays; 'MODIFIER' lets the node modifier
             deform a copy of the object, in the current view layer.
+        space: 'LOCAL' for object space, 'WORLD' for world space.
         depsgraph: the state to evaluate; by default the current one.
 
     Returns:
-        shape (n, 3), float32, object space, behind the modifiers before the Armature modifier, and
-        before those that follow it.
+        shape (n, 3), float32, behind the modifiers before the Armature modifier, and before those
+        that follow it.
 
     Raises:
         BindingError: the object cannot be deformed, or not by this evaluator; the message says why
             and what to do.
         PoseError: a bone's matrix is not finite.
         RuntimeError: 'GPU' in a session without one.
-        UserError: an unknown method or evaluator, a factor that is not from 0 to 1, or an armature
-            in Rest Position.
+        UserError: an unknown method, evaluator or space, a factor that is not from 0 to 1, or an
+            armature in Rest Position.
     """
-    _require_choices(method, factor, evaluator)
-    depsgraph = depsgraph or bpy.context.evaluated_depsgraph_get()
+    wanted = _Wanted.of(method, factor, evaluator, space)
+    depsgraph = chosen_depsgraph(depsgraph)
     obj = mesh_object(obj)
-    binding = _bound(obj, depsgraph)
-    return _positions(obj, binding, depsgraph, _settings(obj, depsgraph, method, factor), evaluator)
+    return wanted.positions(obj, _bound(obj, depsgraph), depsgraph)
+
+
+def iterate_frames(
+    obj: bpy.types.Object,
+    frames: Iterable[float],
+    *,
+    method: ChosenMethod | None = None,
+    factor: float | None = None,
+    evaluator: Evaluator = "NUMPY",
+    space: Space = "LOCAL",
+) -> Iterator[NDArray[np.float32]]:
+    """Yield the deformed vertices of an object in frames of the current scene, one after another.
+
+    There is memory for one frame only. Mesh and weights are read once, unless modifiers before the
+    Armature modifier may change them from frame to frame.
+
+    While it waits, the scene is in the frame of the last positions. The current frame is as before
+    once the last one was asked for, or the loop was left.
+
+    Args:
+        frames: any numbers, in any order; those between two whole ones are subframes.
+        method, factor, evaluator, space: as for `evaluate`.
+
+    Yields:
+        shape (n, 3), float32; n is the number of vertices in that frame.
+
+    Raises:
+        UserError: a frame is none; this one when its turn comes.
+        BindingError, PoseError, RuntimeError, UserError: as for `evaluate`.
+    """
+    wanted = _Wanted.of(method, factor, evaluator, space)
+    _require_frames(frames)
+    obj = mesh_object(obj)
+    binding = _bound(obj, bpy.context.evaluated_depsgraph_get())
+    return _each_frame(obj, frames, binding, wanted)
 
 
 def evaluate_frames(
@@ -79,78 +118,115 @@ def evaluate_frames(
     method: ChosenMethod | None = None,
     factor: float | None = None,
     evaluator: Evaluator = "NUMPY",
+    space: Space = "LOCAL",
     progress: OnProgress | None = None,
 ) -> NDArray[np.float32]:
-    """The deformed vertices of an object in many frames of the current scene.
+    """The deformed vertices of an object in many frames: what `iterate_frames` yields, as one.
 
-    The current frame is as before afterwards. Mesh and weights are read once, unless modifiers
-    before the Armature modifier may change them from frame to frame.
+    The current frame is as before afterwards.
 
     Args:
         frames: any numbers, in any order; those between two whole ones are subframes.
-        method, factor, evaluator: as for `evaluate`.
+        method, factor, evaluator, space: as for `evaluate`.
         progress: called after each frame.
 
     Returns:
-        shape (F, n, 3), float32, object space.
+        shape (F, n, 3), float32.
 
     Raises:
         UserError: no frame is given, or what is none, the vertices change in number, or memory
             does not suffice.
         BindingError, PoseError, RuntimeError, UserError: as for `evaluate`.
     """
-    _require_choices(method, factor, evaluator)
+    wanted = _Wanted.of(method, factor, evaluator, space)
+    require_progress(progress)
+    _require_frames(frames)
     obj = mesh_object(obj)
-    if isinstance(frames, str) or not isinstance(frames, Iterable):
-        raise UserError(f"The frames cannot be {frames!r}. Give numbers, such as range(1, 6).")
     # A long range is no list before memory for its positions is there.
-    wanted = frames if isinstance(frames, Sized) else list(frames)
-    if not len(wanted):
+    numbers = frames if isinstance(frames, Sized) else list(frames)
+    if not len(numbers):
         raise UserError("Give at least one frame.")
-    scene = bpy.context.scene
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    binding = _bound(obj, depsgraph)
-    followed = bool(modifiers_before(obj))
-    found = offsets_memory(binding.vertex_count, len(wanted))
-    with frame_kept(scene):
-        for row, frame in enumerate(wanted):
-            raise_refusal(frame_refusal(frame))
-            scene.frame_set(floor(frame), subframe=frame - floor(frame))
-            depsgraph = bpy.context.evaluated_depsgraph_get()
-            binding = bind(obj, depsgraph) if followed else binding
-            if binding.vertex_count != found.shape[1]:
+    binding = _bound(obj, bpy.context.evaluated_depsgraph_get())
+    found = offsets_memory(binding.vertex_count, len(numbers))
+    with closing(_each_frame(obj, numbers, binding, wanted)) as each:
+        for row, (frame, positions) in enumerate(zip(numbers, each, strict=True)):
+            if positions.shape != found.shape[1:]:
                 raise UserError(
-                    f"{obj.name} has {binding.vertex_count} vertices in frame {frame:g} and "
-                    f"{found.shape[1]} before. Evaluate such frames one by one."
+                    f"{obj.name} has {len(positions)} vertices in frame {frame:g} and "
+                    f"{found.shape[1]} before. Evaluate such frames one by one, with "
+                    "iterate_frames."
                 )
-            settings = _settings(obj, depsgraph, method, factor)
-            found[row] = _positions(obj, binding, depsgraph, settings, evaluator)
+            found[row] = positions
             if progress is not None:
-                progress((row + 1) / len(wanted), f"Evaluating {obj.name}")
+                progress((row + 1) / len(numbers), f"Evaluating {obj.name}")
     return found
 
 
-def _settings(
-    obj: bpy.types.Object,
-    depsgraph: bpy.types.Depsgraph,
-    method: ChosenMethod | None,
-    factor: float | None,
-) -> Settings:
-    """The settings that act now, animation and drivers with them."""
-    settings = Settings.of(obj.evaluated_get(depsgraph))
-    if method is not None:
-        settings = settings.with_method(method, settings_of(obj).example_base)
-    return settings if factor is None else replace(settings, factor=factor)
+def _each_frame(
+    obj: bpy.types.Object, frames: Iterable[float], binding: Binding, wanted: _Wanted
+) -> Generator[NDArray[np.float32]]:
+    """See `iterate_frames`; the binding is that of the current frame."""
+    scene = bpy.context.scene
+    followed = bool(modifiers_before(obj))
+    with frame_kept(scene):
+        for frame in frames:
+            raise_refusal(frame_refusal(frame))
+            scene.frame_set(floor(frame), subframe=frame - floor(frame))
+            depsgraph = bpy.context.evaluated_depsgraph_get()
+            if followed:
+                binding = bind(obj, depsgraph)
+            yield wanted.positions(obj, binding, depsgraph)
 
 
-def _positions(
+@dataclass(frozen=True)
+class _Wanted:
+    """How to evaluate; see `evaluate`."""
+
+    method: ChosenMethod | None
+    factor: float | None
+    evaluator: Evaluator
+    space: Space
+
+    @classmethod
+    def of(
+        cls, method: ChosenMethod | None, factor: float | None, evaluator: Evaluator, space: Space
+    ) -> Self:
+        """What a script wants; raises `UserError` where that cannot be."""
+        require_choice("evaluator", evaluator, identifiers_of(Evaluator))
+        require_choice("space", space, identifiers_of(Space))
+        if method is not None:
+            require_choice("method", method, identifiers_of(ChosenMethod))
+        if factor is not None:
+            require_number("factor", factor, 0.0, 1.0)
+        return cls(method, factor, evaluator, space)
+
+    def settings(self, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Settings:
+        """The settings that act now, animation and drivers with them."""
+        settings = Settings.of(obj.evaluated_get(depsgraph))
+        if self.method is not None:
+            settings = settings.with_method(self.method, settings_of(obj).example_base)
+        return settings if self.factor is None else replace(settings, factor=self.factor)
+
+    def positions(
+        self, obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph
+    ) -> NDArray[np.float32]:
+        """Shape (n, 3), in the space that is wanted; errors as of `evaluate`."""
+        settings = self.settings(obj, depsgraph)
+        local = _local_positions(obj, binding, depsgraph, settings, self.evaluator)
+        if self.space == "LOCAL":
+            return local
+        matrix = np.array(obj.evaluated_get(depsgraph).matrix_world)
+        return transformed_points(matrix, local).astype(np.float32)
+
+
+def _local_positions(
     obj: bpy.types.Object,
     binding: Binding,
     depsgraph: bpy.types.Depsgraph,
     settings: Settings,
     evaluator: Evaluator,
 ) -> NDArray[np.float32]:
-    """See `evaluate`."""
+    """Object space; see `evaluate`."""
     if evaluator != "MODIFIER" and (reason := mixing_refusal(obj)):
         raise BindingError(f"{reason} Or choose the evaluator 'MODIFIER'.")
     if evaluator == "NUMPY":
@@ -177,12 +253,9 @@ def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     return binding
 
 
-def _require_choices(method: str | None, factor: float | None, evaluator: str) -> None:
-    require_choice("evaluator", evaluator, identifiers_of(Evaluator))
-    if method is not None:
-        require_choice("method", method, identifiers_of(ChosenMethod))
-    if factor is not None:
-        require_number("factor", factor, 0.0, 1.0)
+def _require_frames(frames: Any) -> None:
+    if isinstance(frames, str) or not isinstance(frames, Iterable):
+        raise UserError(f"The frames cannot be {frames!r}. Give numbers, such as range(1, 6).")
 
 
 def _has_gpu() -> bool:

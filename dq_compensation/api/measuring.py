@@ -19,12 +19,12 @@ from ..scene.blender.rigging import rig_of
 from ..scene.blender.units import object_millimetres
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import listed
-from .arguments_of_scripts import mesh_object, require_number, several
+from .arguments_of_scripts import mesh_object, require_number, several_names
 from .character_report import Bend, CharacterReport, JointQuality, LeftOut
 from .frame_times import measure_frames
 from .joints_left_out import bones_without_bends, without_twist_joints
 from .slow_parts import slow_parts
-from .steps_of_scripts import OnProgress, interrupts_wait
+from .steps_of_scripts import OnProgress, interrupts_wait, require_progress
 
 
 def report(
@@ -53,6 +53,7 @@ def report(
         UserError: a bone does not exist, or the angle is not from 1 to 180.
     """
     require_number("angle", degrees, 1.0, 180.0)
+    require_progress(progress)
     obj = mesh_object(obj)
     depsgraph = bpy.context.evaluated_depsgraph_get()
     binding = settled_binding(obj, depsgraph)
@@ -80,7 +81,7 @@ def report(
 
 def _wanted(bones: str | Iterable[str], binding: Binding) -> frozenset[str]:
     """The names of bones; raises `UserError` where the armature has none of such a name."""
-    wanted = frozenset(several(bones))
+    wanted = frozenset(several_names(bones, "bones"))
     unknown = sorted(wanted - set(binding.skeleton.names))
     if unknown:
         raise UserError(f"{binding.armature_name} has no bone {listed(unknown)}.")

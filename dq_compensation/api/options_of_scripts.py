@@ -11,7 +11,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ..errors import UserError
 from ..option_fields import Option, options_of
-from .arguments_of_scripts import require_choice, require_number, several
+from .arguments_of_scripts import (
+    require_choice,
+    require_number,
+    require_type,
+    several,
+    several_names,
+)
 
 _Arguments = ParamSpec("_Arguments")
 _Object = TypeVar("_Object")
@@ -63,12 +69,16 @@ def require_options(options: _Options) -> _Options:
     for each in options_of(type(options)):
         value = getattr(options, each.name)
         if each.several:
-            sequences[each.name] = several(value)
+            is_named = each.value_type is str
+            sequences[each.name] = several_names(value, each.name) if is_named else several(value)
         elif each.allowed:
             require_choice(each.name, value, each.allowed)
         elif each.value_type in {int, float}:
             noun = each.noun or each.name.replace("_", " ")
-            require_number(noun, value, each.minimum, each.maximum)
+            whole = each.value_type is int
+            require_number(noun, value, each.minimum, each.maximum, whole=whole)
+        elif each.value_type is str:
+            require_type(each.name, value, str, "a text")
     return cast("Any", replace)(options, **sequences)
 
 

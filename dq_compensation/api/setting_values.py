@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypedDict, get_type_hints
 
@@ -14,7 +14,7 @@ from ..scene.settings.declaration import frozen_values
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
 from ..session.settings_writing import writing_settings
 from ..session.status import status_of
-from .arguments_of_scripts import mesh_object, require_choice, require_number
+from .arguments_of_scripts import Objects, mesh_object, mesh_objects, require_choice, require_number
 from .steps_of_scripts import interrupts_wait
 
 SettingValues: Any = TypedDict("SettingValues", get_type_hints(CharacterChoices), total=False)  # type: ignore[misc]
@@ -45,54 +45,67 @@ def settings(obj: bpy.types.Object) -> CharacterSettings:
     return CharacterSettings(enabled=chosen.enabled, **values)
 
 
-def change_settings(obj: bpy.types.Object, **settings: Any) -> None:
-    """Change settings of an object together; an enabled one follows at once.
+def change_settings(objects: Objects, **settings: Any) -> None:
+    """Change settings of objects together; those that are enabled follow at once.
 
     Args:
+        objects: a mesh object or several.
         settings: by their names; see `CharacterSettings`.
 
     Raises:
-        BindingError: it cannot be deformed with these settings; they are as before then.
-        UserError: it is linked, or a setting cannot have that value.
+        BindingError: one of them cannot be deformed with these settings; all are as before then.
+        UserError: one of them is linked, or a setting cannot have that value.
     """
-    obj = mesh_object(obj)
-    raise_refusal(enabling.linked_refusal(obj))
-    with interrupts_wait(), changed_settings(obj, settings):
+    found = mesh_objects(objects)
+    for obj in found:
+        raise_refusal(enabling.linked_refusal(obj))
+    with interrupts_wait(), changed_settings(found, settings):
         pass
 
 
 @contextmanager
-def changed_settings(obj: bpy.types.Object, values: Mapping[str, Any]) -> Generator[None]:
-    """Change settings, run the block, and let an enabled object follow.
+def changed_settings(
+    objects: Sequence[bpy.types.Object], values: Mapping[str, Any]
+) -> Generator[None]:
+    """Change settings, run the block, and let enabled objects follow.
 
     Raises:
         UserError: a setting cannot have that value.
         BindingError: an enabled object cannot be deformed any more. As after any error of the
             block, the settings are as before then.
     """
-    _require_values(obj, values)
-    chosen: Any = settings_of(obj)
-    before = {name: getattr(chosen, name) for name in values if chosen.is_property_set(name)}
-    known = status_of(obj).problem
+    for obj in objects:
+        _require_values(obj, values)
+    before = [_own_values(obj, values) for obj in objects]
+    known = [status_of(obj).problem for obj in objects]
     try:
-        _write(chosen, values)
+        for obj in objects:
+            _write(obj, values)
         yield
-        enabling.settings_changed(obj)
-        problem = status_of(obj).problem if chosen.is_enabled else None
-        if problem not in (None, known):
-            raise BindingError(problem)
+        for obj, known_problem in zip(objects, known, strict=True):
+            enabling.settings_changed(obj)
+            problem = status_of(obj).problem if settings_of(obj).is_enabled else None
+            if problem not in (None, known_problem):
+                raise BindingError(problem)
     except BaseException:
-        _write(chosen, before)
-        for name in values.keys() - before.keys():
-            chosen.property_unset(name)
-        enabling.settings_changed(obj)
+        for obj, own in zip(objects, before, strict=True):
+            _write(obj, own)
+            for name in values.keys() - own.keys():
+                settings_of(obj).property_unset(name)
+            enabling.settings_changed(obj)
         raise
 
 
-def _write(chosen: Any, values: Mapping[str, Any]) -> None:
+def _own_values(obj: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
+    """The settings among these that were set on an object."""
+    chosen: Any = settings_of(obj)
+    return {name: getattr(chosen, name) for name in names if chosen.is_property_set(name)}
+
+
+def _write(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
     with writing_settings():
         for name, value in values.items():
-            setattr(chosen, name, value)
+            setattr(settings_of(obj), name, value)
 
 
 def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
@@ -109,5 +122,5 @@ def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             require_number(name, value, described.hard_min, described.hard_max)
         elif described.type == "BOOLEAN" and not isinstance(value, bool):
             raise UserError(f"{name} is True or False, not {value!r}.")
-        elif described.type == "STRING" and value and str(value) not in obj.vertex_groups:
+        elif described.type == "STRING" and value not in ("", *obj.vertex_groups.keys()):
             raise UserError(f"{obj.name} has no vertex group {value}.")

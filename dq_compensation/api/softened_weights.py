@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import bpy
-
+from ..errors import raise_refusal
 from ..scene.weights import softening
 from ..scene.weights.softening import SofteningOptions, SofteningReport
-from .arguments_of_scripts import Objects, mesh_object, mesh_objects
+from .arguments_of_scripts import Objects, mesh_objects
 from .options_of_scripts import takes_options
-from .steps_of_scripts import OnProgress, run_steps
+from .steps_of_scripts import OnProgress, interrupts_wait, run_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +39,18 @@ def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningRepor
     return run_steps(steps, options.progress)
 
 
-def restore_weights(obj: bpy.types.Object) -> None:
-    """Give a mesh object the weights back that it had before they were softened, exactly.
+def restore_weights(objects: Objects) -> None:
+    """Give mesh objects the weights back that they had before they were softened, exactly.
+
+    Args:
+        objects: a mesh object or several.
 
     Raises:
-        UserError: there are none, or they cannot be written; nothing has changed then.
+        UserError: one of them has none, or they cannot be written; nothing has changed then.
     """
-    softening.restore_weights(mesh_object(obj))
+    found = mesh_objects(objects)
+    for obj in found:
+        raise_refusal(softening.restoring_refusal(obj))
+    with interrupts_wait():
+        for obj in found:
+            softening.restore_weights(obj)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
+from ..errors import UserError
 from ..steps import Progress
 
 OnProgress = Callable[[float, str], None]
@@ -47,6 +48,16 @@ def interrupts_wait() -> Generator[list[_Interrupt]]:
             before(*waiting[-1])
 
 
+def require_progress(progress: OnProgress | None) -> None:
+    """See that it can be called.
+
+    Raises:
+        UserError: it cannot.
+    """
+    if progress is not None and not callable(progress):
+        raise UserError(f"progress cannot be {progress!r}. Give a function.")
+
+
 def run_steps(
     steps: Generator[Progress, None, _Result], progress: OnProgress | None = None
 ) -> _Result:
@@ -61,7 +72,11 @@ def run_steps(
 
     Returns:
         what the steps return.
+
+    Raises:
+        UserError: `progress` is no function, and what the steps raise.
     """
+    require_progress(progress)
     with interrupts_wait() as interrupts:
         try:
             while True:

@@ -22,8 +22,7 @@ def _enable(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
 
 
 def _disable(_run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
-    for obj in objects:
-        api.disable(obj)
+    api.disable(objects)
     return [{"name": obj.name_full} for obj in objects]
 
 

@@ -28,8 +28,7 @@ def _soften(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
         return said_facts(run, api.soften_weights(objects, **options, progress=run.progress))
     # As the button: what was not softened stays, unless nothing was.
     softened = [obj for obj in objects if restoring_refusal(obj) is None] or objects
-    for obj in softened:
-        api.restore_weights(obj)
+    api.restore_weights(softened)
     return [{"name": obj.name_full} for obj in softened]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import bpy
 
-from ..errors import BindingError
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
 from ..scene.settings.object_settings import Display, settings_of
 from ..session.settings_writing import writing_settings
@@ -47,7 +46,7 @@ def settings_of_a_new_character(
             setattr(settings, name, value)
     try:
         yield
-    except BindingError:
+    except BaseException:
         for name in (*coming, "is_enabled") if is_new else ():
             settings.property_unset(name)
         raise

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import bpy
+import numpy as np
+from numpy.typing import NDArray
 
+from ..scene.blender.attributes import read_property
 from ..scene.settings.object_settings import settings_of
 
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through
@@ -26,41 +29,41 @@ class KnownObjects:
 
     def __init__(self, belongs: Callable[[bpy.types.Object], bool]) -> None:
         self._belongs = belongs
-        # The session_uid of each by its place among the objects of the file. Not the objects: a
-        # reference to Blender data must not outlive an undo or a file load. Not their names
-        # either: those that are linked may have the same ones.
-        self._uids: dict[int, int] = {}
-        self._object_count = -1
+        # The places of those it is true of, among the objects of the file, and the session_uid of
+        # all objects. Not the objects: a reference to Blender data must not outlive an undo or a
+        # file load. Not their names either: those that are linked may have the same ones.
+        self._places: dict[int, None] = {}
+        self._uids: NDArray[np.int32] | None = None
         self._all.append(self)
 
     def all(self) -> list[bpy.types.Object]:
         """The objects, sorted as the file has them.
 
-        The file is looked through again only when the number of its objects has changed, a known
-        one is at another place, or after `forget`.
+        Whether they belong is asked of all objects only when objects have come, gone or changed
+        their places, or after `forget`.
         """
         objects = bpy.data.objects
-        if self._object_count == len(objects):
-            if len(self._uids) <= _FEW:
-                found = [objects[place] for place in self._uids]
+        uids = _uids_of(objects)
+        if self._are_known(uids):
+            if len(self._places) <= _FEW:
+                found = [objects[place] for place in self._places]
             else:
-                found = [obj for place, obj in enumerate(objects) if place in self._uids]
-            if all(map(self._is_known, found, self._uids.values())):
+                found = [obj for place, obj in enumerate(objects) if place in self._places]
+            if all(map(self._belongs, found)):
                 return found
         places = {place: obj for place, obj in enumerate(objects) if self._belongs(obj)}
-        self._uids = {place: obj.session_uid for place, obj in places.items()}
-        self._object_count = len(objects)
+        self._places, self._uids = dict.fromkeys(places), uids
         return list(places.values())
 
     def any(self) -> bool:
         """Whether there are any; cheaper than `all`."""
-        if self._object_count != len(bpy.data.objects):
+        if not self._are_known(_uids_of(bpy.data.objects)):
             self.all()
-        return bool(self._uids)
+        return bool(self._places)
 
     def forget(self) -> None:
         """Look through the file again at the next call."""
-        self._object_count = -1
+        self._uids = None
 
     @classmethod
     def forget_everything(cls) -> None:
@@ -68,8 +71,13 @@ class KnownObjects:
         for known in cls._all:
             known.forget()
 
-    def _is_known(self, obj: bpy.types.Object, uid: int) -> bool:
-        return obj.session_uid == uid and self._belongs(obj)
+    def _are_known(self, uids: NDArray[np.int32]) -> bool:
+        return self._uids is not None and np.array_equal(uids, self._uids)
+
+
+def _uids_of(objects: Any) -> NDArray[np.int32]:
+    """The session_uid of each; 0.04 ms for 1,000 objects more than counting them."""
+    return read_property(objects, "session_uid", np.int32)
 
 
 enabled = KnownObjects(lambda obj: settings_of(obj).is_enabled)

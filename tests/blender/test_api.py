@@ -17,8 +17,9 @@ from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.modifier.palette.palette_object import find_palette
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
+from environments import PROJECT
 from tests.blender.bake_scenes import native
-from tests.blender.scene_builders import evaluated_positions
+from tests.blender.scene_builders import all_weights, evaluated_positions
 from tests.limb import build_limb, pose_limb
 
 # Of a limb of 1.5 units in float32.
@@ -50,11 +51,77 @@ def by_armature(obj: bpy.types.Object, frames: range) -> NDArray[np.float32]:
     return np.array(found)
 
 
+def test_the_version_is_that_of_the_manifest() -> None:
+    manifest = (PROJECT / "blender_manifest.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{".".join(map(str, api.VERSION))}"\n' in manifest
+
+
 def test_frames_are_those_of_the_armature_modifier(limb: bpy.types.Object) -> None:
     found = api.evaluate_frames(limb, range(1, LAST + 1), method="LINEAR")
     assert np.abs(found - by_armature(limb, range(1, LAST + 1))).max() <= EXACT
     assert found.dtype == np.float32
     assert bpy.context.scene.frame_current == 2
+
+
+@pytest.mark.parametrize("evaluator", ["NUMPY", "MODIFIER"])
+def test_world_space_is_that_of_blender(limb: bpy.types.Object, evaluator: api.Evaluator) -> None:
+    """The object and its rig move, turned and scaled unevenly."""
+    limb.delta_scale = (1.0, 2.0, 0.5)
+    limb.parent.rotation_euler = (0.3, 0.2, 0.1)
+    for frame in (1, LAST):
+        limb.parent.location = (0.5 * frame, 0.0, 3.0)
+        limb.parent.keyframe_insert("location", frame=frame)
+    frames = range(1, LAST + 1)
+    wanted = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        evaluated = limb.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        matrix = evaluated.matrix_world
+        wanted.append([matrix @ vertex.co for vertex in evaluated.data.vertices])
+    found = api.evaluate_frames(limb, frames, method="LINEAR", evaluator=evaluator, space="WORLD")
+    # Up to 5 units from the origin, in float32.
+    np.testing.assert_allclose(found, np.array(wanted), atol=5 * EXACT)
+    last = api.evaluate(limb, method="LINEAR", evaluator=evaluator, space="WORLD")
+    assert np.array_equal(last, found[-1])
+    assert found.dtype == last.dtype == np.float32
+
+
+def test_frames_come_one_by_one_while_the_scene_is_in_them(limb: bpy.types.Object) -> None:
+    scene = bpy.context.scene
+    wanted = api.evaluate_frames(limb, [4, 1.5])
+    each = api.iterate_frames(limb, [4, 1.5])
+    assert scene.frame_current_final == 2
+    assert np.array_equal(next(each), wanted[0])
+    assert scene.frame_current_final == 4
+    scene.frame_set(3)
+    assert np.array_equal(next(each), wanted[1])
+    assert scene.frame_current_final == 1.5
+    with pytest.raises(StopIteration):
+        next(each)
+    assert scene.frame_current_final == 2
+
+
+def test_a_loop_that_is_left_puts_the_frame_back(limb: bpy.types.Object) -> None:
+    scene = bpy.context.scene
+    for _ in api.iterate_frames(limb, [4, 5]):
+        break
+    assert scene.frame_current == 2
+    with pytest.raises(api.UserError, match="nan is not a frame"):
+        list(api.iterate_frames(limb, [4, float("nan")]))
+    assert scene.frame_current == 2
+
+
+def test_vertices_may_change_in_number_one_by_one(limb: bpy.types.Object) -> None:
+    array = limb.modifiers.new("Array", "ARRAY")
+    limb.modifiers.move(1, 0)
+    for frame, count in ((1, 1), (LAST, 2)):
+        array.count = count
+        array.keyframe_insert("count", frame=frame)
+    bpy.context.scene.frame_set(1)
+    count = len(limb.data.vertices)
+    assert [len(each) for each in api.iterate_frames(limb, [1, LAST])] == [count, 2 * count]
+    with pytest.raises(api.UserError, match=r"in frame 5 .* with iterate_frames"):
+        api.evaluate_frames(limb, [1, LAST])
 
 
 def test_settings_are_read_and_changed_together(limb: bpy.types.Object) -> None:
@@ -91,6 +158,48 @@ def test_a_wrong_setting_changes_none(
         api.enable(limb, display="GPU", **values)
     assert api.settings(limb) == before
     assert [modifier.type for modifier in limb.modifiers] == ["ARMATURE"]
+
+
+def test_several_objects_are_enabled_changed_and_disabled(limb: bpy.types.Object) -> None:
+    other, _ = build_limb("Other")
+    both = [limb, other]
+    api.enable(iter(both), factor=0.5)
+    assert [api.settings(obj).enabled for obj in both] == [True, True]
+    api.change_settings(both, method="LINEAR")
+    assert [api.settings(obj).method for obj in both] == ["LINEAR", "LINEAR"]
+    assert {api.settings(obj).factor for obj in both} == {0.5}
+    api.soften_weights(both)
+    api.restore_weights(both)
+    with pytest.raises(api.UserError, match="Limb has no weights to put back"):
+        api.restore_weights(both)
+    api.disable(both)
+    assert [api.settings(obj).enabled for obj in both] == [False, False]
+    assert [len(obj.modifiers) for obj in both] == [1, 1]
+
+
+def test_if_one_of_several_is_refused_none_has_changed(limb: bpy.types.Object) -> None:
+    enabled, _ = build_limb("Enabled")
+    api.enable(enabled)
+    refused, _ = build_limb("Refused")
+    refused.modifiers.new("Multires", "MULTIRES")
+    new, _ = build_limb("New")
+    several = [limb, enabled, refused, new]
+    before = [api.settings(obj) for obj in several]
+    for wrong in (refused, None):
+        with pytest.raises(api.UserError):
+            api.enable([limb, enabled, wrong, new], factor=0.25)
+        assert [api.settings(obj) for obj in several] == before
+        assert [modifier.type for modifier in limb.modifiers] == ["ARMATURE"]
+        assert not settings_of(limb).is_property_set("is_enabled")
+    limb.vertex_groups.new(name="Mask")
+    with pytest.raises(api.UserError, match="Enabled has no vertex group Mask"):
+        api.change_settings([limb, enabled], vertex_group="Mask")
+    assert [api.settings(obj) for obj in several] == before
+    api.soften_weights(limb)
+    weights = all_weights(limb)
+    with pytest.raises(api.UserError, match="Enabled has no weights to put back"):
+        api.restore_weights([limb, enabled])
+    assert all_weights(limb) == weights
 
 
 def test_every_skinned_mesh_is_found_by_name(limb: bpy.types.Object) -> None:
@@ -251,6 +360,12 @@ def removed_object() -> bpy.types.Object:
     return obj
 
 
+def removed_scene() -> bpy.types.Scene:
+    scene = bpy.data.scenes.new("Removed")
+    bpy.data.scenes.remove(scene)
+    return scene
+
+
 def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
     copy = limb.copy()
     copy.name = "Nowhere"
@@ -272,6 +387,9 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda obj: api.evaluate(obj, factor=-1.0), "factor -1.0 cannot be used"),
         (lambda obj: api.evaluate(obj, factor="0.5"), "factor '0.5' cannot be used"),
         (lambda obj: api.change_settings(obj, factor="0.5"), "factor '0.5' cannot be used"),
+        (lambda obj: api.evaluate(obj, space="POSE"), "space cannot be 'POSE'"),
+        (lambda obj: api.iterate_frames(obj, 5), "frames cannot be 5"),
+        (lambda obj: api.iterate_frames(obj, [1], method="WAX"), "method cannot be 'WAX'"),
         (lambda obj: api.evaluate_frames(obj, []), "at least one frame"),
         (lambda obj: api.evaluate_frames(obj, 5), "frames cannot be 5"),
         (lambda obj: api.evaluate_frames(obj, "1-5"), "frames cannot be '1-5'"),
@@ -301,6 +419,31 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
             lambda obj: api.fix(obj, fix="wax"),
             "There is no fix wax. The fixes are move_mesh",
         ),
+        (lambda obj: api.fix(obj, agree="no"), "agree cannot be 'no'"),
+        (lambda obj: api.fix(obj, ["weight_sums"]), r"There is no check \['weight_sums'\]"),
+        (lambda _: api.skinned_meshes("Scene"), "scene cannot be 'Scene'"),
+        (lambda _: api.crowds(5), "scene cannot be 5"),
+        (lambda _: api.skinned_meshes(removed_scene()), "scene was removed"),
+        (lambda obj: api.check(obj, depsgraph="x"), "depsgraph cannot be 'x'"),
+        (lambda obj: api.evaluate(obj, depsgraph=5), "depsgraph cannot be 5"),
+        (lambda obj: api.evaluate_frames(obj, [1], progress=5), "progress cannot be 5"),
+        (lambda obj: api.report(obj, bones="Nobody"), "Limb Rig has no bone Nobody"),
+        (lambda obj: api.report(obj, bones=None), "name of bones cannot be None"),
+        (lambda obj: api.report(obj, bones=[["Lower"]]), r"cannot be \['Lower'\]. Give a text"),
+        (lambda obj: api.report(obj, degrees=10**400), "angle 10+ cannot be used"),
+        (lambda obj: api.report(obj, progress=5), "progress cannot be 5"),
+        (lambda obj: api.bake_bones(obj, progress=5), "progress cannot be 5"),
+        (lambda obj: api.bake_bones(obj, [5]), "name of bones cannot be 5"),
+        (lambda obj: api.bake_bones(obj, helpers=1.5), "Give a whole number from 0 to 4"),
+        (lambda obj: api.bake_pose(obj, 5), "name cannot be 5. Give a text"),
+        (lambda obj: api.bake_cache(obj, None, 1, 5), "path cannot be None"),
+        (lambda obj: api.bake_cache(obj, b"a.pc2", 1, 5), "path cannot be b'a.pc2'"),
+        (lambda obj: api.bake_cache(obj, "", 1, 5, format="PC2"), "path cannot be ''"),
+        (lambda obj: api.bake_cache(obj, "/a\0.pc2", 1, 5), "path cannot be"),
+        (lambda obj: api.bake_cache(obj, "/\ud800.pc2", 1, 5), "path cannot be"),
+        (lambda obj: api.bake_cache(obj, "/a.pc2", 1, 5, step=1.5), "step 1.5 cannot be used"),
+        (lambda obj: api.bake_cache(obj, "/a.pc2", 1, 5, progress=5), "progress cannot be 5"),
+        (lambda obj: api.change_settings(obj, vertex_group=None), "no vertex group None"),
         (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are mesh_placement"),
     ],
 )

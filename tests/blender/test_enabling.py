@@ -523,5 +523,12 @@ def test_enabled_objects_are_found_again_in_another_order(
     bpy.data.objects.remove(objects[2])
     bpy.data.objects.new("B", None)
     assert enabled_objects() == [objects[3], objects[1]]
+    objects[4].name = "Zz"
+    assert enabled_objects() == [objects[3], objects[1]]
+    copy = objects[1].copy()
+    bpy.data.objects.remove(objects[4])
+    assert enabled_objects() == [objects[3], objects[1], copy]
     settings_of(objects[3]).is_enabled = False
+    assert enabled_objects() == [objects[1], copy]
+    bpy.data.objects.remove(copy)
     assert enabled_objects() == [objects[1]]

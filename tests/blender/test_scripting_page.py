@@ -13,6 +13,7 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Vector
 
 import dq_compensation
 from dq_compensation import api
@@ -179,6 +180,8 @@ def test_positions_are_those_of_the_armature_modifier() -> None:
     human = names["human"]
     assert np.abs(names["linear"] - native(human)).max() <= EXACT
     assert np.abs(names["by_nodes"] - names["positions"]).max() <= 1e-4
+    placed = np.array([human.matrix_world @ Vector(each) for each in names["positions"]])
+    assert np.abs(names["in_world"] - placed).max() <= EXACT
     api.change_settings(human, method="LINEAR")
     wanted = api.evaluate_frames(human, range(1, LAST_FRAME + 1))
     for frame, shape in by_armature(human).items():
@@ -187,6 +190,7 @@ def test_positions_are_those_of_the_armature_modifier() -> None:
     assert np.abs(names["frames"] - wanted).max() > 0.001
     assert np.array_equal(names["shutter"][1], names["frames"][3])
     assert float(printed.split()[-1]) > 0.0
+    assert names["highest"] == names["frames"][:, :, 2].max()
 
 
 @pytest.mark.usefixtures("saved")
