@@ -191,7 +191,10 @@ class PublishedCompensation:
         )
         bones = influences.bones[:, [0, min(1, influences.width - 1)]]
         first, second = bones.T
-        children = np.where(_kinship(first, second, skeleton, mesh_parents) > 0, second, first)
+        children = first
+        if skeleton.bone_count:
+            kinship = _kinship(first, second, skeleton, mesh_parents)
+            children = np.where(kinship > 0, second, first)
         amounts[np.isin(children, left_out)] = 0.0
         if skeleton.bendy is not None:
             above = skeleton.kinship(bones, bones[:, ::-1]) > 0

@@ -76,6 +76,9 @@ MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
 LEAST_WEIGHT = 0.02
 # So many vertices of a pair count for the number of its helpers.
 _NEARLY_ALL = 0.9
+# Helpers on either side are not equally far from the joint: Blender's FBX importer ends a bone in
+# the middle of its children, and connects one that starts there, which then loses its location.
+_BESIDE = 1e-3
 # Helpers are tried on vertices that follow the two bones nearly alone, on so many of them and in so
 # many poses.
 _ALONE = 0.9
@@ -88,6 +91,7 @@ _NARROWING, _NARROW_SHARE = 0.4, 0.1
 # They are taken where, with as few as leave not much more than all of them would, they leave less
 # than this part of what the others leave alone.
 _NOT_MUCH_MORE, _BETTER = 1.1, 0.9
+_ABOUT = 1.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +178,7 @@ def helpers_of_pair(
     Args:
         number: of helpers, 1 to 4, besides those that one side narrows.
         tolerance: metres; what need not be fitted any better.
-        exactly: whether those that one side narrows are among the number.
+        exactly: whether those that one side narrows are among the number. With few there are none.
     """
     rigid = _made("RIGID", number, fitting, parent, child, 0.0)
     rows = fitting.vertices_of(parent, child)
@@ -197,8 +201,10 @@ def helpers_of_pair(
     trial = _Trial.of(fitting, tried, [helper for some in (*sets, narrowed) for helper in some])
     places = np.arange(number * len(sets)).reshape(len(sets), number).tolist()
     left = [trial.left(each) for each in places]
-    best, least = places[int(np.argmin(left))], min(left)
-    if least > tolerance:
+    # The simplest of those that leave about the same.
+    enough = [each <= _ABOUT * min(left) for each in left].index(True)
+    best, least = places[enough], left[enough]
+    if least > tolerance and (number == MOST_HELPERS or not exactly):
         sided = range(number * len(sets), len(trial.helpers))
         every = [*places[KINDS.index("ROUND")], *sided]
         fewer, left_by_fewer = trial.pruned(every, tolerance, number if exactly else 0)
@@ -308,7 +314,8 @@ def _made(
             length = float(np.linalg.norm(axis))
             joint = float((skeleton.heads[child] - skeleton.heads[anchor]) @ axis) / length**2
             reach = motion.reach * radius / length
-            along = min(max(joint - reach if anchor == parent else reach, 0.0), 1.0)
+            along = joint - reach if anchor == parent else reach + _BESIDE
+            along = min(max(along, 0.0), 1.0)
         found.append(
             Helper(parent, child, motion.share, motion.growth, motion.shrink, anchor, along)
         )

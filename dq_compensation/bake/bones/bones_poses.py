@@ -51,7 +51,7 @@ def motion_range(
     bend: float,
     twisted: float,
 ) -> FittingPoses:
-    """Random poses in which three of four of these bones bend and twist, each followed by its mirror image.
+    """Random poses in which most of these bones bend and twist, each followed by its mirror image.
 
     Args:
         ranges: by the bone's index, how far it is turned, in parts of `bend` and `twisted`.

@@ -108,37 +108,18 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
     Raises:
         UserError: it cannot go into Edit Mode; nothing has changed then.
     """
-    gauges: set[str] = set()
-    added: list[HelperBone] = []
-    # What a helper follows is there before it: gauges, and twist bones, which come first.
-    for helper in helpers:
-        for gauge in helper.measures:
-            if gauge.name not in armature_of(armature).bones and gauge.name not in gauges:
-                gauges.add(gauge.name)
-                added.append(gauge)
-        added.append(helper)
+    gauges = _gauges(armature, helpers)
     with edited_bones(armature) as bones:
-        for helper in added:
-            frame = bones[helper.frame]
-            bone = bones.new(helper.name)
-            bone.tail = (0.0, _LENGTH * bones[helper.child].length, 0.0)
-            bone.matrix = frame.matrix
-            if helper.axes:
-                rows = [helper.axes[start : start + 3] for start in (0, 3, 6)]
-                bone.matrix = Matrix.LocRotScale(bone.head, Matrix(rows), None)
-            # As in `core.helper_bones.helper_heads`.
-            axis = bones[helper.anchor] if helper.anchor else bones[helper.child]
-            way = (helper.along if helper.anchor else _BESIDE) * (axis.tail - axis.head)
-            if helper.axes:
-                way = _BESIDE * axis.length * bone.y_axis
-            bone.translate(axis.head + way - frame.head)
-            bone.parent = bones[helper.parent]
-            bone.use_connect = False
+        for helper in helpers:
+            # What a bone follows is there before it: a twist bone before the gauges of its joints.
+            for each in (*helper.measures, helper):
+                if each.name not in bones:
+                    _new_bone(bones, each)
     collection = _collection(armature)
-    for helper in added:
+    for helper in (*gauges, *helpers):
         bone = armature_of(armature).bones[helper.name]
         bone[HELPER_PROPERTY] = True
-        bone.use_deform = helper.name not in gauges
+        bone.use_deform = helper not in gauges
         for other in list(bone.collections):
             other.unassign(bone)
         collection.assign(bone)
@@ -152,6 +133,31 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
             _scale(pose_bone, armature, helper)
         for turn in helper.turns:
             _turn(pose_bone, armature, turn)
+
+
+def _gauges(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> list[HelperBone]:
+    """The gauges that helpers need and an armature does not have."""
+    needed = {gauge.name: gauge for helper in helpers for gauge in helper.measures}
+    known = armature_of(armature).bones
+    return [gauge for name, gauge in needed.items() if name not in known]
+
+
+def _new_bone(bones: bpy.types.ArmatureEditBones, helper: HelperBone) -> None:
+    """Add the bone of a helper, at rest."""
+    frame = bones[helper.frame]
+    bone = bones.new(helper.name)
+    bone.tail = (0.0, _LENGTH * bones[helper.child].length, 0.0)
+    bone.matrix = frame.matrix
+    # As in `core.helper_bones.helper_heads`.
+    axis = bones[helper.anchor] if helper.anchor else bones[helper.child]
+    way = (helper.along if helper.anchor else _BESIDE) * (axis.tail - axis.head)
+    if helper.axes:
+        rows = [helper.axes[start : start + 3] for start in (0, 3, 6)]
+        bone.matrix = Matrix.LocRotScale(bone.head, Matrix(rows), None)
+        way = _BESIDE * axis.length * bone.y_axis
+    bone.translate(axis.head + way - frame.head)
+    bone.parent = bones[helper.parent]
+    bone.use_connect = False
 
 
 def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
