@@ -147,7 +147,7 @@ def _other_uses(obj: bpy.types.Object) -> list[str]:
 
 def _write_weights(
     obj: bpy.types.Object,
-    names: Sequence[str],
+    names: list[str],
     helpers: Sequence[HelperBone],
     numbers: NDArray[np.integer],
     weights: NDArray[np.floating],
