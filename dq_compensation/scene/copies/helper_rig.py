@@ -153,7 +153,7 @@ def _new_bone(bones: bpy.types.ArmatureEditBones, helper: HelperBone) -> None:
     way = (helper.along if helper.anchor else _BESIDE) * (axis.tail - axis.head)
     if helper.axes:
         rows = [helper.axes[start : start + 3] for start in (0, 3, 6)]
-        bone.matrix = Matrix.LocRotScale(tuple(bone.head), Matrix(rows), None)
+        bone.matrix = Matrix.LocRotScale(bone.head.to_tuple(), Matrix(rows), None)
         way = _BESIDE * axis.length * bone.y_axis
     bone.translate(axis.head + way - frame.head)
     bone.parent = bones[helper.parent]
