@@ -9,6 +9,7 @@ from judging import Step
 from steps_basics import compare, enable, factor, install, method, save
 from steps_tools import (
     bake,
+    bake_to_bones,
     by_example,
     check,
     gpu_display,
@@ -38,6 +39,7 @@ STEPS: tuple[StepFunction, ...] = (
     check,
     off_its_rig,
     bake,
+    bake_to_bones,
     by_example,
     sculpt,
     gpu_display,

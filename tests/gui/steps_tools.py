@@ -280,6 +280,32 @@ def bake(step: Step) -> Wait:
     step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")
 
 
+def bake_to_bones(step: Step) -> Wait:
+    """Spread twists, press Bake to Bones, confirm: plain skinning shows nearly the same; undo."""
+    window = step.window
+    yield from step.enable()
+    yield from window.slide("dq_compensation.twist_spread", 200)
+    spread = step.settings.twist_spread
+    step.expect(spread > 0.1, f"Spread Twist is at {spread:.3f}")
+    live, there = (yield from step.look("Live")), step.positions()
+    bones = len(step.rig.data.bones)
+    yield from window.open_panel('page="baking"')
+    yield from window.press("dqc.bake_bones")
+    yield from window.wait(20)
+    step.show("The dialog")
+    yield from window.key("RET")
+    yield from window.wait_until(lambda: not step.settings.enabled, "It was not baked.")
+    yield from window.wait(20)
+    step.expect(any("_twist" in bone.name for bone in step.rig.data.bones), "there are twist bones")
+    yield from step.look("Baked: the Armature modifier alone")
+    off = np.linalg.norm(step.positions() - there, axis=1)
+    step.expect(float(off.max()) < 0.01, f"vertices are {off.max():.1e} m off at most")
+    yield from step.undo(
+        lambda: step.settings.enabled and len(step.rig.data.bones) == bones, "Ctrl Z unbakes"
+    )
+    step.expect_same((yield from step.look("After Ctrl Z")), live, "Undone")
+
+
 def to_by_example(step: Step) -> Wait:
     """Enable the method By Example and choose the elbow."""
     window = step.window

@@ -15,6 +15,7 @@ from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import (
     CHARACTER_CHOICES,
     FOLLOWED_SETTINGS,
+    ChosenMethod,
     settings_of,
 )
 from dq_compensation.scene.settings.take_settings import takes_of
@@ -114,15 +115,19 @@ def _preset(rng: Random) -> str | None:
     return f"preset of {source.name} to {target.name}"
 
 
-def _compare(rng: Random) -> str | None:
-    """Hold the key of the comparison: the operator itself waits for events."""
-    obj = any_mesh(rng)
-    if obj is None or not settings_of(obj).enabled:
-        return None
-    methods = compare_operators.show_plain([obj])
-    bpy.context.view_layer.update()
-    compare_operators.show_methods(methods)
-    return f"compare {obj.name}"
+def _compare(method: ChosenMethod | None = None) -> Action:
+    """Hold a key of the comparison: the operators themselves wait for events."""
+
+    def done(rng: Random) -> str | None:
+        obj = any_mesh(rng)
+        if obj is None or not settings_of(obj).enabled:
+            return None
+        methods = compare_operators.show_plain([obj], method)
+        bpy.context.view_layer.update()
+        compare_operators.show_methods(methods)
+        return f"compare {obj.name} with {method or 'its modifier'}"
+
+    return done
 
 
 def _bake_cache(rng: Random) -> str | None:
@@ -140,7 +145,17 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "disable": (4, operator("disable")),
     "refresh": (3, operator("refresh")),
     "toggle": (2, operator("toggle")),
-    "compare": (1, _compare),
+    "compare": (1, _compare()),
+    "compare_volume": (1, _compare("DUAL_QUATERNION")),
+    "leave_out": (
+        2,
+        operator(
+            "leave_out",
+            bone=_BONES,
+            setting=("joints_left_out", "twist_left_out"),
+            both_sides=(True, False),
+        ),
+    ),
     "settings_copy": (2, operator("settings_copy", also=any_mesh)),
     "preset_add": (1, _preset),
     "preset_apply": (1, _preset),
