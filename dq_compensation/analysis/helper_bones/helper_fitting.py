@@ -151,7 +151,7 @@ def _fit_weights(
             rows, ids = of_number[start : start + size], chosen[start : start + size]
             own = ids < count
             before = np.where(own, bones[rows[:, None], np.where(own, ids, 0)], 0.0)
-            found, _ = fitted_weights(
+            found = fitted_weights(
                 matrices,
                 ids,
                 fitting.rest[rows],

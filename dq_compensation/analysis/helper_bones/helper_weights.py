@@ -17,7 +17,7 @@ def fitted_weights(
     before: NDArray[np.floating],
     pull: float,
     most: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> NDArray[np.float64]:
     """Weights of the least squares of distances in all poses.
 
     Args:
@@ -29,12 +29,10 @@ def fitted_weights(
         most: the largest number of weights of a vertex; 0 for any.
 
     Returns:
-        weights, shape (m, k), not negative, with the sum 1; and the mean square of each vertex's
-        distances, shape (m,).
+        shape (m, k), not negative, with the sum 1.
     """
     gram = gram_matrices(matrices, candidates, rest, live)
-    weights = sparse_convex_weights(gram + pulled(before, pull), most)
-    return weights, np.einsum("nj,njk,nk->n", weights, gram, weights)
+    return sparse_convex_weights(gram + pulled(before, pull), most)
 
 
 def gram_matrices(

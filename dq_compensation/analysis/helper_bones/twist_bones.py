@@ -95,14 +95,15 @@ class TwistedRig:
                 found.append((second, first))
         return np.array(found, np.int32).reshape(-1, 2)
 
-    def used(self, skinning: HelperSkinning) -> NDArray[np.bool_]:
-        """Shape (T,), which twist bones vertices or helpers of a result follow."""
+    def used(self, skinning: HelperSkinning) -> list[tuple[int, TwistHelper]]:
+        """The twist bones that vertices or helpers of a result follow, with their rows."""
         bones = np.zeros(len(self.origin), np.bool_)
         followed = skinning.indices[skinning.weights > 0.0]
         bones[followed[followed < len(bones)]] = True
         for helper in skinning.helpers:
             bones[[helper.parent, helper.child]] = True
-        return bones[self.is_twist]
+        rows = np.flatnonzero(self.is_twist).tolist()
+        return [(row, twist) for row, twist in zip(rows, self.twists, strict=True) if bones[row]]
 
     def matrices(self, plain: NDArray[np.float64]) -> NDArray[np.float64]:
         """The matrices of all bones, shape (P, B + T, 4, 4), for (P, B, 4, 4) of the plain ones."""

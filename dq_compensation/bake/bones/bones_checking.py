@@ -72,8 +72,7 @@ def check_bones(
         return reduce(Deviation.and_also, of_poses, Deviation())
 
     joints = []
-    of_limbs = zip(rig.twists, rig.used(skinning), strict=True)
-    twists, of = [twist.limb for twist, used in of_limbs if used], rig.origin.tolist()
+    twists, of = [twist.limb for _, twist in rig.used(skinning)], rig.origin.tolist()
     for child in np.unique(pairs[:, 1]).tolist():
         at = _shared(source, pairs[pairs[:, 1] == child])
         joints.append(
@@ -115,14 +114,15 @@ def check_bones(
 
 def helps(rig: TwistedRig, skinning: HelperSkinning) -> bool:
     """Whether a result has any helper, or a twist bone that moves vertices."""
-    return bool(skinning.helpers or rig.used(skinning).any())
+    return bool(skinning.helpers or rig.used(skinning))
 
 
 def _gauges(rig: TwistedRig, skinning: HelperSkinning) -> int:
     """How many bones that do not deform the helpers of a result need."""
     of_pairs = {(each.parent, each.child, each.gauge) for each in skinning.helpers if each.gauge}
-    used = [twist for twist, is_used in zip(rig.twists, rig.used(skinning), strict=True) if is_used]
-    return len(of_pairs) + len({turn[:2] for twist in used for turn in twist.turns})
+    return len(of_pairs) + len(
+        {turn[:2] for _, twist in rig.used(skinning) for turn in twist.turns}
+    )
 
 
 def _distances(

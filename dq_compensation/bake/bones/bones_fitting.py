@@ -160,7 +160,7 @@ def fit_bones(
         options=FitOptions(options.helpers, options.influences, options.tolerance / unit),
     )
     skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)
-    count = len(skinning.helpers) + int(rig.used(skinning).sum())
+    count = len(skinning.helpers) + len(rig.used(skinning))
     require_within_limit(source, count, options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
     check = check_bones(

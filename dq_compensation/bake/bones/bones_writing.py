@@ -102,9 +102,7 @@ def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[H
 
     names = [bones[bone] for bone in rig.origin.tolist()]
     helpers: list[HelperBone] = []
-    rows = np.flatnonzero(rig.is_twist)[rig.used(skinning)].tolist()
-    used = [twist for twist, is_used in zip(rig.twists, rig.used(skinning), strict=True) if is_used]
-    for row, twist in zip(rows, used, strict=True):
+    for row, twist in rig.used(skinning):
         limb = bones[twist.limb]
         names[row] = new_name((limb,), "twist")
         axes = twist_axes(twist, source.skeleton).ravel().tolist()
@@ -189,7 +187,7 @@ def _key(
     matrices = rig.matrices(found.frame_matrices)
     poses = [Pose.from_matrices(of_frame, rig.skeleton) for of_frame in matrices]
     posed = np.array([helper_transforms(each, pose, rig.skeleton) for pose in poses])
-    twists = np.flatnonzero(rig.is_twist)[rig.used(found.skinning)]
+    twists = [row for row, _ in rig.used(found.skinning)]
     posed = np.concatenate((matrices[:, twists], posed), axis=1)
     above = [*rig.origin[twists].tolist(), *(helper.parent for helper in each)]
     parents = matrices[:, above]
