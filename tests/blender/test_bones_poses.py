@@ -5,8 +5,11 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
-from dq_compensation.bake.bones.bones_poses import motion_range
+from dq_compensation.analysis.helper_bones.helper_fitting import shared_pairs
+from dq_compensation.bake.bones.bones_poses import motion_range, ranges_of_motion
+from dq_compensation.bake.bones.bones_source import RigSource
 from dq_compensation.scene.blender.armature import read_skeleton
+from human.model import build_human
 from tests.blender.scene_builders import edit_mode, link
 
 SIDES = {"arm.L": 1.0, "arm.R": -1.0}
@@ -32,3 +35,15 @@ def test_each_pose_has_its_mirror_image(empty_file: None) -> None:
     for one, other in (("spine", "spine"), ("arm.L", "arm.R"), ("arm.R", "arm.L")):
         images = mirror @ poses[0::2, of(one)] @ mirror
         assert np.abs(images - poses[1::2, of(other)]).max() < 1e-6
+
+
+def test_slender_limbs_turn_farther_than_collarbones_and_the_trunk(addon: None) -> None:
+    human, _ = build_human("game_engine")
+    source = RigSource.of([human], bpy.context.evaluated_depsgraph_get())
+    pairs = shared_pairs(source.influences, source.skeleton)
+    found = ranges_of_motion(source.influences, source.rest, source.skeleton, pairs)
+    ranges = {source.skeleton.names[bone]: part for bone, part in found.items()}
+    for full in ("upperarm_l", "lowerarm_l", "hand_l", "thigh_l", "calf_l", "foot_l", "index_02_l"):
+        assert ranges[full] == 1.0
+    for little in ("spine_01", "spine_02", "clavicle_l"):
+        assert ranges[little] < 0.5

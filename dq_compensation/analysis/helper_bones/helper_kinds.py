@@ -81,7 +81,7 @@ _NEARLY_ALL = 0.9
 _BESIDE = 1e-3
 # Helpers are tried on vertices that follow the two bones nearly alone, on so many of them and in so
 # many poses.
-_ALONE = 0.9
+_ALONE = 0.98
 _LEAST_TRIED, _MOST_TRIED = 24, 120
 _MOST_POSES = 24
 # Skin that keeps its distance from the limbs does so on the outer side of a bend alone, in
@@ -90,7 +90,7 @@ _MOST_POSES = 24
 _NARROWING, _NARROW_SHARE = 0.4, 0.1
 # They are taken where, with as few as leave not much more than all of them would, they leave less
 # than this part of what the others leave alone.
-_NOT_MUCH_MORE, _BETTER = 1.1, 0.9
+_NOT_MUCH_MORE, _BETTER = 1.05, 0.98
 _ABOUT = 1.05
 
 

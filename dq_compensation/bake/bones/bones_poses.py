@@ -14,6 +14,7 @@ from ...analysis.forward_kinematics import posed_matrices
 from ...core.dual_quaternion import concatenate_quaternions
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
+from ...core.vectors import unit_or
 from ...errors import UserError
 from ...scene.binding.binding import Binding
 from ...scene.blender.animation_curves import played_actions
@@ -37,8 +38,10 @@ _SEED = 12
 _ACTIVE = 0.75
 # The least range of a joint, in parts of the largest: what never turned would fit by chance alone.
 _LEAST_RANGE = 0.35
-# A limb so many times as long as the median distance of the joint's vertices turns fully.
-_SLENDER = 0.6
+# A limb so many times as long as the median distance of what is shared at its joint turns fully.
+_SLENDER = 2.4
+# The least cosine of the angle between two bones of one limb.
+_STRAIGHT = 0.95
 
 
 FittingPoses = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -95,8 +98,8 @@ def ranges_of_motion(
 ) -> dict[int, float]:
     """The ranges of motion of joints, by how long their limbs are for their thickness.
 
-    An elbow turns fully, a bone of the spine, in a thick trunk, only a little. Squared, it comes
-    near to the anatomical ranges of a human.
+    An elbow turns fully, a collarbone or a bone of the spine, in a thick trunk, only a little.
+    Squared, it comes near to the anatomical ranges of a human.
 
     Args:
         rest: shape (n, 3), armature space.
@@ -108,27 +111,47 @@ def ranges_of_motion(
         the root with the most bones.
     """
     is_root = skeleton.parents < 0
-    parents = np.where(is_root, np.arange(skeleton.bone_count), skeleton.parents)
-    lengths = np.where(
-        is_root, skeleton.limb_lengths(parents), skeleton.limbs_at_joints(parents)[2]
-    )
+    lengths = _limb_lengths(skeleton)
     beside = np.unique(pairs[skeleton.kinship(*pairs.T) == 0])
     beside = beside[is_root[beside]]
     sizes = skeleton.ancestry.leave - skeleton.ancestry.enter
     largest = int(np.argmax(np.where(is_root, sizes, 0)))
-    follows = np.zeros((skeleton.bone_count, influences.vertex_count), np.bool_)
-    for rows, bones, _ in influences.slots():
-        follows[bones, np.arange(influences.vertex_count)[rows]] = True
+    weights = np.zeros((skeleton.bone_count, influences.vertex_count), np.float32)
+    for rows, bones, values in influences.slots():
+        weights[bones, np.arange(influences.vertex_count)[rows]] = values
     found: dict[int, float] = {}
     for bone in np.unique(pairs).tolist():
-        others = pairs[(pairs == bone).any(axis=1)]
-        shared = follows[bone] & follows[others[others != bone]].any(axis=0)
-        apart = np.linalg.norm(rest[shared] - skeleton.heads[bone], axis=1)
-        thickness = np.median(apart) if len(apart) else np.inf
-        if not is_root[bone] or (bone in beside and bone != largest):
-            part = min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2
-            found[bone] = float(max(_LEAST_RANGE, part))
+        if is_root[bone] and (bone not in beside or bone == largest):
+            continue
+        shared = np.minimum(weights[bone], weights[skeleton.parents[bone]])
+        if is_root[bone] or not shared.any():
+            others = pairs[(pairs == bone).any(axis=1)]
+            shared = np.minimum(weights[bone], weights[others[others != bone]].max(axis=0))
+        of_joint = np.flatnonzero(shared)
+        apart = np.linalg.norm(rest[of_joint] - skeleton.heads[bone], axis=1)
+        nearest = np.argsort(apart, kind="stable")
+        half = np.cumsum(shared[of_joint[nearest]], dtype=np.float64)
+        thickness = apart[nearest[np.searchsorted(half, half[-1] / 2.0)]]
+        part = min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2
+        found[bone] = float(max(_LEAST_RANGE, part))
     return found
+
+
+def _limb_lengths(skeleton: Skeleton) -> NDArray[np.float64]:
+    """How long each bone's limb is, shape (B,): it goes on where its only child is straight."""
+    ways = skeleton.tails - skeleton.heads
+    parents = np.where(skeleton.parents < 0, np.arange(skeleton.bone_count), skeleton.parents)
+    lengths = np.maximum(skeleton.limb_lengths(parents), np.linalg.norm(ways, axis=1))
+    directions = unit_or(ways, 0.0)
+    children = np.bincount(skeleton.parents[skeleton.parents >= 0], minlength=skeleton.bone_count)
+    for bone in reversed(range(skeleton.bone_count)):
+        above = skeleton.parents[bone]
+        if above >= 0 and children[above] == 1:
+            way = skeleton.heads[bone] - skeleton.heads[above]
+            apart = float(np.linalg.norm(way))
+            if directions[bone] @ way > _STRAIGHT * apart > 0.0:
+                lengths[above] = apart + lengths[bone]
+    return lengths
 
 
 def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:
