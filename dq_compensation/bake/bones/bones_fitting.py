@@ -200,7 +200,8 @@ def _read_poses(
     joined, place = source.joined
     influences = replace(source.influences, bones=place[source.influences.bones])
     ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
-    poses = motion_range(joined, ranges, options.bend, options.twist)
+    balls = place[source.ball_joints()].tolist()
+    poses = motion_range(joined, ranges, options.bend, options.twist, balls)
     return (poses[0][:, place], poses[1][:, place]), keyed
 
 

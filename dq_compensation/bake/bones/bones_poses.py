@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Literal
 
 import bpy
@@ -40,6 +40,8 @@ _ACTIVE = 0.75
 _LEAST_RANGE = 0.35
 # A limb so many times as long as the median distance of what is shared at its joint turns fully.
 _SLENDER = 2.4
+# The part of the twist that a limb has which leaves the body.
+_BALL_TWIST = 0.5
 # The least cosine of the angle between two bones of one limb.
 _STRAIGHT = 0.95
 
@@ -53,6 +55,7 @@ def motion_range(
     ranges: Mapping[int, float],
     bend: float,
     twisted: float,
+    balls: Collection[int] = (),
 ) -> FittingPoses:
     """Random poses in which most of these bones bend and twist, each followed by its mirror image.
 
@@ -60,14 +63,16 @@ def motion_range(
         ranges: by the bone's index, how far it is turned, in parts of `bend` and `twisted`.
         bend, twisted: how far a bone bends and twists, degrees. A joint that is bent at rest bends
             on in that plane, back only a little and hardly to the sides.
+        balls: bones that twist half as far, as arms and thighs do.
     """
     rng = np.random.default_rng(_SEED)
     limbs = {bone: limb_bend(skeleton, bone) for bone in ranges}
+    twists = {bone: twisted * (_BALL_TWIST if bone in balls else 1.0) for bone in ranges}
 
     poses: list[NDArray[np.float64]] = []
     while len(poses) < FITTED + CHECKED:
         turned = {
-            bone: _turned(limbs[bone], part * bend, part * twisted, rng)
+            bone: _turned(limbs[bone], part * bend, part * twists[bone], rng)
             for bone, part in ranges.items()
             if rng.random() < _ACTIVE
         }

@@ -56,6 +56,8 @@ REFUSAL_BAKED = "{obj} follows helper bones of an earlier bake. Turn on Replace 
 
 # The largest scale of an armature's axes to the smallest one, where they count as equal.
 _EVEN = 1.0001
+# A joint that takes some skin along chords by more than this, of 1/4, is a ball.
+_BALL = 0.1
 REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) and try again."
 
 
@@ -106,6 +108,17 @@ class RigSource:
         """The skeleton in which joints turn, and each bone's place in it: `joined_skeleton`."""
         sides = self.sources[0].binding.bone_sides
         return joined_skeleton(self.rest, self.influences, self.skeleton, sides)
+
+    def ball_joints(self) -> list[int]:
+        """The bones behind the joints that *Ball Joints* takes for balls on some character."""
+        found: set[int] = set()
+        for source in self.sources:
+            compensation = source.binding.deformation(Settings.of(source.obj)).compensation
+            swings = None if compensation is None else compensation.swings
+            if swings is not None:
+                joints = np.unique(swings.joints[swings.amounts > _BALL])
+                found.update(swings.children[joints].tolist())
+        return sorted(found)
 
     def twisted(self, pairs: NDArray[np.integer]) -> TwistedRig:
         """The rig with twist bones in the limbs among these pairs of bones whose twists spread."""
