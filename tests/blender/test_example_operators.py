@@ -405,6 +405,39 @@ def test_deleting_by_hand_leaves_a_right_state(posing: Human, deleted: str) -> N
         assert posing.armature_object.name in bpy.context.scene.objects
 
 
+@pytest.mark.parametrize("operator", ["example_edit", "example_apply"])
+def test_a_copy_that_is_disabled_in_viewports_is_shown_and_gone_on_with(
+    posing: Human, operator: str
+) -> None:
+    bpy.ops.dqc.example_add(name="flexed")
+    copy = bpy.context.active_object
+    if operator == "example_edit":
+        bpy.ops.object.mode_set(mode="OBJECT")
+        posed_copy_handlers.take_for_granted()
+    copy.hide_viewport = True
+    select(posing.mesh_object)
+    assert getattr(bpy.ops.dqc, operator)() == {"FINISHED"}
+    assert (bpy.context.mode == "SCULPT") == (operator == "example_edit")
+    assert posing.mesh_object.hide_get() == (operator == "example_edit")
+
+
+def test_a_copy_whose_collection_is_excluded_is_named(posing: Human) -> None:
+    obj = posing.mesh_object
+    bpy.ops.dqc.example_add(name="flexed")
+    copy = bpy.context.active_object
+    bpy.ops.object.mode_set(mode="OBJECT")
+    posed_copy_handlers.take_for_granted()
+    folder = bpy.data.collections.new("Work")
+    bpy.context.scene.collection.children.link(folder)
+    for each in copy.users_collection:
+        each.objects.unlink(copy)
+    folder.objects.link(copy)
+    bpy.context.view_layer.layer_collection.children["Work"].exclude = True
+    select(obj)
+    assert "The collection of" in report_of("example_edit")
+    assert posed_copy_of(obj) == copy
+
+
 def test_the_character_may_be_posed_and_moved_while_a_copy_is_open(posing: Human) -> None:
     obj = posing.mesh_object
     bpy.ops.dqc.example_add(name="flexed")

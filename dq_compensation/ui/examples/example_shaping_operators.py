@@ -127,10 +127,16 @@ class DQC_OT_example_edit(OnOneExample, Operator):
 
 
 def _go_on_with(context: Context, copy: Object) -> None:
-    """Make a posed copy the active object."""
+    """Show a posed copy and make it the active object; ExampleError where the view layer lacks it."""
+    if context.view_layer.objects.get(copy.name) != copy:
+        raise ExampleError(
+            f"The collection of {copy.name} is excluded from the view layer. Include it and try again."
+        )
     active = context.active_object
     if active is not None and active != copy and active.mode not in {"OBJECT", "POSE"}:
         bpy.ops.object.mode_set(mode="OBJECT")
+    # Where it is disabled in viewports, Blender refuses to change its mode.
+    copy.hide_viewport = False
     copy.hide_set(False)
     context.view_layer.objects.active = copy
     copy.select_set(True)
