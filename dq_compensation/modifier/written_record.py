@@ -257,5 +257,9 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
 
 
 def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:
-    found = owner.get(name)
-    return json.loads(found) if isinstance(found, str) else {}
+    """What was recorded in a datablock; nothing where that is missing or damaged."""
+    try:
+        found = json.loads(str(owner.get(name)))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -127,18 +127,23 @@ class DQC_MT_presets(Menu):
     draw = Menu.draw_preset  # type: ignore[assignment]
 
 
-class DQC_OT_preset_add(AddPresetBase, Operator):
+class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
     """Add or remove a preset of the method and its settings, without vertex groups"""
 
     bl_idname = "dqc.preset_add"
     bl_label = "Add Preset"
+    bl_options = {"REGISTER", "INTERNAL"}
     preset_menu = "DQC_MT_presets"
     preset_subdir = _PRESETS
     preset_defines = ("settings = bpy.context.object.dq_compensation",)
     preset_values = tuple(f"settings.{name}" for name in _OF_PRESETS)
 
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if target_meshes(context) else NOTHING_SELECTED
+
     def execute(self, context: Context) -> OperatorResult:
-        with context.temp_override(object=next(iter(target_meshes(context)), None)):
+        with context.temp_override(object=target_meshes(context)[0]):
             return super().execute(context)
 
 

@@ -21,6 +21,7 @@ from dq_compensation.scene.copies.posed_copies import posed_copy_of
 from dq_compensation.session.status import status_of
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable, select, without_addon
+from tests.kept_files import new_file
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -403,6 +404,58 @@ def test_deleting_by_hand_leaves_a_right_state(posing: Human, deleted: str) -> N
         assert "was deleted" in report_of("example_apply")
         assert bpy.ops.dqc.example_cancel() == {"FINISHED"}
         assert posing.armature_object.name in bpy.context.scene.objects
+
+
+@pytest.mark.parametrize("operator", ["example_edit", "example_apply"])
+def test_a_copy_that_is_disabled_in_viewports_is_shown_and_gone_on_with(
+    posing: Human, operator: str
+) -> None:
+    bpy.ops.dqc.example_add(name="flexed")
+    copy = bpy.context.active_object
+    if operator == "example_edit":
+        bpy.ops.object.mode_set(mode="OBJECT")
+        posed_copy_handlers.take_for_granted()
+    copy.hide_viewport = True
+    select(posing.mesh_object)
+    assert getattr(bpy.ops.dqc, operator)() == {"FINISHED"}
+    assert (bpy.context.mode == "SCULPT") == (operator == "example_edit")
+    assert posing.mesh_object.hide_get() == (operator == "example_edit")
+
+
+def test_a_copy_whose_collection_is_excluded_is_named(posing: Human) -> None:
+    obj = posing.mesh_object
+    bpy.ops.dqc.example_add(name="flexed")
+    copy = bpy.context.active_object
+    bpy.ops.object.mode_set(mode="OBJECT")
+    posed_copy_handlers.take_for_granted()
+    folder = bpy.data.collections.new("Work")
+    bpy.context.scene.collection.children.link(folder)
+    for each in copy.users_collection:
+        each.objects.unlink(copy)
+    folder.objects.link(copy)
+    bpy.context.view_layer.layer_collection.children["Work"].exclude = True
+    select(obj)
+    assert "The collection of" in report_of("example_edit")
+    assert posed_copy_of(obj) == copy
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+def test_a_copy_from_another_file_is_not_gone_on_with(
+    posing: Human, tmp_path: Path, is_local: bool
+) -> None:
+    bpy.ops.dqc.example_add(name="flexed")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    name, path = bpy.context.active_object.name, str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    new_file()
+    with bpy.data.libraries.load(path, link=True) as (_, wanted):
+        wanted.objects = [name]
+    (copy,) = wanted.objects
+    bpy.context.scene.collection.objects.link(copy)
+    if is_local:
+        copy = copy.make_local()
+    select(copy)
+    assert "is linked from another file" in report_of("example_edit")
 
 
 def test_the_character_may_be_posed_and_moved_while_a_copy_is_open(posing: Human) -> None:

@@ -81,6 +81,11 @@ def test_a_preset_gives_the_settings_to_another_character(
     assert np.abs(evaluated_positions(first) - evaluated_positions(second)).max() < 1e-6
 
 
+def test_nothing_selected_gives_no_preset() -> None:
+    select()
+    assert not bpy.ops.dqc.preset_add.poll()
+
+
 def test_presets_that_come_along_act_in_pose_mode_on_all_that_follow_the_armature() -> None:
     first, second = two_limbs()
     folders = bpy.utils.preset_paths("dq_compensation")

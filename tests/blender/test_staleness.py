@@ -463,6 +463,17 @@ def test_a_file_of_an_earlier_version_is_followed() -> None:
     is_right(obj)
 
 
+@pytest.mark.parametrize("damage", ["", "half {", "[1, 2]"])
+@pytest.mark.parametrize("name", [STATE_PROPERTY, CONTENT_PROPERTY])
+def test_a_damaged_record_is_written_anew(name: str, damage: str) -> None:
+    obj, _rig = posed()
+    owner = obj if name == STATE_PROPERTY else obj.data
+    owner[name] = damage
+    check()
+    assert owner[name].startswith("{")
+    is_right(obj)
+
+
 def test_undo_after_a_tree_was_built_between_two_steps() -> None:
     """Blender crashed: it kept the object in memory, and freed the tree that it referred to."""
     bpy.context.preferences.edit.use_global_undo = True

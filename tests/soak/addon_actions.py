@@ -105,6 +105,8 @@ def _preset(rng: Random) -> str | None:
             return str(Path(folder, path))
 
         select(source)
+        if not bpy.ops.dqc.preset_add.poll():
+            return None
         with mock.patch.object(bpy.utils, "user_resource", user_resource):
             bpy.ops.dqc.preset_add(name="Soak")
         written = Path(folder, "presets", "dq_compensation", "Soak.py")

@@ -16,6 +16,8 @@ from ...examples.active_character import active_bone, active_copy
 from ...examples.apply_shape import apply_copy, follow_now
 from ...examples.authoring import add_example, remove_example
 from ...examples.go_to_pose import at_pose, go_to_pose
+from ...examples.items import ADVICE_LINKED
+from ...scene.blender.linked import linked_refusal
 from ...scene.blender.mesh import mesh_of
 from ...scene.copies.posed_copies import open_copy_of
 from ...scene.settings.object_settings import Settings, settings_of
@@ -102,8 +104,11 @@ class DQC_OT_example_edit(OnOneExample, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        # A copy that is open already is gone on with.
-        return None if active_copy(context) is not None else super().refusal(context)
+        copy = active_copy(context)
+        if copy is None:
+            return super().refusal(context)
+        # It is gone on with.
+        return linked_refusal(f"{copy.name} or its mesh", (copy, mesh_of(copy)), ADVICE_LINKED)
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
         known = open_copy_of(obj)
@@ -127,10 +132,16 @@ class DQC_OT_example_edit(OnOneExample, Operator):
 
 
 def _go_on_with(context: Context, copy: Object) -> None:
-    """Make a posed copy the active object."""
+    """Show a posed copy and make it the active object; ExampleError if the view layer lacks it."""
+    if context.view_layer.objects.get(copy.name) != copy:
+        raise ExampleError(
+            f"The collection of {copy.name} is excluded from the view layer. Include it there."
+        )
     active = context.active_object
     if active is not None and active != copy and active.mode not in {"OBJECT", "POSE"}:
         bpy.ops.object.mode_set(mode="OBJECT")
+    # Where it is disabled in viewports, Blender refuses to change its mode.
+    copy.hide_viewport = False
     copy.hide_set(False)
     context.view_layer.objects.active = copy
     copy.select_set(True)
