@@ -21,6 +21,7 @@ from ..scene.binding.content import Digests, digest, structure_of
 from ..scene.binding.soft_copy import soft_copy
 from ..scene.blender.armature import object_to_armature, place_rounding, same_place
 from ..scene.blender.mesh import mesh_of
+from ..scene.blender.records import parsed_record, record_in
 from ..scene.blender.rigging import armature_modifier, find_rig
 from ..scene.settings.object_settings import Settings
 from .armature_base import mask_of, shown_in_viewport
@@ -64,7 +65,7 @@ def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Non
         attributes[MEASURED] = _measuring_of(obj, settings)
         attributes["place"] = binding.object_to_armature.ravel().tolist()
         attributes["extent"] = binding.extent
-    written = _record(mesh, CONTENT_PROPERTY)
+    written = record_in(mesh, CONTENT_PROPERTY)
     content = written | binding.content | attributes
     if content != written:
         mesh[CONTENT_PROPERTY] = json.dumps(content)
@@ -103,13 +104,13 @@ def changed_parts(
         obj: the original mesh object; it has the modifier.
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
-    known = _record(obj, STATE_PROPERTY)
+    known = record_in(obj, STATE_PROPERTY)
     if not known and mesh_of(obj).library is not None:
         return ()  # made by an earlier version, in a file that cannot be written
     structure = structure_of(obj) if binding is None else binding.structure
     state = _state(obj, settings, structure)
     found = [name for name, value in state.items() if known.get(name) != value]
-    written = _record(attribute_mesh(obj), CONTENT_PROPERTY)
+    written = record_in(attribute_mesh(obj), CONTENT_PROPERTY)
     if has_moved(obj, settings):
         found.append(PLACE)
     elif ATTRIBUTES not in found and _are_of_another(obj, known, written):
@@ -136,7 +137,7 @@ def _are_of_another(obj: bpy.types.Object, known: dict[str, Any], written: dict[
 
 def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
     """Whether an object has moved by its armature since its compensation was measured."""
-    return settings.compensates and _is_elsewhere(obj, _record(obj, STATE_PROPERTY))
+    return settings.compensates and _is_elsewhere(obj, record_in(obj, STATE_PROPERTY))
 
 
 def _is_elsewhere(obj: bpy.types.Object, known: dict[str, Any]) -> bool:
@@ -158,7 +159,7 @@ def are_measured_alike(
         settings: of `obj`, as `base`.
         other: it shares the mesh and the armature, and has our modifier.
     """
-    known, theirs = _record(other, STATE_PROPERTY), our_modifier(other)
+    known, theirs = record_in(other, STATE_PROPERTY), our_modifier(other)
     if not settings.compensates or MEASURED not in known or theirs is None:
         return True
     same_settings = known[MEASURED] == _measuring_of(obj, settings)
@@ -203,7 +204,7 @@ def joint_bones(obj: bpy.types.Object) -> JointBones:
 
 @lru_cache(maxsize=64)
 def _bones_in(record: str) -> JointBones:
-    bones = json.loads(record)
+    bones = parsed_record(record)
     return JointBones(**{kind: frozenset(names) for kind, names in bones.items()})
 
 
@@ -212,7 +213,7 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
 
     None where it is not used, or was measured by an earlier version.
     """
-    counts = _record(obj, STATE_PROPERTY).get("joints")
+    counts = record_in(obj, STATE_PROPERTY).get("joints")
     return None if counts is None else (counts[0], counts[1])
 
 
@@ -238,7 +239,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     mesh = mesh_of(hidden or obj)
     attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
     # An object that shares the mesh may have written them anew: another number of sets, perhaps.
-    weights = _record(mesh, CONTENT_PROPERTY).get("weights")
+    weights = record_in(mesh, CONTENT_PROPERTY).get("weights")
     # The base, and where it is shown: what is not deformed is not compensated.
     base: tuple[object, ...] = (base_of(modifier),)
     if base_of(modifier) == "ARMATURE":
@@ -254,12 +255,3 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
         VERSION: digest(TREE_VERSION),
         "soft copy": digest(copy is None or (copy == soft_copy(obj) and is_tied(copy, obj))),
     }
-
-
-def _record(owner: bpy.types.ID, name: str) -> dict[str, Any]:
-    """What was recorded in a datablock; nothing where that is missing or damaged."""
-    try:
-        found = json.loads(str(owner.get(name)))
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

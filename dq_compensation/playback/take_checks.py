@@ -6,11 +6,10 @@ digests when nothing has changed for a moment.
 
 from __future__ import annotations
 
-import json
-
 import bpy
 
 from ..scene.binding.motion_state import constraint_targets, motion_digests
+from ..scene.blender.records import parsed_record
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import takes_of
 from ..session.changes import EDIT, LOADED, RESTORED, Changes, Update
@@ -45,7 +44,7 @@ def check_takes_of(armature: bpy.types.Object) -> None:
     now = motion_digests(armature)
     for item in takes_of(armature):
         if not item.is_copied:
-            made_from = json.loads(item.made_from)
+            made_from = parsed_record(item.made_from)
             note_changed(item, tuple(name for name in now if now[name] != made_from.get(name)))
 
 

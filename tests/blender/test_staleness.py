@@ -20,6 +20,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.attribute_names import CORRECTION, JOINT_ROWS, PAIR
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
+from dq_compensation.modifier.nodes.node_tree import BASE_PROPERTY
 from dq_compensation.modifier.palette.palette_object import find_palette
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
 from tests.blender.enabled_scenes import check, distance, enable, ours, select
@@ -471,6 +472,18 @@ def test_a_damaged_record_is_written_anew(name: str, damage: str) -> None:
     owner[name] = damage
     check()
     assert owner[name].startswith("{")
+    is_right(obj)
+
+
+def test_a_damaged_base_of_a_tree_is_written_anew() -> None:
+    obj, _rig = posed()
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
+    check()
+    assert ours(obj).node_group[BASE_PROPERTY] == "OWN"
+    ours(obj).node_group[BASE_PROPERTY] = "damaged"
+    obj[STATE_PROPERTY] = ""
+    check()
+    assert ours(obj).node_group[BASE_PROPERTY] == "OWN"
     is_right(obj)
 
 

@@ -105,7 +105,11 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
 
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """The tree of that kind, built when there is none."""
-    return own_trees.ensure_tree(kind.key, partial(build_tree, kind))
+    tree = own_trees.ensure_tree(kind.key, partial(build_tree, kind))
+    # Somebody may have changed it.
+    if tree.get(BASE_PROPERTY) != kind.base:
+        tree[BASE_PROPERTY] = kind.base
+    return tree
 
 
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:

@@ -11,7 +11,6 @@ takes any shape to where the modifier would have taken it.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import bpy
@@ -22,6 +21,7 @@ from ...core.vectors import extent
 from ..blender.attributes import write_attribute
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_positions, read_weights
 from ..blender.own_objects import is_soft_copy
+from ..blender.records import record_in
 from ..settings.object_settings import settings_of
 
 # A custom property of the copy's mesh: what its weights were made from.
@@ -41,8 +41,7 @@ def soft_copy(obj: bpy.types.Object) -> bpy.types.Object | None:
 def record_of(obj: bpy.types.Object) -> dict[str, Any]:
     """What the soft weights of an object were made from; empty where there are none."""
     copy = soft_copy(obj)
-    text = mesh_of(copy).get(RECORD_PROPERTY) if copy is not None else None
-    return json.loads(text) if isinstance(text, str) else {}
+    return record_in(mesh_of(copy), RECORD_PROPERTY) if copy is not None else {}
 
 
 def softness_of(obj: bpy.types.Object) -> float:

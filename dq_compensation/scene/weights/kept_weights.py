@@ -22,6 +22,7 @@ from ...errors import raise_refusal
 from ...wording import listed
 from ..blender.attributes import AttributeType, read_attribute, write_attribute
 from ..blender.mesh import mesh_of, read_weights
+from ..blender.records import record_in
 from .weights_writing import write_entries, writing_refusal
 
 
@@ -54,8 +55,7 @@ def kept_record(obj: bpy.types.Object, store: Store = BAKED_BONES) -> dict[str, 
 
     `groups` are the names of the groups whose weights are kept, `places` where they were.
     """
-    found = mesh_of(obj).get(store.record)
-    return json.loads(found) if isinstance(found, str) else None
+    return record_in(mesh_of(obj), store.record) or None
 
 
 def keep_weights(
