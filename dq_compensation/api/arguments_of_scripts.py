@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,7 +170,9 @@ def require_number(
         UserError: it is not, or it is not finite, or it has to be whole and is not.
     """
     kind = numbers.Integral if whole else numbers.Real
-    if not (isinstance(value, kind) and least <= value <= most and abs(value) != float("inf")):
+    if isinstance(value, bool) or not (
+        isinstance(value, kind) and least <= value <= most and abs(value) <= sys.float_info.max
+    ):
         bounds = bounded(least, most)
         noun = "whole number" if whole else "number"
         raise UserError(f"The {name} {value!r} cannot be used. Give a {noun} {bounds}.")
