@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,7 +170,8 @@ def require_number(
         UserError: it is not, or it is not finite, or it has to be whole and is not.
     """
     kind = numbers.Integral if whole else numbers.Real
-    if not (isinstance(value, kind) and least <= value <= most and abs(value) != float("inf")):
+    lower, upper = max(least, -sys.float_info.max), min(most, sys.float_info.max)
+    if isinstance(value, bool) or not (isinstance(value, kind) and lower <= value <= upper):
         bounds = bounded(least, most)
         noun = "whole number" if whole else "number"
         raise UserError(f"The {name} {value!r} cannot be used. Give a {noun} {bounds}.")

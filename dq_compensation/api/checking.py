@@ -61,8 +61,8 @@ def fix(
 
     Raises:
         FixError: nothing of the character can be changed, for instance because it is linked.
-        UserError: there is no such check, or none of these checks has such a fix, or `agree` is no
-            answer.
+        UserError: there is no such check or issue, or none of these checks has such a fix, or
+            `agree` is no answer.
     """
     obj = mesh_object(obj)
     if not callable(agree):
@@ -84,4 +84,11 @@ def fix(
 
     with interrupts_wait(), selection_kept():
         fixing.leave_edit_mode(bpy.context)
+        keys = [
+            issue.key
+            for issue in find_issues(obj, chosen_depsgraph(None))
+            if check in (None, issue.check)
+        ]
+        if key not in (None, *keys):
+            raise UserError(f"There is no issue {key}. The issues are {', '.join(keys) or 'none'}.")
         return fixing.fix_all(obj, chosen, checks, key).results

@@ -70,7 +70,10 @@ def require_options(options: _Options) -> _Options:
         value = getattr(options, each.name)
         if each.several:
             is_named = each.value_type is str
-            sequences[each.name] = several_names(value, each.name) if is_named else several(value)
+            found: tuple[Any, ...] = several_names(value, each.name) if is_named else several(value)
+            for number in () if is_named else found:
+                require_number(each.name, number, each.minimum, each.maximum)
+            sequences[each.name] = found
         elif each.allowed:
             require_choice(each.name, value, each.allowed)
         elif each.value_type in {int, float}:
@@ -79,6 +82,8 @@ def require_options(options: _Options) -> _Options:
             require_number(noun, value, each.minimum, each.maximum, whole=whole)
         elif each.value_type is str:
             require_type(each.name, value, str, "a text")
+        elif each.value_type is bool:
+            require_type(each.name, value, bool, "True or False")
     return cast("Any", replace)(options, **sequences)
 
 

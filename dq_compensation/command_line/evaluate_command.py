@@ -25,6 +25,12 @@ _SUFFIXES = (".npy", ".pc2", ".mdd")
 def _add_options(parser: ArgumentParser) -> None:
     meaning = "the .npy file to write, .pc2 or .mdd for a point cache, or a folder"
     add_export_options(parser, "the current frame alone", meaning, _SUFFIXES)
+    parser.add_argument(
+        "--space",
+        choices=("local", "world"),
+        default="local",
+        help="local for object space, world for world space, in .npy files (default: local)",
+    )
     add_setting_options(parser)
 
 
@@ -36,6 +42,10 @@ def _evaluate_all(run: Run, objects: list[bpy.types.Object], output: Path) -> li
 
 
 def _write_cache(run: Run, objects: list[bpy.types.Object], output: Path) -> list[ObjectFacts]:
+    if run.arguments.space != "local":
+        raise UserError(
+            f"{output.suffix} files are in object space. Leave out --space, or write .npy."
+        )
     now, changed = bpy.context.scene.frame_current, setting_values(run.arguments)
     first, last, step = run.arguments.frames or (now, now, 1)
     for obj in objects if changed else ():
@@ -58,8 +68,13 @@ def _write_cache(run: Run, objects: list[bpy.types.Object], output: Path) -> lis
 def _evaluate(run: Run, obj: bpy.types.Object, target: Path) -> ObjectFacts:
     chosen = run.arguments.frames
     frames = frames_of_range(*chosen) if chosen else (bpy.context.scene.frame_current_final,)
-    changed = setting_values(run.arguments)
-    positions = api.evaluate_frames(obj, frames, **changed, progress=run.progress)
+    positions = api.evaluate_frames(
+        obj,
+        frames,
+        **setting_values(run.arguments),
+        space=run.arguments.space.upper(),
+        progress=run.progress,
+    )
     with written_whole(target) as file:
         np.save(file, positions)
     run.console.say(f"Wrote {counted(len(frames), 'frame')} of {obj.name} to {target}")

@@ -61,14 +61,13 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
             f"The GPU display shows {obj.name} as {names} shaped it when it was read. Press "
             "Refresh to read it again, or choose the display Modifier."
         )
-    if native.base_left_on and not drawn and acting.compensates:
-        count = 0 if binding is None else int(binding.partly_masked.sum())
-        if count:
-            found.append(
-                f"Not compensated: {counted(count, 'vertex')} of {obj.name} with a weight between "
-                "0 and 1 in the vertex group of the Armature modifier, because that modifier has "
-                "bendy bones, envelopes or Multi Modifier. Give them 0 or 1."
-            )
+    if binding is not None and acting.compensates and binding.not_compensated.any():
+        count = int(binding.not_compensated.sum())
+        found.append(
+            f"Not compensated: {counted(count, 'vertex')} of {obj.name} with a weight between "
+            "0 and 1 in the vertex group of the Armature modifier, because that modifier has "
+            "bendy bones, envelopes or Multi Modifier. Give them 0 or 1."
+        )
     if is_fixed(obj) and has_moved(obj, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "

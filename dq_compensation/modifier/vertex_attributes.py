@@ -56,12 +56,7 @@ def write_attributes(
     values = _of_influences(influences, row_of_bone, slots) if slots else {}
     compensation = deformation.compensation
     if compensation is not None:
-        table, on_armature = mesh_of(palette), not slots
-        amounts = compensation.amounts
-        partly = binding.partly_masked if on_armature and binding.mask is not None else None
-        if partly is not None:
-            # Where they would be without the mask is not known behind the Armature modifier.
-            amounts = np.where(partly, 0.0, amounts)
+        table, amounts = mesh_of(palette), compensation.amounts
         if isinstance(compensation, MeasuredJoints):
             values |= _of_measured(binding, compensation, bone_rows, table)
         else:
@@ -72,8 +67,8 @@ def write_attributes(
             values[stored.CORRECTION] = amounts * farther
         else:
             values[stored.AMOUNT] = amounts
-        values |= _of_swings(compensation.swings, bone_rows, table, partly)
-        values |= _of_twists(deformation.twist_limbs, bone_rows, table, partly)
+        values |= _of_swings(compensation.swings, bone_rows, table)
+        values |= _of_twists(deformation.twist_limbs, bone_rows, table)
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
     if examples is not None and binding.shape_keys is not None:
@@ -212,12 +207,8 @@ def _of_swings(
     swings: SwingJoints | None,
     bone_rows: NDArray[np.integer],
     palette: bpy.types.Mesh,
-    left_out: NDArray[np.bool_] | None,
 ) -> dict[str, NDArray[Any]]:
-    """The joints that swing each vertex, in the palette's table, and how much.
-
-    Vertices that are `left_out`, shape (n,), are not swung.
-    """
+    """The joints that swing each vertex, in the palette's table, and how much."""
     if swings is None or not swings.acts:
         return {}
     _, starts, ends = bone_rows.T
@@ -230,8 +221,6 @@ def _of_swings(
         table[:, row, :, 3] = np.stack(rows, axis=1)
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))[::2]
     amounts = 2.0 * swings.amounts
-    if left_out is not None:
-        amounts[left_out] = 0.0
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):
         points = points_of_joints(numbers)[swings.joints[:, slot]]
@@ -244,13 +233,11 @@ def _of_twists(
     twists: TwistLimbs | None,
     bone_rows: NDArray[np.integer],
     palette: bpy.types.Mesh,
-    left_out: NDArray[np.bool_] | None,
 ) -> dict[str, NDArray[Any]]:
     """The limbs that turn each vertex, in the palette's table, and how much.
 
     Each limb has seven rows there, one after the other: its axis; then two directions across it, by
-    the bone before it, by its own and by the bone behind it. Vertices that are `left_out`, shape
-    (n,), are not turned.
+    the bone before it, by its own and by the bone behind it.
     """
     if twists is None or not len(twists.rows):
         return {}
@@ -269,9 +256,7 @@ def _of_twists(
         behind[:, None],
     )
     numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))[::7]
-    amounts = twists.amounts.copy()
-    if left_out is not None:
-        amounts[left_out] = 0.0
+    amounts = twists.amounts
     turns = amounts.any(axis=2)
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):

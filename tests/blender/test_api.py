@@ -444,6 +444,12 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda obj: api.bake_cache(obj, "/a.pc2", 1, 5, step=1.5), "step 1.5 cannot be used"),
         (lambda obj: api.bake_cache(obj, "/a.pc2", 1, 5, progress=5), "progress cannot be 5"),
         (lambda obj: api.change_settings(obj, vertex_group=None), "no vertex group None"),
+        (lambda obj: api.fix(obj, key="wax"), "There is no issue wax. The issues are "),
+        (lambda obj: api.bake_pose(obj, overwrite="no"), "overwrite cannot be 'no'"),
+        (lambda obj: api.bake_bones(obj, helpers=True), "helpers True cannot be used"),
+        (lambda obj: api.bake_bones(obj, tolerance=10**400), "tolerance 10+ cannot be used"),
+        (lambda obj: api.bake_correctives(obj, angles="wax"), "angles 'wax' cannot be used"),
+        (lambda obj: api.bake_cache(obj, f"/{'x' * 300}.pc2", 1, 5), "written: File name too long"),
         (lambda obj: api.fix(obj, "wax"), "There is no check wax. The checks are mesh_placement"),
     ],
 )

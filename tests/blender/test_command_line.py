@@ -115,6 +115,22 @@ def test_a_folder_gets_a_file_for_each_object(command: CommandLine, tmp_path: Pa
     assert np.load(tmp_path / "one.npy").shape == (1, 800, 3)
 
 
+def test_evaluate_writes_world_space(
+    command: CommandLine, scaled_file: Path, tmp_path: Path
+) -> None:
+    found = {}
+    for space in ("local", "world"):
+        target = tmp_path / f"{space}.npy"
+        command("evaluate", "--file", scaled_file, "--space", space, "--output", target)
+        found[space] = np.load(target)[0]
+    bpy.ops.wm.open_mainfile(filepath=str(scaled_file))
+    expected = api.evaluate(bpy.data.objects["Limb"], space="WORLD")
+    np.testing.assert_allclose(found["world"], expected, atol=1e-6)
+    assert np.abs(found["world"] - found["local"]).max() > 0.1
+    refused = ["evaluate", "--file", scaled_file, "--space", "world", "--output", "a.pc2"]
+    assert "Leave out --space" in command(*refused).error
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [

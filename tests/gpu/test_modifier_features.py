@@ -44,6 +44,21 @@ def test_envelopes_move_what_no_group_does(limb: bpy.types.Object, method: str) 
     _assert_equal(limb, method)
 
 
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+def test_bendy_bones_that_act_in_part_act_alone(limb: bpy.types.Object, curve: str) -> None:
+    for bone in limb.parent.data.bones:
+        bone.bbone_segments = 4
+    limb.vertex_groups.new(name="Limited").add(range(800), 0.5, "REPLACE")
+    limb.modifiers["Armature"].vertex_group = "Limited"
+    limb.dq_compensation.curve = curve
+    _assert_equal(limb, "COMPENSATED")
+    compensated, plain = (
+        api.evaluate(limb, method=method, evaluator="GPU")
+        for method in ("COMPENSATED", "DUAL_QUATERNION")
+    )
+    assert np.array_equal(compensated, plain)
+
+
 def _assert_equal(obj: bpy.types.Object, method: str) -> None:
     bpy.context.view_layer.update()
     expected = api.evaluate(obj, method=method)

@@ -62,7 +62,9 @@ def beside(path: Path) -> Generator[Path]:
         needed = sys.maxsize if error.errno == errno.ENOSPC else 0
         raise FileError(cannot_write(path, error.strerror or str(error), needed)) from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        # What made the name or its folder impossible is the error to tell.
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def read_only_refusal(path: Path) -> FileError | None:

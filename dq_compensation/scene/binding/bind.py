@@ -19,7 +19,13 @@ from ..blender.mesh import (
     read_positions,
     read_weights,
 )
-from ..blender.rigging import armature_modifier, deformation_refusal, group_refusal, rig_of
+from ..blender.rigging import (
+    armature_modifier,
+    deformation_refusal,
+    group_refusal,
+    mixed_modifiers,
+    rig_of,
+)
 from .binding import Binding
 from .bone_influences import modifier_influences
 from .content import Digests, digest_of_bones, structure_of
@@ -144,6 +150,7 @@ def _bind(
         influences=influences,
         painted_influences=as_painted,
         mask=_mask(holder, modifier, weights),
+        modifier_does_more=modifier.use_bone_envelopes or bool(mixed_modifiers(obj)),
         skeleton=skeleton,
         pose_order=pose_order(armature, skeleton),
         object_to_armature=to_armature,

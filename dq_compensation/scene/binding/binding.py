@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 import bpy
 import numpy as np
@@ -22,6 +22,7 @@ from ...core.measured_joints import MeasuredJoints
 from ...core.segment_influences import segment_influences
 from ...core.skeleton import LimbAxis, Skeleton
 from ...core.spherical_joint import JointSets, joint_sets
+from ...core.swing_joints import SwingJoints
 from ...core.topology import MeshArrays, Topology, topology
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, transformed_points
@@ -38,6 +39,7 @@ from .stored_examples import ExampleItem, Examples
 _NEAR = 1e-3
 
 AnyCompensation = PublishedCompensation | MeasuredJoints
+_Amounts = TypeVar("_Amounts", PublishedCompensation, MeasuredJoints, SwingJoints, TwistLimbs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,8 @@ class Binding:
         painted_influences: by the weights that are painted; the same object where it does not.
         mask: shape (n,), float32; how much of the deformation the vertex group of the Armature
             modifier lets through; None without it.
+        modifier_does_more: whether the Armature modifier does what our node trees cannot: bone
+            envelopes, Multi Modifier. Bendy bones are such a thing, too.
         skeleton: every bone, parents first.
         pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
         object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
@@ -80,6 +84,7 @@ class Binding:
     influences: Influences
     painted_influences: Influences
     mask: NDArray[np.float32] | None
+    modifier_does_more: bool
     skeleton: Skeleton
     pose_order: NDArray[np.intp]
     object_to_armature: NDArray[np.float64]
@@ -143,8 +148,7 @@ class Binding:
             names = keys.key_names
             rows = [names.index(item.key) for item in self.example_items if item.key in names]
             shapes = keys.own_offsets[rows]
-        masks = () if self.mask is None else (self.partly_masked,)
-        weights = (ours.bones, ours.weights, ours.blending_order, *masks)
+        weights = (ours.bones, ours.weights, ours.blending_order, self.not_compensated)
         return {
             "vertices": digest(self.rest),
             "weights": digest(*weights),
@@ -157,11 +161,23 @@ class Binding:
         return self.shape_keys is not None or self.reshaped
 
     @cached_property
-    def partly_masked(self) -> NDArray[np.bool_]:
-        """Shape (n,): the vertices on which the Armature modifier acts partly, by its group."""
-        if self.mask is None:
+    def not_compensated(self) -> NDArray[np.bool_]:
+        """Shape (n,): the vertices on which the Armature modifier acts in part and alone.
+
+        Behind it nodes do not know where they would be without its vertex group, and they cannot
+        take its place where it does more. No evaluator compensates these vertices.
+        """
+        if self.mask is None or not (self.bends or self.modifier_does_more):
             return np.zeros(self.vertex_count, np.bool_)
         return (self.mask > _NEAR) & (self.mask < 1.0 - _NEAR)
+
+    def _acting(self, found: _Amounts) -> _Amounts:
+        """The same without amounts for the vertices that are not compensated."""
+        if not self.not_compensated.any():
+            return found
+        amounts = found.amounts.copy()
+        amounts[self.not_compensated] = 0.0
+        return replace(found, amounts=amounts)
 
     @cached_property
     def topology(self) -> Topology:
@@ -295,8 +311,12 @@ class Binding:
             found = MeasuredJoints.of(
                 *of, parents, ball_joints=ball_joints, sides=sides, left_out=left_out
             )
+            if found.swings is not None:
+                found = replace(found, swings=self._acting(found.swings))
+            found = self._acting(found)
         else:
             found = PublishedCompensation.of(*of, curve, parents, left_out=left_out)
+            found = self._acting(found)
         self._compensations[key] = (to_armature, found)
         return found
 
@@ -319,6 +339,7 @@ class Binding:
             sides=self.bone_sides,
             left_out=left_out,
         )
+        found = self._acting(found)
         self._twists[key] = (to_armature, found)
         return found
 

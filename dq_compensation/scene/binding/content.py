@@ -19,7 +19,7 @@ from ..blender.attributes import read_property
 from ..blender.bendy_segments import bendy_state
 from ..blender.envelopes import envelope_state
 from ..blender.mesh import mesh_of
-from ..blender.rigging import armature_modifier
+from ..blender.rigging import armature_modifier, mixed_modifiers
 from .modifiers_before import signature_before
 from .shape_key_offsets import shape_key_signature
 from .soft_copy import acting_soft_copy, record_of
@@ -55,7 +55,8 @@ def structure_of(obj: bpy.types.Object) -> Digests:
     }
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)
-        found["Armature modifier"] = digest(modifier.name, modifier.use_vertex_groups, mask)
+        mixes = bool(mixed_modifiers(obj))
+        found["Armature modifier"] = digest(modifier.name, modifier.use_vertex_groups, mask, mixes)
         found["envelopes"] = digest(*envelope_state(modifier))
         found["bones"] = digest_of_bones(modifier.object)
     return found

@@ -32,7 +32,10 @@ from ..subject import Subject
 _TOLERANCE = 1e-3
 
 _HARM = "Dual quaternions do not blend scale: these bones may lose volume."
-_HARM_NEGATIVE = "A scale of zero or below flattens the mesh or turns it inside out."
+_HARM_NEGATIVE = (
+    "A scale of zero or below flattens the mesh or turns it inside out. Between bones that are "
+    "mirrored and others, vertices may turn either way round. The method Linear avoids that."
+)
 
 
 def find(subject: Subject) -> Iterator[Issue]:
