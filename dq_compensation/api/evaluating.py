@@ -254,7 +254,7 @@ def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
 
 
 def _require_frames(frames: Any) -> None:
-    if isinstance(frames, str) or not isinstance(frames, Iterable):
+    if isinstance(frames, str | bytes) or not isinstance(frames, Iterable):
         raise UserError(f"The frames cannot be {frames!r}. Give numbers, such as range(1, 6).")
 
 

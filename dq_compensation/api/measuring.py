@@ -19,7 +19,7 @@ from ..scene.blender.rigging import rig_of
 from ..scene.blender.units import object_millimetres
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import listed
-from .arguments_of_scripts import mesh_object, require_number, several_names
+from .arguments_of_scripts import mesh_object, require_number, require_type, several_names
 from .character_report import Bend, CharacterReport, JointQuality, LeftOut
 from .frame_times import measure_frames
 from .joints_left_out import bones_without_bends, without_twist_joints
@@ -53,6 +53,7 @@ def report(
         UserError: a bone does not exist, or the angle is not from 1 to 180.
     """
     require_number("angle", degrees, 1.0, 180.0)
+    require_type("speed", speed, bool, "True or False")
     require_progress(progress)
     obj = mesh_object(obj)
     depsgraph = bpy.context.evaluated_depsgraph_get()

@@ -25,6 +25,7 @@ class BonesOptions(JointOptions):
         "The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
         4,
         minimum=0,
+        maximum=255,
         soft_max=8,
         noun="number of influences",
     )
