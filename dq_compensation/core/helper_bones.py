@@ -21,6 +21,8 @@ its rest, Pose Space). Then, in this order:
 
 - With narrowing: Transformation, from the rotation (Swing and Y Twist) of the turn gauge in Local
   Space, from 0 to `MOST_BEND`, to the owner's scale along X and Z, in Pose Space, multiplied.
+- With twisting: Transformation, from the same rotation about Y, from -180 to 180 degrees, to the
+  owner's rotation about its Y, in Pose Space, After Original.
 
 The gauge is one more bone for each pair that needs it, with the child's rest axes and without a
 parent. Its only constraint is an Armature constraint, Preserve Volume off, parent and child with
@@ -40,6 +42,7 @@ from numpy.typing import NDArray
 
 from .dual_quaternion import (
     matrices_from_quaternions,
+    quaternions_from_axis_angle,
     quaternions_from_matrices,
     translation_from_dual_quaternion,
 )
@@ -81,6 +84,7 @@ class Helper:
         narrowing: how much narrower it becomes across the Y axis of the bone with the larger share:
             by 1 - narrowing b, for a bend of b radians to its side, none for one to the other.
         side: of the bends that narrow it; empty without narrowing.
+        twisting: how much of the twist of the child about its Y axis it turns about that axis.
     """
 
     parent: int
@@ -92,11 +96,12 @@ class Helper:
     along: float = 0.0
     narrowing: float = 0.0
     side: Side = ""
+    twisting: float = 0.0
 
     @property
     def gauge(self) -> Literal["", "gauge", "turn"]:
-        """Which gauge of its pair its scale comes from: `gauge`, `turn` for the turn gauge."""
-        if self.side:
+        """Which gauge of its pair moves it besides: `gauge`, `turn` for the turn gauge."""
+        if self.side or self.twisting:
             return "turn"
         return "gauge" if self.growth != 0.0 or self.shrink != 0.0 else ""
 
@@ -176,9 +181,12 @@ def helper_transforms(
     volumes = np.maximum(np.abs(np.linalg.det(gauges)), _NO_VOLUME)
     sizes = lengths ** -growth[:, None] * volumes[:, None] ** (shrink[:, None] / 3.0)
     linear[scaled] = linear[scaled] @ (axes * sizes[:, None, :]) @ axes.transpose(0, 2, 1)
-    sided = [row for row, helper in enumerate(helpers) if helper.side]
-    if sided:
-        linear[sided] = linear[sided] @ _narrowed([helpers[row] for row in sided], pose, skeleton)
+    for rows, change in (
+        ([row for row, helper in enumerate(helpers) if helper.side], _narrowed),
+        ([row for row, helper in enumerate(helpers) if helper.twisting], _twisted),
+    ):
+        if rows:
+            linear[rows] = linear[rows] @ change([helpers[row] for row in rows], pose, skeleton)
     transforms = np.tile(np.eye(4), (len(heads), 1, 1))
     transforms[:, :3, :3] = linear
     transforms[:, :3, 3] = posed_heads - np.einsum("hij,hj->hi", linear, heads)
@@ -188,16 +196,10 @@ def helper_transforms(
 def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.float64]:
     """The scale of helpers that one side narrows, shape (s, 3, 3).
 
-    With the rotation q = q_s q_t of the child relative to the parent, in the child's rest axes, and
-    q_t about Y, the bend about X or Z is 2 asin(q_s . x) or 2 asin(q_s . z).
+    With q = q_s q_t of `_turned`, and q_t about Y, the bend about X or Z is 2 asin(q_s . x) or
+    2 asin(q_s . z).
     """
-    children = [helper.child for helper in helpers]
-    parents = np.array([helper.parent for helper in helpers])
-    axes = skeleton.rest[children, :3, :3]
-    relative = np.linalg.solve(_linear(pose, parents), _linear(pose, np.array(children)))
-    columns = (axes.transpose(0, 2, 1) @ relative @ axes).transpose(0, 2, 1)
-    turned = quaternions_from_matrices(unit_or(columns, 0.0).transpose(0, 2, 1))
-    w, x, y, z = turned.T
+    w, x, y, z = _turned(helpers, pose, skeleton).T
     size = np.maximum(np.hypot(w, y), _NO_VOLUME)
     about = np.array([("X", "Z").index(helper.side[-1]) for helper in helpers])
     halves = np.where(about == 0, x * w + z * y, z * w - x * y) / size
@@ -207,6 +209,24 @@ def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDAr
     frames = skeleton.rest[[helper.frame for helper in helpers], :3, :3]
     sizes = np.stack((narrower, np.ones(len(helpers)), narrower), axis=1)
     return (frames * sizes[:, None, :]) @ frames.transpose(0, 2, 1)
+
+
+def _twisted(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.floating]:
+    """The turn of helpers with the twist q_t of `_narrowed`, shape (h, 3, 3)."""
+    w, _, y, _ = _turned(helpers, pose, skeleton).T
+    angles = 2.0 * np.arctan2(y, w) * np.array([helper.twisting for helper in helpers])
+    axes = skeleton.rest[[helper.child for helper in helpers], :3, 1]
+    return matrices_from_quaternions(quaternions_from_axis_angle(axes, angles))
+
+
+def _turned(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.floating]:
+    """The rotations q of children relative to parents, in the child's rest axes, shape (h, 4)."""
+    children = np.array([helper.child for helper in helpers])
+    parents = np.array([helper.parent for helper in helpers])
+    axes = skeleton.rest[children, :3, :3]
+    relative = np.linalg.solve(_linear(pose, parents), _linear(pose, children))
+    columns = (axes.transpose(0, 2, 1) @ relative @ axes).transpose(0, 2, 1)
+    return quaternions_from_matrices(unit_or(columns, 0.0).transpose(0, 2, 1))
 
 
 def _gauges(

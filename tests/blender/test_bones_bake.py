@@ -88,6 +88,8 @@ def weight_rows(obj: bpy.types.Object) -> NDArray[np.float32]:
         {"growth": 0.2, "shrink": 0.1, "anchor": "Lower", "along": 0.2},
         {"narrowing": 0.4, "side": "X"},
         {"narrowing": 0.4, "side": "-Z", "share": 0.9},
+        {"twisting": 0.4, "share": 0.0},
+        {"twisting": -0.6, "share": 1.0},
     ],
     ids=str,
 )
@@ -98,7 +100,7 @@ def test_constraints_follow_as_numpy_says(
     """Whatever moves the parent, the helper itself and the armature; 1e-5 is float32's at 20 m."""
     armature = add_armature()
     armature.location, armature.rotation_euler, armature.scale = (20, -10, 3), (1, 2, 3), (2, 2, 2)
-    gauge = "gauge" if {"growth", "shrink", "side"} & set(motion) else ""
+    gauge = "gauge" if {"growth", "shrink", "side", "twisting"} & set(motion) else ""
     motion = {"share": 0.3, **motion}
     add_helpers(armature, [HelperBone("helper", "Upper", "Lower", gauge=gauge, **motion)])
     skeleton = read_skeleton(armature)

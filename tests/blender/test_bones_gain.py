@@ -188,14 +188,14 @@ def test_spread_twist_becomes_twist_bones(addon: None) -> None:
     [
         ({"method": "DUAL_QUATERNION"}, 0.12, 0.25),
         ({"use_ball_joints": False}, 0.2, 0.45),
-        ({"use_ball_joints": True}, 0.55, 0.5),
+        ({"use_ball_joints": True}, 0.5, 0.35),
     ],
     ids=["dual quaternion", "hinges", "ball joints"],
 )
 def test_little_remains_on_a_human_in_poses_that_were_not_fitted(
     addon: None, settings: dict[str, object], most_rms: float, most_largest: float
 ) -> None:
-    """As Blender evaluates them. In 30 poses 0.09 and 0.15, 0.15 and 0.18, 0.46 and 0.45 remain."""
+    """As Blender evaluates them. In 30 poses 0.09 and 0.15, 0.15 and 0.18, 0.43 and 0.29 remain."""
     human, armature = build_human("game_engine")
     enable(human)
     for name, value in settings.items():

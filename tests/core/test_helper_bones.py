@@ -109,6 +109,24 @@ def test_a_bend_to_one_side_narrows_a_helper(share: float, degrees: float) -> No
         np.testing.assert_allclose(scale, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("degrees", [-150.0, 30.0, 170.0])
+@pytest.mark.parametrize("swung", [0.0, 80.0])
+def test_a_helper_that_twists_has_a_part_of_the_twist(degrees: float, swung: float) -> None:
+    """With the parent, and with the child, whose twist it takes back; the swing does not count."""
+    skeleton = chain(2)
+    x, y, _ = skeleton.rest[1, :3, :3].T
+    above = turn((3, 1, 2), 40.0)
+
+    def turned(swung: float, degrees: float) -> Pose:
+        both = concatenate_quaternions(turn(tuple(x), swung), turn(tuple(y), degrees))
+        return posed(skeleton, np.array([above, both]))
+
+    helpers = [Helper(0, 1, 0.0, twisting=0.3), Helper(0, 1, 1.0, twisting=-0.7)]
+    found = helper_transforms(helpers, turned(swung, degrees), skeleton)
+    expected = [turned(swing, 0.3 * degrees).matrices[1] for swing in (0.0, swung)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(("bone", "along"), [(0, 0.75), (1, 0.25)])
 def test_an_anchored_helper_turns_about_a_point_of_a_bone(bone: int, along: float) -> None:
     skeleton = chain(2)

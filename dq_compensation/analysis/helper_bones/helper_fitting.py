@@ -8,7 +8,7 @@ vertex is a small convex problem of its own.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +84,7 @@ def fit_helpers(
     live: NDArray[np.floating],
     pairs: NDArray[np.integer],
     *,
+    balls: Collection[int] = (),
     options: FitOptions,
 ) -> Generator[float, None, HelperSkinning]:
     """Fit helpers and weights.
@@ -98,6 +99,7 @@ def fit_helpers(
         poses: P of them, at least one.
         live: shape (P, n, 3), armature space; where the vertices should be in these poses.
         pairs: shape (J, 2), the pairs of bones that may get helpers; see `shared_pairs`.
+        balls: the bones whose swing takes skin along chords and whose twist takes it on arcs.
 
     Yields:
         how much is done, 0 to 1.
@@ -107,7 +109,8 @@ def fit_helpers(
     """
     bones = _dense(influences, skeleton.bone_count).astype(np.float64)
     pull = _PULL * options.tolerance
-    fitting = Fitting(skeleton, bones, rest, poses, live, options.most_influences, pull)
+    most = options.most_influences
+    fitting = Fitting(skeleton, bones, rest, poses, live, balls, most, pull)
     needed = np.ceil(np.sqrt(chord_errors(fitting, pairs) / options.tolerance) - 1.0)
     counts = needed.clip(0, MOST_HELPERS).astype(int)
     helpers: list[Helper] = []

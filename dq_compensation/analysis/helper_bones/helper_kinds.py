@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -88,7 +88,10 @@ _MOST_POSES = 24
 # proportion to the bend. So beside either limb there may be helpers that a bend to one side
 # narrows, by this part for each radian.
 _NARROWING, _NARROW_SHARE = 0.4, 0.1
-# They are taken where, with as few as leave not much more than all of them would, they leave less
+# Where the swing of a limb takes its skin along chords, helpers that go with either bone have these
+# parts of its twist.
+_TWISTS = (1.0 / 3.0, 2.0 / 3.0)
+# These are taken where, with as few as leave not much more than all of them would, they leave less
 # than this part of what the others leave alone.
 _NOT_MUCH_MORE, _BETTER = 1.05, 0.98
 _ABOUT = 1.05
@@ -104,6 +107,7 @@ class Fitting:
         rest: shape (n, 3), armature space.
         poses: P of them, at least one.
         live: shape (P, n, 3), armature space; where the vertices should be in these poses.
+        balls: the bones whose swing takes skin along chords and whose twist takes it on arcs.
         most: influences of a vertex; 0 for any number.
         pull: metres; see `fitted_weights`.
     """
@@ -113,6 +117,7 @@ class Fitting:
     rest: NDArray[np.floating]
     poses: Sequence[Pose]
     live: NDArray[np.floating]
+    balls: Collection[int]
     most: int
     pull: float
 
@@ -176,9 +181,9 @@ def helpers_of_pair(
     """The helpers of a pair that fit best the vertices that follow these two bones.
 
     Args:
-        number: of helpers, 1 to 4, besides those that one side narrows.
+        number: of helpers, 1 to 4, besides those that one side narrows and those that twist.
         tolerance: metres; what need not be fitted any better.
-        exactly: whether those that one side narrows are among the number. With few there are none.
+        exactly: whether these are among the number. With few there are none.
     """
     rigid = _made("RIGID", number, fitting, parent, child, 0.0)
     rows = fitting.vertices_of(parent, child)
@@ -193,12 +198,16 @@ def helpers_of_pair(
     across = from_joint - (from_joint @ axis)[:, None] * axis
     radius = float(np.median(np.linalg.norm(across, axis=1)))
     sets = [rigid, *(_made(kind, number, fitting, parent, child, radius) for kind in KINDS[1:])]
-    narrowed = [
+    special = [
         Helper(parent, child, share, narrowing=_NARROWING, side=side)
         for share in (_NARROW_SHARE, 1.0 - _NARROW_SHARE)
         for side in SIDES
     ]
-    trial = _Trial.of(fitting, tried, [helper for some in (*sets, narrowed) for helper in some])
+    if child in fitting.balls:
+        for part in _TWISTS:
+            special.append(Helper(parent, child, 0.0, twisting=part))
+            special.append(Helper(parent, child, 1.0, twisting=part - 1.0))
+    trial = _Trial.of(fitting, tried, [helper for some in (*sets, special) for helper in some])
     places = np.arange(number * len(sets)).reshape(len(sets), number).tolist()
     left = [trial.left(each) for each in places]
     # The simplest of those that leave about the same.

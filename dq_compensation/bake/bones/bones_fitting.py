@@ -157,6 +157,7 @@ def fit_bones(
         [Pose.from_matrices(pose, rig.skeleton) for pose in rig.matrices(poses[0])],
         live,
         rig.pairs(pairs),
+        balls=np.flatnonzero(np.isin(rig.origin, source.ball_joints())).tolist(),
         options=FitOptions(options.helpers, options.influences, options.tolerance / unit),
     )
     skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)

@@ -116,6 +116,7 @@ class HelperSource(Source):
                 each.along,
                 each.narrowing,
                 each.side,
+                each.twisting,
             )
             for each in pairs
         )

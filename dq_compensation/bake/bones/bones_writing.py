@@ -128,6 +128,7 @@ def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[H
                 gauge_of(each.parent, each.child, each.gauge) if each.gauge else "",
                 each.narrowing,
                 each.side,
+                each.twisting,
             )
         )
     return names, helpers

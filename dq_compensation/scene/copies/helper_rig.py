@@ -53,9 +53,9 @@ class HelperBone:
         growth, shrink, along: see `core.helper_bones.Helper`.
         anchor: the name of the bone that takes the head along; empty without one.
         gauge: the name of the bone that measures how far the two bones are turned; empty without
-            growth, shrink and narrowing. Helpers of one joint share one for growth and shrink, and
-            one for narrowing.
-        narrowing, side: see `core.helper_bones.Helper`.
+            growth, shrink, narrowing and twisting. Helpers of one joint share one for growth and
+            shrink, and one for narrowing and twisting.
+        narrowing, side, twisting: see `core.helper_bones.Helper`.
         axes: at rest, armature space, 3 x 3 numbers row by row; empty: those of its `frame`.
         turns: the twists with which it turns about its Y axis.
     """
@@ -71,6 +71,7 @@ class HelperBone:
     gauge: str = ""
     narrowing: float = 0.0
     side: Side = ""
+    twisting: float = 0.0
     axes: tuple[float, ...] = ()
     turns: tuple[Turn, ...] = ()
 
@@ -89,7 +90,7 @@ class HelperBone:
         ]
 
     def _measuring(self) -> HelperBone:
-        share = 1.0 if self.side else GAUGE_SHARE
+        share = 1.0 if self.side or self.twisting else GAUGE_SHARE
         return HelperBone(self.gauge, self.parent, self.child, share)
 
 
@@ -129,6 +130,9 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
         _follow(pose_bone, armature, helper)
         if helper.side:
             _narrow(pose_bone, armature, helper)
+        elif helper.twisting:
+            twist = Turn(helper.gauge, helper.parent, helper.child, helper.twisting)
+            _turn(pose_bone, armature, twist)
         elif helper.gauge:
             _scale(pose_bone, armature, helper)
         for turn in helper.turns:
