@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import bpy
 from bpy.props import StringProperty
-from bpy.types import Context, Operator, Panel
+from bpy.types import Context, Operator, UILayout
 
 from .reporting import OperatorResult
 
@@ -73,20 +73,12 @@ class DQC_OT_help(Operator):
         return {"FINISHED"}
 
 
-class WithHelp:
-    """A panel with a button in its header that opens its page and section of the manual."""
-
-    help_page = "guide"
-    help_section = ""
-
-    def draw_header_preset(self, context: Context) -> None:
-        layout = cast("Panel", self).layout
-        if layout is None:
-            return
-        button: Any = layout.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
-        button.page, button.section = self.help_page, self.help_section
-        # Blender's own buttons here end at the same distance from the edge.
-        layout.separator()
+def draw_help(header: UILayout, page: str, section: str = "") -> None:
+    """Draw a button in the header of a panel that opens a page and section of the manual."""
+    button: Any = header.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
+    button.page, button.section = page, section
+    # Blender's own buttons in headers end at the same distance from the edge.
+    header.separator()
 
 
 def manual_map() -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -19,7 +19,7 @@ from ..scene.settings.object_settings import LeftOut, Settings, settings_of, tex
 from ..wording import counted
 from .reporting import OperatorResult, Refusing
 from .sentences import draw_sentence
-from .sidebar import RowsOfItems, SidebarPanel
+from .sidebar import RowsOfItems, SubPanel
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
@@ -158,11 +158,10 @@ def _switch(
     button.bone, button.setting = bone, setting
 
 
-class VIEW3D_PT_dq_compensation_joints(SidebarPanel):
+class JointsPanel(SubPanel):
     """The joints of the character: what is done at each, and a switch for it."""
 
-    bl_label = "Joints"
-    bl_options = {"DEFAULT_CLOSED"}
+    title = "Joints"
     help_page = "guide"
     help_section = "joints"
 
@@ -176,7 +175,8 @@ class VIEW3D_PT_dq_compensation_joints(SidebarPanel):
             and Settings.of(obj).compensates
         )
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         obj = active_character(context)
         rig = find_rig(obj) if obj is not None else None
         if obj is None or rig is None:
@@ -201,8 +201,4 @@ def _count(obj: Object) -> str:
     return f"{text}."
 
 
-CLASSES: tuple[type[Operator | UIList | SidebarPanel], ...] = (
-    DQC_OT_leave_out,
-    DQC_UL_joints,
-    VIEW3D_PT_dq_compensation_joints,
-)
+CLASSES: tuple[type[Operator | UIList], ...] = (DQC_OT_leave_out, DQC_UL_joints)

@@ -11,18 +11,35 @@ from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
 from ..viewport.look.see_through import display_hints
+from .bake.bake_panel import BakePanel
 from .compare_operators import DQC_OT_compare, DQC_OT_compare_volume, shortcut
+from .crowds.crowd_panel import CrowdBakePanel, CrowdPanel
+from .examples.example_panel import ExamplePanel
+from .joints_panel import JointsPanel
+from .painting.overlay_panel import OverlayPanel
+from .painting.paint_panel import PaintPanel
 from .painting.softness_operators import draw_softness
 from .sentences import draw_sentence
 from .settings_operators import VIEW3D_PT_dq_compensation_presets
-from .sidebar import SidebarPanel
+from .sidebar import SidebarPanel, SubPanel
+from .takes.take_panel import PlaybackPanel
+
+_SUB_PANELS: tuple[type[SubPanel], ...] = (
+    JointsPanel,
+    PaintPanel,
+    OverlayPanel,
+    ExamplePanel,
+    BakePanel,
+    PlaybackPanel,
+    CrowdPanel,
+    CrowdBakePanel,
+)
 
 
 class VIEW3D_PT_dq_compensation(SidebarPanel):
     """Deform the active character with DQ Compensation."""
 
     bl_label = "DQ Compensation"
-    bl_parent_id = ""
     help_page = "guide"
 
     def draw_header_preset(self, context: Context) -> None:
@@ -31,32 +48,39 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
         super().draw_header_preset(context)
 
     def fill(self, layout: UILayout, context: Context) -> None:
-        meshes, text = _shown_meshes(context)
-        if text:
-            draw_sentence(layout, context, text, "INFO")
-            return
-        active = context.active_object
-        enabled = [settings_of(obj).enabled for obj in meshes]
-        row = layout.row(align=True)
-        row.scale_y = 1.3
-        if not all(enabled):
-            row.operator("dqc.enable", icon="PLAY")
-        if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
-            row.operator("dqc.disable", icon="X")
-        for operator, what in (
-            (DQC_OT_compare, ""),
-            (DQC_OT_compare_volume, " with Preserve Volume"),
-        ):
-            if any(enabled) and (key := shortcut(operator.bl_idname)):
-                draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
-        for obj in meshes:
-            if len(meshes) > 1 or obj != active:
-                icon = "CHECKMARK" if settings_of(obj).enabled else "BLANK1"
-                layout.separator()
-                layout.label(text=obj.name, icon=icon)
-            if settings_of(obj).enabled:
-                _settings(layout, context, obj)
-            _status(layout, context, obj)
+        _characters(layout, context)
+        for panel in _SUB_PANELS:
+            panel.draw(layout, context)
+
+
+def _characters(layout: UILayout, context: Context) -> None:
+    """Draw the buttons and settings of the characters, or why there are none."""
+    meshes, text = _shown_meshes(context)
+    if text:
+        draw_sentence(layout, context, text, "INFO")
+        return
+    active = context.active_object
+    enabled = [settings_of(obj).enabled for obj in meshes]
+    row = layout.row(align=True)
+    row.scale_y = 1.3
+    if not all(enabled):
+        row.operator("dqc.enable", icon="PLAY")
+    if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
+        row.operator("dqc.disable", icon="X")
+    for operator, what in (
+        (DQC_OT_compare, ""),
+        (DQC_OT_compare_volume, " with Preserve Volume"),
+    ):
+        if any(enabled) and (key := shortcut(operator.bl_idname)):
+            draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
+    for obj in meshes:
+        if len(meshes) > 1 or obj != active:
+            icon = "CHECKMARK" if settings_of(obj).enabled else "BLANK1"
+            layout.separator()
+            layout.label(text=obj.name, icon=icon)
+        if settings_of(obj).enabled:
+            _settings(layout, context, obj)
+        _status(layout, context, obj)
 
 
 def _shown_meshes(context: Context) -> tuple[list[Object], str]:

@@ -11,6 +11,7 @@ import bpy
 import pytest
 
 from dq_compensation.ui import help as manual
+from dq_compensation.ui.sidebar import SidebarPanel, SubPanel
 from environments import PROJECT
 
 DOCS = PROJECT / "docs"
@@ -30,12 +31,13 @@ def require_page(address: str) -> None:
 
 
 def test_every_panel_opens_a_page_and_a_section_that_are_there() -> None:
-    of_addon = [name for name in dir(bpy.types) if name.startswith("VIEW3D_PT_dq")]
-    of_addon.remove("VIEW3D_PT_dq_compensation_presets")
-    panels = [getattr(bpy.types, name) for name in of_addon]
-    assert all(issubclass(panel, manual.WithHelp) for panel in panels)
-    for panel in panels:
-        require_page(manual.page_address(panel.help_page, panel.help_section))
+    panels, parts = SidebarPanel.__subclasses__(), SubPanel.__subclasses__()
+    assert (len(panels), len(parts)) == (2, 9)
+    for page, section in (
+        *((panel.help_page, "") for panel in panels),
+        *((part.help_page, part.help_section) for part in parts),
+    ):
+        require_page(manual.page_address(page, section))
 
 
 def test_settings_and_operators_have_a_page() -> None:

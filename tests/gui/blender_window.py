@@ -17,7 +17,7 @@ Position = tuple[int, int]
 
 # Buttons are 20 pixels high at interface scale 1.
 _SCAN_STEP = 11
-_HELP_FROM_RIGHT = 72.0
+_HELP_FROM_RIGHT = 56.0
 # Between what is done and the first drawing that shows it.
 _TICKS = 4
 
@@ -230,7 +230,7 @@ class BlenderWindow:
     def open_panel(self, page: str) -> Wait:
         """Click the header of a panel, which is found by the page that its Help button opens."""
         sidebar = self.region("UI")
-        # The last button of a header, left of the dots that drag it and of the tabs.
+        # The last button of a header, left of the tabs.
         _, y = yield from self.find(page, 1.0 - _HELP_FROM_RIGHT / sidebar.width)
         yield from self.click((sidebar.x + sidebar.width // 3, y))
         yield from self.wait(10)

@@ -8,23 +8,22 @@ from ...bake.bake_reports import last_report
 from ...scene.copies.targets import target_meshes
 from ...scene.settings.crowd_settings import is_crowd
 from ..sentences import draw_sentence
-from ..sidebar import SidebarPanel
+from ..sidebar import SubPanel
 from .bake_progress import draw_running
 
 
-class VIEW3D_PT_dq_compensation_bake(SidebarPanel):
+class BakePanel(SubPanel):
     """Bake the deformation for engines and programs without this add-on."""
 
-    bl_label = "Bake"
-    bl_options = {"DEFAULT_CLOSED"}
-    bl_order = 30
+    title = "Bake"
     help_page = "baking"
 
     @classmethod
     def poll(cls, context: Context) -> bool:
         return not is_crowd(context.active_object)
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         if draw_running(layout):
             return
         column = layout.column()
@@ -37,6 +36,3 @@ class VIEW3D_PT_dq_compensation_bake(SidebarPanel):
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:
                 draw_sentence(layout, context, report, "CHECKMARK")
-
-
-CLASSES = (VIEW3D_PT_dq_compensation_bake,)

@@ -27,7 +27,6 @@ class VIEW3D_PT_dqc_setup_check(SidebarPanel):
     """Problems that spoil the deformation of the selected characters, and their fixes."""
 
     bl_label = "Setup Check"
-    bl_parent_id = ""
     help_page = "setup_check"
 
     @classmethod

@@ -16,7 +16,7 @@ from ...viewport.gpu.capability import crowd_refusal
 from ...wording import counted, sized
 from ..bake.bake_progress import draw_running
 from ..sentences import draw_sentence
-from ..sidebar import RowsOfItems, SidebarPanel
+from ..sidebar import RowsOfItems, SubPanel
 from ..takes.take_operators import target_armature
 from .crowd_bake_operators import active_crowd
 from .crowd_operators import linked_crowd_refusal
@@ -34,11 +34,11 @@ class DQC_UL_crowd_roles(RowsOfItems):
         share.prop(item, "share", text="", emboss=False)
 
 
-class VIEW3D_PT_dq_compensation_crowd(SidebarPanel):
+class CrowdPanel(SubPanel):
     """Many figures that play the takes of a few characters."""
 
-    bl_label = "Crowd"
-    bl_order = 45
+    title = "Crowd"
+    default_closed = False
     help_page = "crowds"
     help_section = "crowds"
 
@@ -49,7 +49,8 @@ class VIEW3D_PT_dq_compensation_crowd(SidebarPanel):
         armature = target_armature(context)
         return armature is not None and len(settings_of(armature).takes) > 0
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         crowd = context.active_object
         if crowd is None or not is_crowd(crowd):
             layout.operator("dqc.crowd_add", icon="COMMUNITY")
@@ -126,11 +127,11 @@ def _roles(layout: UILayout, settings: Any) -> None:
             column.prop(role, "fade_frames")
 
 
-class VIEW3D_PT_dq_compensation_crowd_bake(SidebarPanel):
+class CrowdBakePanel(SubPanel):
     """Make posed meshes of the crowd, for renders and for files without this add-on."""
 
-    bl_label = "Bake Crowd"
-    bl_order = 46
+    title = "Bake Crowd"
+    default_closed = False
     help_page = "baking"
     help_section = "crowds"
 
@@ -138,7 +139,8 @@ class VIEW3D_PT_dq_compensation_crowd_bake(SidebarPanel):
     def poll(cls, context: Context) -> bool:
         return active_crowd(context) is not None
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         layout.use_property_split = False
         crowd = active_crowd(context)
         if crowd is None or draw_running(layout):
@@ -159,8 +161,4 @@ class VIEW3D_PT_dq_compensation_crowd_bake(SidebarPanel):
         row.operator("dqc.crowd_bake_remove", text="Remove", icon="X")
 
 
-CLASSES = (
-    DQC_UL_crowd_roles,
-    VIEW3D_PT_dq_compensation_crowd,
-    VIEW3D_PT_dq_compensation_crowd_bake,
-)
+CLASSES = (DQC_UL_crowd_roles,)

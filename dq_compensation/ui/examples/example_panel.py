@@ -18,7 +18,7 @@ from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import DQCompensationSettings, Settings, settings_of
 from ...session.status import status_of
 from ..sentences import draw_sentence, shortened
-from ..sidebar import RowsOfItems, SidebarPanel
+from ..sidebar import RowsOfItems, SubPanel
 from .example_shaping_operators import OUTSIDE
 
 
@@ -38,11 +38,11 @@ class DQC_UL_examples(RowsOfItems):
             bar.progress(factor=value, text=f"acts {value:.0%}")
 
 
-class VIEW3D_PT_dq_compensation_examples(SidebarPanel):
+class ExamplePanel(SubPanel):
     """Show the character how a joint should look in a pose."""
 
-    bl_label = "By Example"
-    bl_order = 10
+    title = "By Example"
+    default_closed = False
     help_page = "by_example"
 
     @classmethod
@@ -54,7 +54,8 @@ class VIEW3D_PT_dq_compensation_examples(SidebarPanel):
         by_example = Settings.of(obj).by_example or len(settings.examples) > 0
         return active_copy(context) is not None or (settings.enabled and by_example)
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         copy = active_copy(context)
         if copy is not None:
             _shaping(layout, context, copy)
@@ -190,4 +191,4 @@ def _correctives(layout: UILayout, obj: Object, settings: DQCompensationSettings
         column.operator("dqc.examples_to_correctives", icon="SHAPEKEY_DATA")
 
 
-CLASSES = (DQC_UL_examples, VIEW3D_PT_dq_compensation_examples)
+CLASSES = (DQC_UL_examples,)

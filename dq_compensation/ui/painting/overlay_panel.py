@@ -11,15 +11,14 @@ from ...session.status import status_of
 from ...viewport.gpu.capability import drawing_refusal
 from ...wording import rounded
 from ..sentences import draw_sentence
-from ..sidebar import SidebarPanel
+from ..sidebar import SubPanel
 from .paint_operators import painting_target
 
 
-class VIEW3D_PT_dq_compensation_overlay(SidebarPanel):
+class OverlayPanel(SubPanel):
     """Colour the character by how far its vertices are moved."""
 
-    bl_label = "Overlay"
-    bl_options = {"DEFAULT_CLOSED"}
+    title = "Overlay"
     help_page = "painting"
     help_section = "the-overlay"
 
@@ -28,7 +27,8 @@ class VIEW3D_PT_dq_compensation_overlay(SidebarPanel):
         obj = painting_target(context)
         return obj is not None and obj.type == "MESH" and settings_of(obj).enabled
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         if (obj := painting_target(context)) is not None:
             _overlay(layout, context, obj)
 
@@ -71,6 +71,3 @@ def _reshaping_after(obj: Object) -> str | None:
     last = ours.name if ours is not None else rig.name
     later = obj.modifiers[names.index(last) + 1 :]
     return next((modifier.name for modifier in later if modifier.show_viewport), None)
-
-
-CLASSES = (VIEW3D_PT_dq_compensation_overlay,)

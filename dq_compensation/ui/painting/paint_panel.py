@@ -7,15 +7,14 @@ from bpy.types import Context, Object, UILayout
 from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import settings_of
 from ...scene.weights.compensation_weights import PAINTED_GROUPS, PaintedKind, painted_group
-from ..sidebar import SidebarPanel
+from ..sidebar import SubPanel
 from .paint_operators import DIRECTIONS, painting_target
 
 
-class VIEW3D_PT_dq_compensation_weights(SidebarPanel):
+class PaintPanel(SubPanel):
     """Paint where the deformation acts."""
 
-    bl_label = "Paint Weights"
-    bl_options = {"DEFAULT_CLOSED"}
+    title = "Paint Weights"
     help_page = "painting"
 
     @classmethod
@@ -23,7 +22,8 @@ class VIEW3D_PT_dq_compensation_weights(SidebarPanel):
         obj = painting_target(context)
         return obj is not None and obj.type == "MESH" and find_rig(obj) is not None
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         obj = painting_target(context)
         if obj is None:
             return
@@ -68,6 +68,3 @@ def _shown_kind(obj: Object) -> PaintedKind:
         if active is not None and painted_group(obj, kind) == active:
             return kind
     return kinds[0]
-
-
-CLASSES = (VIEW3D_PT_dq_compensation_weights,)

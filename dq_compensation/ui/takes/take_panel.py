@@ -15,7 +15,7 @@ from ...session.known_takes import LOST, changed_since, take_problem
 from ...wording import counted, listed
 from ..bake.bake_progress import draw_running
 from ..sentences import draw_sentence
-from ..sidebar import RowsOfItems, SidebarPanel
+from ..sidebar import RowsOfItems, SubPanel
 from .take_operators import other_armatures, target_armature
 
 GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
@@ -35,12 +35,10 @@ class DQC_UL_takes(RowsOfItems):
             frames.label(text="", icon="ERROR")
 
 
-class VIEW3D_PT_dq_compensation_playback(SidebarPanel):
+class PlaybackPanel(SubPanel):
     """Cache the motion of a character, so that it plays without Blender's armature."""
 
-    bl_label = "Playback"
-    bl_options = {"DEFAULT_CLOSED"}
-    bl_order = 40
+    title = "Playback"
     help_page = "crowds"
     help_section = "takes"
 
@@ -48,7 +46,8 @@ class VIEW3D_PT_dq_compensation_playback(SidebarPanel):
     def poll(cls, context: Context) -> bool:
         return target_armature(context) is not None
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         armature = target_armature(context)
         if armature is None or draw_running(layout):
             return
@@ -64,6 +63,7 @@ class VIEW3D_PT_dq_compensation_playback(SidebarPanel):
         item = active_take(armature)
         if item is not None:
             _take(layout, context, armature, item)
+        PlayPanel.draw(layout, context)
 
 
 def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensationTake) -> None:
@@ -84,12 +84,10 @@ def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensa
         layout.operator("dqc.take_refresh", icon="FILE_REFRESH")
 
 
-class VIEW3D_PT_dq_compensation_play(SidebarPanel):
+class PlayPanel(SubPanel):
     """Play takes instead of the pose of the armature."""
 
-    bl_label = "Play Take"
-    bl_parent_id = "VIEW3D_PT_dq_compensation_playback"
-    bl_options = {"DEFAULT_CLOSED"}
+    title = "Play Take"
     help_page = "crowds"
     help_section = "takes"
 
@@ -98,12 +96,14 @@ class VIEW3D_PT_dq_compensation_play(SidebarPanel):
         armature = target_armature(context)
         return armature is not None and len(settings_of(armature).takes) > 0
 
-    def draw_header(self, context: Context) -> None:
+    @classmethod
+    def fill_header(cls, header: UILayout, context: Context) -> None:
         armature = target_armature(context)
-        if self.layout is not None and armature is not None:
-            self.layout.prop(settings_of(armature).playback, "playing", text="")
+        if armature is not None:
+            header.prop(settings_of(armature).playback, "playing", text="")
 
-    def fill(self, layout: UILayout, context: Context) -> None:
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
         armature = target_armature(context)
         if armature is None:
             return
@@ -141,4 +141,4 @@ def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
     return [text.format(objects=listed(names)) for text, names in told if names]
 
 
-CLASSES = (DQC_UL_takes, VIEW3D_PT_dq_compensation_playback, VIEW3D_PT_dq_compensation_play)
+CLASSES = (DQC_UL_takes,)
