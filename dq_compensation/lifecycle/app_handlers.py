@@ -20,6 +20,7 @@ from ..session.status import check_soon, set_check, tag_redraw
 from ..viewport import draw_handler
 from . import following
 from .enabling import settings_changed
+from .following_softness import part_from_new
 
 
 def _on_edit(changes: Changes) -> None:
@@ -79,8 +80,7 @@ def _before_undo(*_args: object) -> None:
     reconciled after it.
     """
     for obj in enabled_objects():
-        if is_new(settings_of(obj).native.soft_copy):
-            settings_of(obj).native.soft_copy = None
+        part_from_new(obj)
         ours = our_modifier(obj) if obj.library is None else None
         if ours is None:
             continue

@@ -16,6 +16,7 @@ from ..errors import UserError
 from ..modifier.soft_copy_object import ensure_soft_copy
 from ..scene.binding.soft_copy import keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
+from ..scene.settings.object_settings import settings_of
 from ..scene.weights.softness import (
     content_digests,
     forget_soft_weights,
@@ -27,6 +28,7 @@ from ..scene.weights.softness import (
 from ..session.changes import Followers
 from ..session.known_objects import enabled_objects
 from ..session.memory import memories
+from ..session.new_data import is_new, remember_new
 from ..session.status import Status, check_soon, status_of
 from ..steps import Progress, run_through
 from .replacement import is_fixed
@@ -57,6 +59,7 @@ def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> No
     if reason := softness_refusal(obj):
         _refuse(obj, reason)
         return
+    _reunite(obj)
     if edited or known.content is None:
         known.content = content_digests(obj)
     wanted = _wanted(obj)
@@ -76,6 +79,29 @@ def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> No
         known.is_old = False
     except UserError as error:
         _fail(obj, wanted, error)
+
+
+def part_from_new(obj: bpy.types.Object) -> None:
+    """Before an undo: take its soft copy from an object, if the step before may not have it."""
+    native = settings_of(obj).native
+    copy = native.soft_copy
+    if copy is not None and is_new(copy):
+        status_of(obj).softness.parted = copy.name, copy.session_uid
+        native.soft_copy = None
+
+
+def _reunite(obj: bpy.types.Object) -> None:
+    """Give its soft copy back to an object after an undo, if the step has it.
+
+    The steps before that may not have it, so it counts as new.
+    """
+    known, native = status_of(obj).softness, settings_of(obj).native
+    name, uid = known.parted or ("", 0)
+    known.parted = None
+    copy = bpy.data.objects.get(name)
+    if native.soft_copy is None and copy is not None and copy.session_uid == uid:
+        remember_new(copy)
+        native.soft_copy = copy
 
 
 def _refuse(obj: bpy.types.Object, reason: str) -> None:

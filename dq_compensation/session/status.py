@@ -35,6 +35,7 @@ class Softness:
         problem: why none act, a sentence for the panel.
         stopped: what they were to be made from when the user stopped them, or when they failed.
         failure: why they failed, a sentence.
+        parted: name and session_uid of the soft copy that was taken from it before an undo.
     """
 
     content: tuple[str, str] | None = None
@@ -42,6 +43,7 @@ class Softness:
     problem: str | None = None
     stopped: dict[str, Any] | None = None
     failure: str | None = None
+    parted: tuple[str, int] | None = None
 
 
 @dataclass

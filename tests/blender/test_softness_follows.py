@@ -17,6 +17,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.installation import remove_unused
 from dq_compensation.modifier.modifier_stack import base_of
+from dq_compensation.scene.binding.soft_copy import record_of
 from dq_compensation.session import changes
 from dq_compensation.session.status import status_of
 from tests.blender.enabled_scenes import (
@@ -286,6 +287,24 @@ def test_a_stroke_and_its_undo_are_followed(limb: Scene) -> None:
         obj = bpy.data.objects["Limb"]
         assert distance(evaluated_positions(obj), expected, size_of(obj)) <= TOLERANCE
         assert error(obj) <= TOLERANCE
+
+
+@pytest.mark.parametrize("display", ["MODIFIER", "GPU"])
+def test_an_undo_of_something_else_computes_nothing(
+    limb: Scene, computed: Counter[str], display: str
+) -> None:
+    """Of the steps before, the object is kept as it is in memory."""
+    obj, rig = limb
+    obj.dq_compensation.display = display
+    for place in range(4):
+        rig.location.x = place
+        check()
+        bpy.ops.ed.undo_push(message="moved")
+    for go in (bpy.ops.ed.undo, bpy.ops.ed.undo, bpy.ops.ed.redo):
+        go()
+        check()
+        assert record_of(bpy.data.objects["Limb"])
+        assert not computed
 
 
 def test_undo_and_redo_go_through_every_step() -> None:
